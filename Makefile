@@ -1,0 +1,46 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test bench docs lint types unit wheel clean
+
+install: .venv/installed
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || (apt-get update -qq && apt-get install -y -qq python3-venv)
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[postgres]'
+	@touch $@
+
+.venv/dev: .venv/installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt $$($(BIN)/python tools/dev_requirements.py)
+	@touch $@
+
+demo: install
+	$(BIN)/heldout demo --out report.html
+
+test: .venv/dev lint types unit wheel
+
+lint: .venv/dev
+	$(BIN)/ruff check src tests benchmarks tools
+	$(BIN)/ruff format --check src tests benchmarks tools
+
+types: .venv/dev
+	$(BIN)/mypy
+
+unit: .venv/dev
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
+
+wheel: .venv/dev
+	$(BIN)/python tools/check_wheel.py
+
+bench: .venv/dev
+	$(BIN)/python -m benchmarks
+
+docs: .venv/dev
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv site dist build report.html

@@ -1,0 +1,100 @@
+"""Every error that heldout raises on purpose.
+
+A message reads `<name> must <rule>, got <value>. <What to do.>` and never holds a private value.
+`DataError` and its kinds are raised while a custodian builds a `Dataset`; no later step looks at
+rows and raises.
+"""
+
+
+class HeldoutError(Exception):
+    """Base of all errors of this package; the command line prints it as one line."""
+
+
+class ArgumentError(HeldoutError, ValueError):
+    """A public argument breaks its rule. Nothing was charged."""
+
+
+class MissingDependency(HeldoutError, ImportError):
+    """An optional library is needed; the message names the extra to install."""
+
+
+# --- data, on the custodian's side ---------------------------------------------------------------
+
+
+class DataError(HeldoutError, ValueError):
+    """The custodian's table breaks what was declared about it."""
+
+
+class MissingColumn(DataError):
+    """A declared column is not in the table."""
+
+
+class EmptyTable(DataError):
+    """The table has no row."""
+
+
+class MissingLabel(DataError):
+    """A label is NULL."""
+
+
+class UnknownLabel(DataError):
+    """A label is neither of the two declared values."""
+
+
+class MissingScore(DataError):
+    """A score is NULL or NaN."""
+
+
+class InfiniteScore(DataError):
+    """A score is infinite."""
+
+
+class ScoreOutOfRange(DataError):
+    """A score lies outside the declared range."""
+
+
+class MissingUnit(DataError):
+    """A unit or row key is NULL."""
+
+
+class DuplicateRowKey(DataError):
+    """Two rows have the same row key."""
+
+
+class UnreadableTable(DataError):
+    """The table cannot be opened or read with the declared schema."""
+
+
+# --- privacy ------------------------------------------------------------------------------------
+
+
+class PrivacyError(HeldoutError):
+    """A request that the privacy rules refuse. Nothing was charged."""
+
+
+class BudgetExceeded(PrivacyError):
+    """The request costs more than what is left."""
+
+
+class UnknownEvent(PrivacyError):
+    """An event of a kind or version that this accountant cannot price."""
+
+
+class BudgetMismatch(PrivacyError):
+    """The data already has a budget, and it is another one."""
+
+
+class SealedError(PrivacyError, TypeError):
+    """Somebody tried to look at an un-noised statistic."""
+
+
+class NotPrivate(PrivacyError):
+    """A published algorithm that is not private was called without `not_private=True`."""
+
+
+class LedgerError(PrivacyError):
+    """The ledger cannot be opened, read or trusted."""
+
+
+class LedgerTampered(LedgerError):
+    """The ledger's chain of hashes is broken, or an entry that was seen before is gone."""
