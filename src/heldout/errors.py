@@ -98,3 +98,6 @@ class LedgerError(PrivacyError):
 
 class LedgerTampered(LedgerError):
     """The ledger's chain of hashes is broken, or an entry that was seen before is gone."""
+
+    sequence: int | None = None
+    """The entry at fault, where there is one."""

@@ -1,0 +1,526 @@
+"""The ledger: what has been spent on which data set, durable before any noise is drawn."""
+
+import contextlib
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from heldout.errors import (
+    ArgumentError,
+    BudgetExceeded,
+    BudgetMismatch,
+    LedgerError,
+    LedgerTampered,
+)
+from heldout.privacy import accountant
+from heldout.privacy.chain import (
+    AccountRow,
+    Entry,
+    Identity,
+    Replay,
+    Verification,
+    canonical,
+    link,
+    mac_of,
+    seal_of,
+    tampered,
+)
+from heldout.privacy.events import Event, price
+from heldout.privacy.loss import Budget, Loss
+from heldout.privacy.neighbours import Protection
+from heldout.privacy.witness import Witness, WitnessFile
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from heldout.privacy.storage import Storage
+
+__all__ = ["Account", "Entry", "Ledger", "Receipt", "Verification"]
+
+
+T = TypeVar("T")
+
+
+class _Beside:
+    """The default place of a witness: beside a ledger file, nowhere for a database."""
+
+
+BESIDE: Final = _Beside()
+
+
+@dataclass(frozen=True)
+class Account:
+    """One data set's budget. The id is random; it says nothing about the rows."""
+
+    id: str
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of a booking; keep the hash, and `Ledger.verify(receipt=hash)` finds it again.
+
+    `loss` is the price of the event; `charge` is what the budget gave, in the budget's kind.
+    """
+
+    sequence: int
+    hash: str
+    loss: Loss
+    charge: Loss
+    account: str
+    time: datetime
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "sequence": self.sequence,
+            "hash": self.hash,
+            "loss": self.loss.as_dict(),
+            "charge": self.charge.as_dict(),
+            "account": self.account,
+            "time": self.time.isoformat(),
+        }
+
+
+class Ledger:
+    """Books losses against budgets; a chain of hashes and a witness notice changes.
+
+    Claim:       the bookings of an account never exceed its budget, whoever books at once; a
+                 booking that was returned survives a crash.               [claim: ledger]
+    Neighbours:  those of the account's protection; an account has one.
+    Numerics:    exact.
+    Refuses:     a ledger whose chain, totals, prices or accounts were changed; one that lost an
+                 entry that this object, the witness file or a given receipt has seen.
+    Cannot see:  a ledger and its witness that were both put back to the same older copy, or a
+                 chain that was forged from the start together with the witness. Keep receipts
+                 elsewhere: `verify(receipt=...)` notices both. Who can write the file can also
+                 open a new ledger; the ledger guards against mistakes and against analysts, not
+                 against the custodian's own machine.
+
+    >>> ledger = Ledger.open(None)
+    >>> account = ledger.account(b"digest of the rows", budget=Budget(epsilon=1))
+    >>> receipt = ledger.book(account, Event("exponential", {"epsilon": "1/3"}), request={})
+    >>> print(receipt.loss, "|", ledger.remaining(account))
+    epsilon 1/3 | epsilon 2/3
+    """
+
+    def __init__(self, storage: "Storage", witness: WitnessFile | None) -> None:
+        """Use `Ledger.open`."""
+        self._storage = storage
+        self._witness = witness
+        self._seen: Witness | None = None
+        self._lock = threading.RLock()
+        self._lock_process = os.getpid()
+
+    @classmethod
+    def open(
+        cls,
+        where: str | os.PathLike[str] | None,
+        *,
+        witness: str | os.PathLike[str] | _Beside | None = BESIDE,
+        renew_witness: bool = False,
+    ) -> "Ledger":
+        """Open or make a ledger, and verify all of it.
+
+        `where` is None (memory), a file (SQLite) or an SQLAlchemy URL. `renew_witness` accepts a
+        ledger whose witness is lost: only for a custodian who knows why it is lost.
+        """
+        from heldout.privacy.storage import Storage
+
+        if where is None:
+            storage = Storage.in_memory()
+        elif isinstance(where, str) and "://" in where:
+            storage = Storage.at(where)
+        elif isinstance(where, str | os.PathLike) and os.fspath(where):
+            storage = Storage.on_file(Path(where).resolve())
+        else:
+            raise ArgumentError(
+                f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
+                "Pass 'ledger.sqlite', say."
+            )
+        if not isinstance(witness, _Beside):
+            place = None if witness is None else Path(witness).resolve()
+        else:
+            file = storage.file
+            place = None if file is None else file.with_name(file.name + ".witness")
+        ledger = cls(storage, None if place is None else WitnessFile(place))
+        ledger._start(renew=renew_witness)
+        return ledger
+
+    def _start(self, *, renew: bool) -> None:
+        def refuse_to_begin_again() -> None:
+            if self._witness is not None and self._witness.read() is not None:
+                raise tampered(
+                    None, f"it is gone or empty while its witness '{self._witness.path}' is there"
+                )
+
+        file = self._storage.file
+        if file is not None and not file.exists():
+            refuse_to_begin_again()
+        self._storage.create(refuse=refuse_to_begin_again)
+        if renew and self._witness is not None:
+            self._storage.write(self._renew)
+        self.verify()
+        if self._witness is not None and self._witness.read() is None:
+            assert self._seen is not None
+            self._witness.write(self._seen)
+
+    def _renew(self, connection: "Connection") -> None:
+        assert self._witness is not None
+        now = self._storage.identity(connection)
+        self._witness.replace(Witness(now.ledger, now.sequence, now.head))
+
+    # --- accounts --------------------------------------------------------------------------------
+
+    def account(
+        self,
+        fingerprint: bytes,
+        *,
+        budget: Budget | None,
+        name: str | None = None,
+        protection: Protection | None = None,
+    ) -> Account:
+        """The account of a data set: found by its rows, or opened with the budget.
+
+        `fingerprint` is the private content digest of the rows; only its HMAC under the ledger's
+        own random key is stored. The same rows are the same account however they are named. An
+        account keeps the budget and the protection that it was opened with, because losses under
+        two neighbouring relations do not add.
+        """
+        if not isinstance(fingerprint, bytes) or not fingerprint:
+            raise ArgumentError(
+                "fingerprint must be the bytes of a digest, got something else. "
+                "Pass the data set's content digest."
+            )
+        wanted = None if protection is None else protection.as_dict()
+
+        def find(connection: "Connection") -> Account | None:
+            mac = mac_of(self._check(connection).key, fingerprint)
+            row = self._storage.account(connection, mac=mac)
+            return None if row is None else self._match(connection, row, budget, wanted)
+
+        def find_or_open(connection: "Connection") -> tuple[Account, Witness | None]:
+            found = find(connection)
+            if found is not None:
+                return found, None
+            if budget is None:
+                raise ArgumentError(
+                    "budget must be given when a data set is opened for the first time, got None. "
+                    "Pass Budget(epsilon=...)."
+                )
+            identity = self._check(connection)
+            opened = Account(secrets.token_hex(16), budget)
+            spent = accountant.compose([], budget=budget)
+            content = {"kind": "opening", "name": name, "protection": wanted}
+            entry = self._entry(identity, opened, spent, content)
+            mac = mac_of(identity.key, fingerprint)
+            self._storage.add_account(
+                connection,
+                AccountRow(
+                    id=opened.id,
+                    mac=mac,
+                    seal=seal_of(identity.key, opened.id, mac),
+                    budget=canonical(budget.as_dict()),
+                    spent=canonical(spent.as_dict()),
+                    sequence=entry.sequence,
+                    head=entry.hash,
+                ),
+            )
+            self._storage.append(connection, identity, entry)
+            return opened, Witness(identity.ledger, entry.sequence, entry.hash)
+
+        with self._guard():
+            known = self._look(find)
+            if known is not None:
+                return known
+            account, written = self._storage.write(find_or_open)
+            self._remember(written)
+            return account
+
+    def _match(
+        self,
+        connection: "Connection",
+        row: AccountRow,
+        budget: Budget | None,
+        protection: Mapping[str, Any] | None,
+    ) -> Account:
+        opening = self._storage.opening(connection, row.id)
+        if opening is None or opening.kind != "opening":
+            raise tampered(row.sequence, "the opening of its account is missing")
+        opening.check()
+        if opening.content["budget"] != (own := opening.budget).as_dict():
+            raise tampered(opening.sequence, "its budget cannot be read")
+        if budget is not None and budget != own:
+            raise BudgetMismatch(
+                f"budget must be the one that these rows were opened with ({own}), got {budget}. "
+                "Pass that budget, or None; the same rows have one budget however they are named."
+            )
+        if protection != opening.content["protection"]:
+            raise BudgetMismatch(
+                "neighbours, unit and rows_per_unit must be those that these rows were opened "
+                "with, got others. Declare the data set as before: losses under two neighbouring "
+                "relations do not add up."
+            )
+        return Account(row.id, own)
+
+    # --- booking ---------------------------------------------------------------------------------
+
+    def book(self, account: Account, event: Event, *, request: Mapping[str, Any]) -> Receipt:
+        """Take the event's price from the account, or refuse and take nothing.
+
+        The booking is durable when this returns. If this raises anything but `BudgetExceeded` or
+        an argument's error, the booking may have been made: nothing may be released either way.
+        """
+        loss = price(event)
+        cost = accountant.charge(event, budget=account.budget)
+        content = {
+            "kind": "booking",
+            "event": event.as_dict(),
+            "loss": loss.as_dict(),
+            "charge": cost.as_dict(),
+            "request": dict(request),
+        }
+        canonical(content)
+
+        def take(connection: "Connection") -> tuple[Entry, Witness]:
+            identity = self._check(connection)
+            row, spent = self._state(connection, account)
+            if not accountant.fits(spent, cost, account.budget):
+                left = accountant.remaining(spent, account.budget)
+                raise BudgetExceeded(
+                    f"The request must cost at most what is left ({left}), got {cost}. "
+                    "Nothing was charged; ask for less."
+                )
+            after = accountant.compose([spent, cost], budget=account.budget)
+            entry = self._entry(identity, account, after, content)
+            self._storage.swap_account(
+                connection,
+                row,
+                spent=canonical(after.as_dict()),
+                sequence=entry.sequence,
+                head=entry.hash,
+            )
+            self._storage.append(connection, identity, entry)
+            return entry, Witness(identity.ledger, entry.sequence, entry.hash)
+
+        with self._guard():
+            entry, written = self._storage.write(take)
+            self._remember(written)
+        return Receipt(entry.sequence, entry.hash, loss, cost, account.id, entry.time)
+
+    @staticmethod
+    def _entry(
+        identity: Identity, account: Account, spent: Loss, content: Mapping[str, Any]
+    ) -> Entry:
+        sequence = identity.sequence + 1
+        body = canonical(
+            {
+                **content,
+                "ledger": identity.ledger,
+                "sequence": sequence,
+                "account": account.id,
+                "budget": account.budget.as_dict(),
+                "spent": spent.as_dict(),
+                "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+            }
+        )
+        return Entry(sequence, account.id, identity.head, link(identity.head, body), body)
+
+    # --- looking ---------------------------------------------------------------------------------
+
+    def spent(self, account: Account) -> Loss:
+        """What the account has spent, in the kind of its budget."""
+
+        def look(connection: "Connection") -> Loss:
+            self._check(connection)
+            return self._state(connection, account)[1]
+
+        with self._guard():
+            return self._look(look)
+
+    def remaining(self, account: Account) -> Loss:
+        """What can still be taken from the account."""
+        return accountant.remaining(self.spent(account), account.budget)
+
+    def entries(self, account: Account | None = None) -> list[Entry]:
+        """The bookings of an account, or of all, in order; `history` has the openings as well."""
+        return [entry for entry in self.history(account) if entry.kind == "booking"]
+
+    def history(self, account: Account | None = None) -> list[Entry]:
+        """Every entry of an account, or of all, in order."""
+        which = None if account is None else account.id
+
+        def look(connection: "Connection") -> list[Entry]:
+            self._check(connection)
+            listed = list(self._storage.entries(connection, which))
+            for entry in listed:
+                entry.check()
+            return listed
+
+        with self._guard():
+            return self._look(look)
+
+    def verify(self, receipt: str | None = None) -> Verification:
+        """Recompute every hash, price and total; with a receipt's hash, find that booking.
+
+        Raises LedgerTampered with the entry at fault in `sequence`.
+        """
+
+        def walk(connection: "Connection") -> tuple[Verification, Witness]:
+            identity = self._check(connection)
+            replay, found = Replay(identity), None
+            for entry in self._storage.entries(connection):
+                replay.add(entry)
+                if entry.hash == receipt:
+                    found = entry.sequence
+            count = replay.finish(self._storage.accounts(connection))
+            if receipt is not None and found is None:
+                raise tampered(None, "the booking of this receipt is not in it")
+            end = (replay.sequence, replay.head)
+            verified = Verification(identity.ledger, replay.sequence, count, *end, found)
+            return verified, Witness(identity.ledger, *end)
+
+        with self._guard():
+            verified, end = self._look(walk)
+            self._see(end)
+        return verified
+
+    # --- what every transaction checks -----------------------------------------------------------
+
+    def _check(self, connection: "Connection") -> Identity:
+        """The chain ends where the ledger says, and holds what was seen before."""
+        identity = self._storage.identity(connection)
+        last = self._storage.last_sequence(connection)
+        if last != identity.sequence:
+            raise tampered(min(last, identity.sequence) + 1, "the chain ends elsewhere")
+        if last:
+            entry = self._storage.entry(connection, last)
+            assert entry is not None
+            entry.check()
+            if entry.hash != identity.head:
+                raise tampered(last, "it is not the last one that the ledger wrote")
+        if self._seen is not None:
+            self._still_there(connection, identity, self._seen, "this ledger object")
+        self._check_witness(connection, identity)
+        return identity
+
+    def _check_witness(self, connection: "Connection", identity: Identity) -> None:
+        if self._witness is None:
+            return
+        witness = self._witness.read()
+        if witness is None:
+            if identity.sequence == 0:
+                return
+            raise tampered(
+                None,
+                f"its witness '{self._witness.path}' is gone (it belongs beside the ledger; "
+                "renew_witness=True accepts the ledger as it is)",
+            )
+        if witness.sequence > identity.sequence:
+            raise _behind(witness, identity)
+        self._still_there(connection, identity, witness, f"its witness '{self._witness.path}'")
+
+    def _still_there(
+        self, connection: "Connection", identity: Identity, seen: Witness, who: str
+    ) -> None:
+        if seen.ledger != identity.ledger:
+            raise tampered(None, f"it is another ledger than the one that {who} knows")
+        if seen.sequence == 0:
+            return
+        entry = self._storage.entry(connection, seen.sequence)
+        if entry is None or entry.hash != seen.hash:
+            raise tampered(seen.sequence, f"{who} has seen it, and it is gone or another one")
+
+    def _state(self, connection: "Connection", account: Account) -> tuple[AccountRow, Loss]:
+        """The account's row and total, which must be those of its last entry."""
+        row = self._storage.account(connection, id=account.id)
+        if row is None:
+            raise LedgerError(
+                "account must be one that this ledger opened, got another. Call account() first."
+            )
+        entry = self._storage.entry(connection, row.sequence)
+        if entry is None or entry.hash != row.head or entry.account != row.id:
+            raise tampered(row.sequence, "it is not the last one of its account")
+        entry.check()
+        content = entry.content
+        if canonical(content["budget"]) != row.budget or canonical(content["spent"]) != row.spent:
+            raise tampered(row.sequence, "the stored budget or total of its account differs")
+        if entry.budget != account.budget:
+            raise BudgetMismatch(
+                f"budget must be the one that the account was opened with ({entry.budget}), got "
+                f"{account.budget}. Call account() again."
+            )
+        return row, entry.spent
+
+    def _look(self, function: Callable[["Connection"], T]) -> T:
+        """Run on a snapshot that is at least as new as the witness.
+
+        Others may book and move the witness while we read: a snapshot older than the witness is
+        taken again, and tells of a roll-back only if the new one still lacks the same entry. (A
+        writer holds the lock, so nobody can have moved the witness past what it reads.)
+        """
+        needed = 0
+        while True:
+            try:
+                return self._storage.read(function)
+            except _Behind as error:
+                if error.found < needed:
+                    raise
+                needed = error.witnessed
+
+    # --- one process, many threads ---------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _guard(self) -> Iterator[None]:
+        """One transaction at a time in this object; a forked child starts with a free lock."""
+        if self._lock_process != os.getpid():
+            self._lock, self._lock_process = threading.RLock(), os.getpid()
+        with self._lock:
+            yield
+
+    def _see(self, witness: Witness) -> None:
+        if self._seen is None or witness.sequence > self._seen.sequence:
+            self._seen = witness
+
+    def _remember(self, written: Witness | None) -> None:
+        if written is None:
+            return
+        self._see(written)
+        if self._witness is not None:
+            self._witness.write(written)
+
+    def close(self) -> None:
+        """Let go of the database; a ledger in memory is gone."""
+        self._storage.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._storage.place})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A ledger must stay in its process. Open it again where you need it.")
+
+
+class _Behind(LedgerTampered):
+    """The witness knows of an entry beyond the end of what was read."""
+
+    found = 0
+    witnessed = 0
+
+
+def _behind(witness: Witness, identity: Identity) -> _Behind:
+    plain = tampered(witness.sequence, "its witness has seen it, and it is gone")
+    error = _Behind(str(plain))
+    error.sequence, error.found = plain.sequence, identity.sequence
+    error.witnessed = witness.sequence
+    return error

@@ -1,0 +1,362 @@
+"""Where the ledger's three tables live: SQLite or PostgreSQL through SQLAlchemy Core.
+
+Imported only when a ledger is opened. Every transaction is begun and ended by name, so that what
+is atomic can be read off the page: SQLite takes its one write lock at BEGIN IMMEDIATE, PostgreSQL
+the ledger's one row at SELECT ... FOR UPDATE.
+"""
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import NullPool, StaticPool
+
+from heldout.errors import LedgerError, MissingDependency
+from heldout.privacy.chain import AccountRow, Entry, Identity, first_hash, tampered
+
+__all__ = ["LostRace", "Storage"]
+
+SCHEMA_VERSION: Final = 1
+BUSY_SECONDS: Final = 60
+_LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
+_PAGE: Final = 1000
+
+_metadata = sa.MetaData()
+_ledger = sa.Table(
+    "heldout_ledger",
+    _metadata,
+    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("ledger", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+)
+_accounts = sa.Table(
+    "heldout_accounts",
+    _metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("mac", sa.Text, nullable=False, unique=True),
+    sa.Column("seal", sa.Text, nullable=False),
+    sa.Column("budget", sa.Text, nullable=False),
+    sa.Column("spent", sa.Text, nullable=False),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+)
+_entries = sa.Table(
+    "heldout_entries",
+    _metadata,
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("account", sa.Text, nullable=False, index=True),
+    sa.Column("previous", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+T = TypeVar("T")
+
+
+class LostRace(Exception):
+    """Somebody else moved the chain between our look and our swap: look again."""
+
+
+class Storage:
+    """One database with a ledger in it."""
+
+    def __init__(self, engine: sa.Engine, place: str, *, file: Path | None) -> None:
+        self._engine = engine
+        self._process = os.getpid()
+        self.place = place
+        self.file = file
+        self.memory = engine.dialect.name == "sqlite" and file is None
+
+    # --- opening ---------------------------------------------------------------------------------
+
+    @classmethod
+    def in_memory(cls) -> "Storage":
+        engine = sa.create_engine(
+            "sqlite://",
+            poolclass=StaticPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"check_same_thread": False},
+            hide_parameters=True,
+        )
+        return cls(engine, "memory", file=None)
+
+    @classmethod
+    def on_file(cls, path: Path) -> "Storage":
+        if not path.parent.is_dir():
+            raise LedgerError(
+                f"The ledger must lie in a directory that exists, got '{path}'. Make it first."
+            )
+        if path.is_dir():
+            raise LedgerError(f"The ledger must be a file, got the directory '{path}'. Name one.")
+        # NullPool: a connection never outlives its transaction, so a forked child inherits none.
+        engine = sa.create_engine(
+            URL.create("sqlite", database=str(path)),
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"timeout": BUSY_SECONDS},
+            hide_parameters=True,
+        )
+        return cls(engine, f"'{path}'", file=path)
+
+    @classmethod
+    def at(cls, address: str) -> "Storage":
+        try:
+            url = make_url(address)
+            family = url.get_backend_name()
+        except (sa.exc.ArgumentError, ValueError):
+            raise LedgerError(
+                "The ledger must be a file or a database URL, got an address that is neither. "
+                "Pass postgresql://user@host/database."
+            ) from None
+        if family == "sqlite":
+            inside = url.database in (None, "", ":memory:")
+            return cls.in_memory() if inside else cls.on_file(Path(str(url.database)).resolve())
+        if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
+            raise LedgerError(
+                f"The ledger must be on SQLite or PostgreSQL, got {url.drivername}. "
+                "Pass a file, or postgresql://user@host/database."
+            )
+        try:
+            import psycopg  # noqa: F401
+        except ImportError:
+            raise MissingDependency(
+                "A ledger on PostgreSQL must have psycopg, got none. "
+                "Install it with: pip install 'heldout[postgres]'"
+            ) from None
+        engine = sa.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            isolation_level="AUTOCOMMIT",
+            pool_pre_ping=True,
+            hide_parameters=True,
+        )
+        place = URL.create("postgresql", host=url.host, port=url.port, database=url.database)
+        return cls(engine, place.render_as_string(), file=None)
+
+    def create(self, *, refuse: Callable[[], None]) -> None:
+        """Make the tables unless they are there; `refuse` may object to an empty ledger."""
+
+        def make(connection: sa.Connection) -> None:
+            if self._postgres:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
+            names = set(sa.inspect(connection).get_table_names())
+            if _ledger.name in names:
+                self._check_version(connection)
+                return
+            if names and not self._postgres:
+                raise LedgerError(
+                    f"The ledger must be a file of its own, got {self.place}, a database of "
+                    "another program. Name another file."
+                )
+            refuse()
+            _metadata.create_all(connection, checkfirst=True)
+            name = secrets.token_hex(16)
+            connection.execute(
+                _ledger.insert().values(
+                    row=1,
+                    schema_version=SCHEMA_VERSION,
+                    ledger=name,
+                    key=secrets.token_hex(32),
+                    sequence=0,
+                    head=first_hash(name),
+                )
+            )
+
+        self.write(make, lock=False)
+
+    def _check_version(self, connection: sa.Connection) -> None:
+        try:
+            version = connection.execute(sa.select(_ledger.c.schema_version)).scalar_one()
+        except sa.exc.SQLAlchemyError:
+            version = None
+        if version != SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger must have schema version {SCHEMA_VERSION}, got {version} in "
+                f"{self.place}. Use the version of heldout that made it."
+            )
+
+    # --- transactions ----------------------------------------------------------------------------
+
+    def read(self, function: Callable[[sa.Connection], T]) -> T:
+        """Run the function on one snapshot."""
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self._postgres else "BEGIN"
+        return self._run(function, begin, "COMMIT")
+
+    def write(self, function: Callable[[sa.Connection], T], *, lock: bool = True) -> T:
+        """Run the function as the only writer; durable once this returns."""
+
+        def alone(connection: sa.Connection) -> T:
+            if self._postgres:
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+                if lock:
+                    connection.execute(sa.select(_ledger.c.row).with_for_update())
+            return function(connection)
+
+        return self._run(alone, "BEGIN" if self._postgres else "BEGIN IMMEDIATE", "COMMIT")
+
+    def _run(self, function: Callable[[sa.Connection], T], begin: str, end: str) -> T:
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            committing = False
+            try:
+                with self._connection() as connection:
+                    connection.exec_driver_sql(begin)
+                    try:
+                        result = function(connection)
+                        committing = True
+                        connection.exec_driver_sql(end)
+                    except BaseException:
+                        with contextlib.suppress(sa.exc.SQLAlchemyError):
+                            connection.exec_driver_sql("ROLLBACK")
+                        raise
+                    return result
+            except LostRace:
+                reason = "busy"
+            except sa.exc.SQLAlchemyError as error:
+                # After a COMMIT that failed the entry may be there or not: asking again could
+                # take twice, so nobody asks and nothing is released.
+                if committing or not _is_passing(error):
+                    raise self._failure(error) from None
+                reason = "busy"
+            if time.monotonic() > deadline:
+                raise LedgerError(
+                    f"The ledger at {self.place} must answer within {BUSY_SECONDS} seconds, got "
+                    f"{reason}. Look for a program that holds it, and try again."
+                )
+            time.sleep(0.001 + secrets.randbelow(20) / 1000)
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sa.Connection]:
+        if os.getpid() != self._process:
+            if self.memory:
+                raise LedgerError(
+                    "A ledger in memory must stay in the process that opened it, got a forked "
+                    "child. Open a ledger file, which processes can share."
+                )
+            # The parent's sockets are the parent's: forget them without closing them.
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        with self._engine.connect() as connection:
+            if self.file is not None:
+                connection.exec_driver_sql("PRAGMA synchronous=FULL")
+                mode = connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar_one()
+                if mode != "wal":
+                    raise LedgerError(
+                        f"The ledger must lie on a local disk, got {self.place}, where SQLite "
+                        "cannot keep a write-ahead log. Move it, or use PostgreSQL."
+                    )
+            yield connection
+
+    @property
+    def _postgres(self) -> bool:
+        return self._engine.dialect.name == "postgresql"
+
+    def _failure(self, error: sa.exc.SQLAlchemyError) -> LedgerError:
+        """One line with what to do; the driver's own text may hold a secret, so it stays out."""
+        original = getattr(error, "orig", None)
+        if getattr(original, "sqlite_errorcode", None) in (
+            sqlite3.SQLITE_NOTADB,
+            sqlite3.SQLITE_CORRUPT,
+        ):
+            what = (
+                "a file that is not a database or is damaged. Restore a copy or name another file"
+            )
+        elif self._postgres:
+            what = f"{type(error).__name__}. Check the server, the address and the rights"
+        else:
+            what = f"{type(error).__name__}. Check that the file and its directory can be written"
+        return LedgerError(f"The ledger at {self.place} must be readable and writable, got {what}.")
+
+    def close(self) -> None:
+        """Let go of the database; a ledger in memory is gone."""
+        if os.getpid() == self._process:
+            self._engine.dispose()
+
+    # --- rows ------------------------------------------------------------------------------------
+
+    def identity(self, connection: sa.Connection) -> Identity:
+        rows = connection.execute(sa.select(_ledger)).all()
+        if len(rows) != 1:
+            raise tampered(None, "its own row is missing or double")
+        row = rows[0]
+        return Identity(row.ledger, bytes.fromhex(row.key), row.sequence, row.head)
+
+    def entry(self, connection: sa.Connection, sequence: int) -> Entry | None:
+        found = connection.execute(sa.select(_entries).where(_entries.c.sequence == sequence))
+        row = found.one_or_none()
+        return None if row is None else Entry(*row)
+
+    def last_sequence(self, connection: sa.Connection) -> int:
+        highest = connection.execute(sa.select(sa.func.max(_entries.c.sequence))).scalar_one()
+        return int(highest or 0)
+
+    def entries(self, connection: sa.Connection, account: str | None = None) -> Iterator[Entry]:
+        query = sa.select(_entries).order_by(_entries.c.sequence)
+        if account is not None:
+            query = query.where(_entries.c.account == account)
+        for row in connection.execution_options(yield_per=_PAGE).execute(query):
+            yield Entry(*row)
+
+    def opening(self, connection: sa.Connection, account: str) -> Entry | None:
+        query = sa.select(_entries).where(_entries.c.account == account)
+        row = connection.execute(query.order_by(_entries.c.sequence).limit(1)).one_or_none()
+        return None if row is None else Entry(*row)
+
+    def accounts(self, connection: sa.Connection) -> Iterator[AccountRow]:
+        for row in connection.execute(sa.select(_accounts)):
+            yield AccountRow(*row)
+
+    def account(self, connection: sa.Connection, **where: str) -> AccountRow | None:
+        query = sa.select(_accounts).filter_by(**where)
+        row = connection.execute(query).one_or_none()
+        return None if row is None else AccountRow(*row)
+
+    def add_account(self, connection: sa.Connection, row: AccountRow) -> None:
+        connection.execute(_accounts.insert().values(vars(row)))
+
+    def swap_account(
+        self, connection: sa.Connection, old: AccountRow, *, spent: str, sequence: int, head: str
+    ) -> None:
+        """Take from the account if nobody took since we looked: compare and swap."""
+        values: dict[str, Any] = {"spent": spent, "sequence": sequence, "head": head}
+        self._swap(
+            connection,
+            _accounts.update()
+            .where(_accounts.c.id == old.id, _accounts.c.head == old.head)
+            .where(_accounts.c.spent == old.spent, _accounts.c.budget == old.budget)
+            .values(values),
+        )
+
+    def append(self, connection: sa.Connection, old: Identity, entry: Entry) -> None:
+        """Move the head of the chain if nobody moved it since we looked, and add the entry."""
+        self._swap(
+            connection,
+            _ledger.update()
+            .where(_ledger.c.head == old.head, _ledger.c.sequence == old.sequence)
+            .values(sequence=entry.sequence, head=entry.hash),
+        )
+        connection.execute(_entries.insert().values(vars(entry)))
+
+    @staticmethod
+    def _swap(connection: sa.Connection, statement: sa.Update) -> None:
+        if connection.execute(statement).rowcount != 1:
+            raise LostRace
+
+
+def _is_passing(error: sa.exc.SQLAlchemyError) -> bool:
+    """A lock that others hold or a lost race, which a second try may get past."""
+    original = getattr(error, "orig", None)
+    code = getattr(original, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(original, "sqlstate", None) in ("40001", "40P01")
