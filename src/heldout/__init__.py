@@ -1,3 +1,63 @@
-"""How good is this model on the data that I must not show?"""
+"""How good is this model on the data that I must not show?
+
+A number or a curve, an honest interval, and an exact privacy price, booked before the answer
+exists. Everything public is here; each name is loaded when it is first used, so that importing
+the package stays quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "Budget": "heldout.privacy.loss",
+    "Dataset": "heldout.data.dataset",
+    "Ledger": "heldout.privacy.ledger",
+    "Loss": "heldout.privacy.loss",
+    "Release": "heldout.release",
+    "Session": "heldout.session",
+    "brier_score_loss": "heldout.scores",
+    "confusion_matrix": "heldout.scores",
+    "plan": "heldout.planning",
+}
+_ROOMS = ("errors", "precision_recall")
+
+__all__ = [
+    "Budget",
+    "Dataset",
+    "Ledger",
+    "Loss",
+    "Release",
+    "Session",
+    "brier_score_loss",
+    "confusion_matrix",
+    "errors",
+    "plan",
+    "precision_recall",
+]
+
+if TYPE_CHECKING:
+    from heldout import errors, precision_recall
+    from heldout.data.dataset import Dataset
+    from heldout.planning import plan
+    from heldout.privacy.ledger import Ledger
+    from heldout.privacy.loss import Budget, Loss
+    from heldout.release import Release
+    from heldout.scores import brier_score_loss, confusion_matrix
+    from heldout.session import Session
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        found = getattr(importlib.import_module(_PLACES[name]), name)
+    elif name in _ROOMS:
+        found = importlib.import_module(f"heldout.{name}")
+    else:
+        raise AttributeError(f"module 'heldout' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

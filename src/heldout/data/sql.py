@@ -1,0 +1,130 @@
+"""The statements that touch private rows, written once in DuckDB's dialect.
+
+Every statement reads from `evaluated`, one row for each row that counts: `label` (1 for positive,
+0 for negative) and `score` (a double). What a custodian names is quoted by sqlglot, never pasted.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+NUMERIC_TYPES = [
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "UHUGEINT",
+    "FLOAT",
+    "DOUBLE",
+    "REAL",
+]
+
+
+def identifier(name: str) -> str:
+    """Quote a column or table name.
+
+    >>> print(identifier('risk "v2"'))
+    "risk ""v2\"""
+    """
+    from sqlglot import exp
+
+    return exp.to_identifier(name, quoted=True).sql(dialect="duckdb")  # type: ignore[no-any-return]
+
+
+def text(value: str) -> str:
+    """Quote a text literal.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    from sqlglot import exp
+
+    return exp.Literal.string(value).sql(dialect="duckdb")  # type: ignore[no-any-return]
+
+
+def double(value: float) -> str:
+    """A double that every engine reads to the last bit (a bare 0.1 is a DECIMAL in some).
+
+    >>> double(0.1)
+    "CAST('0.1' AS DOUBLE)"
+    """
+    return f"CAST({text(repr(float(value)))} AS DOUBLE)"
+
+
+def is_numeric(column_type: str) -> bool:
+    """Whether a DuckDB type holds numbers that compare and cast as such."""
+    return column_type.split("(", maxsplit=1)[0] in (*NUMERIC_TYPES, "DECIMAL")
+
+
+def equals(column: str, column_type: str, value: object) -> str:
+    """A test of a label against a declared value that never fails, whatever the column holds."""
+    if isinstance(value, str):
+        return f"CAST({column} AS VARCHAR) = {text(value)}"
+    number = repr(int(value)) if isinstance(value, bool | int) else double(value)  # type: ignore[arg-type]
+    if is_numeric(column_type):
+        return f"{column} = {number}"
+    if column_type == "BOOLEAN":
+        return f"CAST({column} AS INTEGER) = {number}"
+    return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE) = {number}"
+
+
+def as_double(column: str, column_type: str) -> str:
+    """A column as a double; what is not a number becomes NULL, which validation refuses."""
+    if column_type == "DOUBLE":
+        return column
+    if is_numeric(column_type) or column_type == "BOOLEAN":
+        return f"CAST({column} AS DOUBLE)"
+    return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
+
+
+def evaluated(
+    *,
+    source: str,
+    columns: Sequence[str],
+    unit: str | None,
+    row_key: str | None,
+    rows_per_unit: int,
+) -> str:
+    """The rows that count: at most `rows_per_unit` of each unit.
+
+    Which rows of a unit stay depends on the unit's and the rows' keys alone, through a hash that
+    no score or label enters. Without a row key the n-th row of the unit has key n, counted within
+    the unit, so that another unit's arrival moves nothing.
+    """
+    chosen = ",\n    ".join(columns)
+    if unit is None:
+        return f"SELECT\n    {chosen}\n  FROM {source}"
+    who = f"CAST({identifier(unit)} AS VARCHAR)"
+    if row_key is None:
+        source = (
+            f"(SELECT *, row_number() OVER (PARTITION BY {who} ORDER BY heldout_position)"
+            f" AS heldout_key\n    FROM (SELECT *, row_number() OVER () AS heldout_position"
+            f" FROM {source}) AS placed) AS keyed"
+        )
+    key = f"CAST({'heldout_key' if row_key is None else identifier(row_key)} AS VARCHAR)"
+    return (
+        f"SELECT\n    {chosen}\n  FROM {source}\n"
+        f"  QUALIFY row_number() OVER (PARTITION BY {who}"
+        f" ORDER BY md5({who} || '/' || {key}), {key}) <= {rows_per_unit}"
+    )
+
+
+@lru_cache(maxsize=256)
+def transpile(statement: str, *, dialect: str) -> str:
+    """The same statement for another engine, laid out for a reviewer to read."""
+    import sqlglot
+
+    return sqlglot.transpile(statement, read="duckdb", write=dialect, pretty=True)[0]  # type: ignore[no-any-return]
+
+
+def assemble(evaluated_rows: str, body: str) -> str:
+    """A whole statement: the rows that count, then what is asked of them."""
+    return f"WITH evaluated AS (\n  {evaluated_rows}\n)\n{body}"
+
+
+Columns = dict[str, Any]

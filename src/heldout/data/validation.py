@@ -1,0 +1,168 @@
+"""Checks a table against what its custodian declared, in one pass, on the custodian's side.
+
+Errors raised here may depend on the rows: only the custodian sees them. They name the rule that
+is broken and never a value. After this, nothing in the rows can make a release fail.
+"""
+
+from dataclasses import dataclass
+
+from heldout.data.engine import Engine, quoted_columns
+from heldout.data.sql import as_double, double, equals, identifier, is_numeric
+from heldout.errors import (
+    DataError,
+    DuplicateRowKey,
+    EmptyTable,
+    InfiniteScore,
+    MissingColumn,
+    MissingLabel,
+    MissingScore,
+    MissingUnit,
+    ScoreOutOfRange,
+    UnknownLabel,
+)
+
+LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the custodian says of the table; all of it public."""
+
+    label: str
+    scores: tuple[str, ...]
+    positive: object
+    negative: object
+    score_range: tuple[float, float]
+    unit: str | None
+    row_key: str | None
+
+
+def check_columns(engine: Engine, declared: Declared) -> None:
+    """Every declared column is there."""
+    keys = [name for name in (declared.unit, declared.row_key) if name is not None]
+    for name in (declared.label, *declared.scores, *keys):
+        if name not in engine.columns:
+            has = ", ".join(list(engine.columns)[:12])
+            raise MissingColumn(f"column {name!r} must be in the table, which has: {has}.")
+
+
+def statement(engine: Engine, declared: Declared) -> str:
+    """One aggregate over the whole table: how many rows break each rule."""
+    label = identifier(declared.label)
+    label_type = engine.columns[declared.label]
+    positive = equals(label, label_type, declared.positive)
+    negative = equals(label, label_type, declared.negative)
+    low, high = (double(bound) for bound in declared.score_range)
+    counts = ["count(*) AS n", f"count(*) - count({label}) AS missing_label"]
+    counts.append(
+        f"count(*) FILTER (WHERE {label} IS NOT NULL AND NOT"
+        f" coalesce({positive} OR {negative}, FALSE)) AS unknown_label"
+    )
+    for index, name in enumerate(declared.scores):
+        score = as_double(identifier(name), engine.columns[name])
+        finite = f"{score} >= {double(-LARGEST)} AND {score} <= {double(LARGEST)}"
+        counts += [
+            f"count(*) FILTER (WHERE {score} IS NULL OR isnan({score})) AS missing_score_{index}",
+            f"count(*) FILTER (WHERE NOT ({finite}) AND NOT isnan({score})) AS infinite_{index}",
+            f"count(*) FILTER (WHERE ({finite}) AND NOT ({score} >= {low} AND {score} <= {high}))"
+            f" AS outside_{index}",
+        ]
+    for role, key in (("unit", declared.unit), ("key", declared.row_key)):
+        if key is not None:
+            counts.append(f"count(*) - count({identifier(key)}) AS missing_{role}")
+    if declared.row_key is not None:
+        counts.append(f"count(*) - count(DISTINCT {identifier(declared.row_key)}) AS duplicate")
+    counts += fingerprint_columns(engine, declared)
+    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source}"
+
+
+def fingerprint_columns(engine: Engine, declared: Declared) -> list[str]:
+    """Two sums over row hashes: the same rows have the same, in any order, from any file.
+
+    With a row key or a unit the hash covers keys and label, so that a second model's scores on
+    the same people are the same data; without one it covers every column of the table.
+    """
+    keys = [name for name in (declared.unit, declared.row_key) if name is not None]
+    label = equals(identifier(declared.label), engine.columns[declared.label], declared.positive)
+    if keys:
+        hashes = [f"hash(CAST({identifier(name)} AS VARCHAR))" for name in keys]
+    else:
+        hashes = [
+            _hash(name, type_)
+            for name, type_ in quoted_columns(engine).items()
+            if name != identifier(declared.label)
+        ]
+    # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
+    # that 65,536 columns do not overflow.
+    row = " + ".join(f"({each} >> 16)" for each in [f"hash({label})", *hashes])
+    return [
+        f"CAST(bit_xor(hash({row})) AS VARCHAR) AS fingerprint_xor",
+        f"CAST(sum(hash({row}) >> 24) AS VARCHAR) AS fingerprint_sum",
+    ]
+
+
+def _hash(column: str, column_type: str) -> str:
+    """The same number hashes alike, whether an engine calls it INTEGER, DOUBLE or text."""
+    if is_numeric(column_type) or column_type == "BOOLEAN":
+        return f"hash(CAST({column} AS DOUBLE))"
+    as_text = f"CAST({column} AS VARCHAR)"
+    number = f"TRY_CAST({as_text} AS DOUBLE)"
+    return f"(CASE WHEN {number} IS NULL THEN hash({as_text}) ELSE hash({number}) END)"
+
+
+def judge(counts: dict[str, int], declared: Declared) -> None:
+    """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
+    low, high = declared.score_range
+    two = f"{declared.positive!r} or {declared.negative!r}"
+    rules: list[tuple[str, type[DataError], str]] = [
+        (
+            "missing_label",
+            MissingLabel,
+            f"label {declared.label!r} must not be NULL. Drop or mend those rows first.",
+        ),
+        (
+            "unknown_label",
+            UnknownLabel,
+            f"label {declared.label!r} must be {two}. Declare positive= and negative=, "
+            "or drop the other rows.",
+        ),
+    ]
+    for index, name in enumerate(declared.scores):
+        rules += [
+            (
+                f"missing_score_{index}",
+                MissingScore,
+                f"score {name!r} must be a number, but some are NULL, NaN or text. Give every "
+                "row a score, or drop it by a rule that does not look at the label.",
+            ),
+            (
+                f"infinite_{index}",
+                InfiniteScore,
+                f"score {name!r} must be finite. Map it to a bounded range first.",
+            ),
+            (
+                f"outside_{index}",
+                ScoreOutOfRange,
+                f"score {name!r} must lie within score_range ({low:g}, {high:g}). Declare the "
+                "range that the model can give, not the one that the data happens to have.",
+            ),
+        ]
+    rules += [
+        (
+            "missing_unit",
+            MissingUnit,
+            f"unit {declared.unit!r} must not be NULL. Say whose row it is.",
+        ),
+        ("missing_key", MissingUnit, f"row_key {declared.row_key!r} must not be NULL."),
+        (
+            "duplicate",
+            DuplicateRowKey,
+            f"row_key {declared.row_key!r} must differ from row to row. Remove the copies, or "
+            "name the column that tells rows apart.",
+        ),
+    ]
+    if counts["n"] == 0:
+        raise EmptyTable("table must have at least one row, got none. Check the file.")
+    for name, error, message in rules:
+        if counts.get(name, 0):
+            raise error(message)

@@ -1,0 +1,120 @@
+"""A number that people read: its value, what noise did to it, and what it says about others."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from heldout.errors import ArgumentError
+
+Interval = tuple[float, float]
+
+
+class Measure(float):
+    """A released number with its two intervals. It is a float, and prints as a sentence.
+
+    `noise_interval` covers the number that these very rows would have given without noise;
+    `interval` covers the number in the population that the rows were drawn from, so it holds
+    sampling error and noise both.
+
+    >>> half = Measure(0.5, name="accuracy", terms="epsilon 1, replace-one neighbours",
+    ...                noise_interval=lambda level: (0.49, 0.51),
+    ...                interval=lambda level: (0.46, 0.54))
+    >>> print(half)
+    accuracy 0.500, 95% interval 0.460 to 0.540 (privacy noise alone: ±0.010), epsilon 1,
+    replace-one neighbours
+    >>> half + 1
+    1.5
+    """
+
+    name: str
+    terms: str
+    _noise_interval: Callable[[float], Interval]
+    _interval: Callable[[float], Interval]
+    _known: dict[tuple[str, float], Interval]
+
+    def __new__(
+        cls,
+        value: float,
+        *,
+        name: str,
+        terms: str,
+        noise_interval: Callable[[float], Interval],
+        interval: Callable[[float], Interval],
+    ) -> "Measure":
+        self = super().__new__(cls, value)
+        self.name, self.terms = name, terms
+        self._noise_interval, self._interval = noise_interval, interval
+        self._known = {}
+        return self
+
+    @property
+    def value(self) -> float:
+        return float(self)
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Covers the population's number: sampling error and privacy noise."""
+        return self._lookup("interval", self._interval, level)
+
+    def noise_interval(self, level: float = 0.95) -> Interval:
+        """Covers these rows' own number: privacy noise alone."""
+        return self._lookup("noise", self._noise_interval, level)
+
+    def _lookup(self, kind: str, make: Callable[[float], Interval], level: float) -> Interval:
+        level = checked_level(level)
+        if (kind, level) not in self._known:
+            low, high = make(level)
+            value = float(self)
+            self._known[kind, level] = (min(low, value), max(high, value))
+        return self._known[kind, level]
+
+    def sentence(self, level: float = 0.95) -> str:
+        low, high = self.interval(level)
+        noise = self.noise_interval(level)
+        half = max(noise[1] - self.value, self.value - noise[0])
+        show = _whole if (low, high) == noise and self.value.is_integer() else _digits(high - low)
+        spread = "" if (low, high) == noise else f" (privacy noise alone: ±{show(half)})"
+        return (
+            f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "
+            f"{show(high)}{spread}, {self.terms}"
+        )
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "level": level,
+            "interval": list(self.interval(level)),
+            "noise_interval": list(self.noise_interval(level)),
+        }
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def __repr__(self) -> str:
+        return self.sentence()
+
+    def __format__(self, specification: str) -> str:
+        return format(self.value, specification) if specification else str(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Measure must not be pickled; keep release.as_dict() instead.")
+
+
+def checked_level(level: float) -> float:
+    """A confidence level between 0 and 1."""
+    try:
+        number = float(level)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < 1:
+        raise ArgumentError(f"level must lie between 0 and 1, got {level!r}. Try 0.95.")
+    return number
+
+
+def _digits(width: float) -> Callable[[float], str]:
+    """Enough decimals to see the interval's width, three at least."""
+    places = 3 if width <= 0 else min(9, max(3, 1 - math.floor(math.log10(width))))
+    return lambda value: f"{value:.{places}f}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"

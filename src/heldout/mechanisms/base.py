@@ -1,0 +1,23 @@
+"""What a mechanism is: an object that knows its own price, sampling and error."""
+
+from typing import Any, Protocol
+
+from heldout.privacy.events import Event
+from heldout.privacy.loss import Loss
+from heldout.statistics.sealed import Sealed
+
+
+class Mechanism(Protocol):
+    """Opens one sealed statistic and returns noisy numbers on a public lattice."""
+
+    def event(self) -> Event:
+        """What the ledger books: all that is needed to price this use, and nothing private."""
+
+    def privacy_map(self) -> Loss:
+        """The loss that this mechanism claims; equal to the price of its event."""
+
+    def sample(self, sealed: Sealed[Any]) -> Any:
+        """Draw, with randomness from the operating system."""
+
+    def describe(self) -> dict[str, object]:
+        """Name and public parameters, for the release."""

@@ -1,0 +1,105 @@
+"""Discrete Laplace noise on integer vectors."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.privacy.events import Event
+from heldout.privacy.loss import Loss
+from heldout.statistics.sealed import Sealed, unseal
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Adds to each entry an integer x with probability proportional to exp(-|x| / scale).
+
+    Claim:       pure DP, epsilon = l1_sensitivity / scale.            [claim: discrete-laplace]
+    Neighbours:  those for which the statistic proved its L1 sensitivity.
+    Sensitivity: the statistic's.
+    Numerics:    exact. OpenDP draws with integer arithmetic from the operating system's
+                 randomness, at the double next above the exact scale, so the true loss is at most
+                 the claimed one. Entries saturate at 64 bits, which is post-processing.
+    Refuses:     a scale or sensitivity that is not positive.
+    Reference:   Ghosh, Roughgarden and Sundararajan 2009; Canonne, Kamath and Steinke 2020.
+    Cost:        about 8 microseconds an entry.
+
+    >>> DiscreteLaplace.for_epsilon(Fraction(1, 2), l1_sensitivity=2, dimension=4).scale
+    Fraction(4, 1)
+    >>> print(DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=4).privacy_map())
+    epsilon 1/2
+    """
+
+    scale: Fraction
+    l1_sensitivity: int
+    dimension: int
+
+    def __post_init__(self) -> None:
+        if self.scale <= 0 or self.l1_sensitivity <= 0 or self.dimension <= 0:
+            raise ArgumentError("scale, sensitivity and dimension must be positive.")
+        if self.scale > 2**52:
+            raise ArgumentError(
+                f"scale must be at most 2^52, got {float(self.scale):.3g}. Use a larger epsilon."
+            )
+
+    @classmethod
+    def for_epsilon(
+        cls, epsilon: Fraction, *, l1_sensitivity: int, dimension: int
+    ) -> "DiscreteLaplace":
+        """The mechanism that spends exactly `epsilon`."""
+        return cls(
+            scale=l1_sensitivity / epsilon, l1_sensitivity=l1_sensitivity, dimension=dimension
+        )
+
+    def event(self) -> Event:
+        return Event(
+            kind="discrete-laplace",
+            version=1,
+            parameters={
+                "l1_sensitivity": str(self.l1_sensitivity),
+                "scale": str(self.scale),
+                "dimension": str(self.dimension),
+            },
+        )
+
+    def privacy_map(self) -> Loss:
+        return Loss.pure(self.l1_sensitivity / self.scale)
+
+    def sample(self, sealed: Sealed[Any]) -> Any:
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
+        from opendp.mod import enable_features
+
+        enable_features("contrib")
+        exact = np.asarray(unseal(sealed), dtype=np.int64)
+        if exact.shape != (self.dimension,):
+            raise ArgumentError("dimension must be that of the statistic.")
+        measurement = make_laplace(
+            vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=self.float_scale
+        )
+        return np.array(measurement(exact.tolist()), dtype=np.int64)
+
+    @property
+    def float_scale(self) -> float:
+        """The scale that is drawn from: the first double not below the exact one."""
+        nearest = float(self.scale)
+        return nearest if Fraction(nearest) >= self.scale else math.nextafter(nearest, math.inf)
+
+    def error_quantile(self, level: float) -> int:
+        """The least t with P(|noise| <= t) >= level, for one entry.
+
+        >>> DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=1).error_quantile(0.95)
+        12
+        """
+        # P(|x| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale)
+        p = math.exp(-1 / self.float_scale)
+        if 1 - (1 - p) / (1 + p) <= 1 - level:
+            return 0
+        return max(0, math.ceil(math.log((1 - level) * (1 + p) / 2) / math.log(p) - 1 - 1e-9))
+
+    def describe(self) -> dict[str, object]:
+        return {"name": "discrete Laplace", "scale": str(self.scale), "entries": self.dimension}

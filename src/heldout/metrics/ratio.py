@@ -1,0 +1,138 @@
+"""Ratios of noisy counts, with intervals that hold however small the denominator is.
+
+For a ratio r = numerator / denominator of the true counts, numerator - r * denominator is zero,
+so the same combination of the noisy counts is pure noise with a known law. An interval is the set
+of all r that this does not rule out (Fieller's argument): it covers whatever the counts are, and
+where the denominator is lost in the noise it is wide instead of wrong. For the population's ratio
+the combination also has a sampling error of known variance, which is added.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.metrics.noise import NoiseSum
+
+Vector = NDArray[np.float64]
+DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """Released counts: estimate = truth + spread @ noise, noise independent Laplace of one scale.
+
+    `unit` is what one row adds at most (1 for counts, the resolution for bounded sums); `rows` is
+    the public number of rows, or None.
+    """
+
+    estimate: Vector
+    spread: Vector
+    scale: float
+    unit: float = 1.0
+    rows: int | None = None
+
+    def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
+        weights = tuple(float(each) for each in self.spread.T @ combination)
+        return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
+
+    def granularity(self, combination: Vector) -> float:
+        """How far whole-numbered noise may lie beyond the continuous law that stands for it."""
+        return float(np.abs(self.spread.T @ combination).sum()) / 2
+
+
+def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:
+    """Counts that are known to add up to `rows`: what is missing is shared among them."""
+    size = len(noisy)
+    spread = np.eye(size) - np.full((size, size), 1 / size)
+    estimate = noisy + (rows - noisy.sum()) / size
+    return NoisyCounts(estimate=estimate, spread=spread, scale=scale, rows=rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """numerator @ counts / denominator @ counts, known to lie in [0, 1]."""
+
+    counts: NoisyCounts
+    numerator: Vector
+    denominator: Vector
+
+    @property
+    def value(self) -> float:
+        """The estimate, held to [0, 1]; the middle where noise leaves no denominator at all."""
+        bottom = float(self.denominator @ np.maximum(self.counts.estimate, 0))
+        if bottom <= 0:
+            return 0.5
+        top = float(self.numerator @ np.maximum(self.counts.estimate, 0))
+        return min(max(top / bottom, 0.0), 1.0)
+
+    def noise_interval(self, level: float) -> tuple[float, float]:
+        """Covers the ratio of the true counts of these rows."""
+
+        def survives(r: float) -> bool:
+            combination = self.numerator - r * self.denominator
+            slack = self.counts.granularity(combination)
+            observed = abs(float(combination @ self.counts.estimate)) - slack
+            return 2 * self.counts.noise(combination).survival(max(observed, 0.0)) >= 1 - level
+
+        return _hull(survives, centre=self.value)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Covers the ratio in the population that these rows were drawn from."""
+        counts, error = self.counts, 1 - level
+        whole = bool(np.all(self.denominator == self.denominator[0]))
+        if counts.rows is not None and whole:
+            margin = 0.0
+        else:
+            tail = error * DENOMINATOR_SHARE
+            error -= tail
+            # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
+            margin = counts.noise(self.denominator).quantile(1 - 2 * tail)
+
+        def survives(r: float) -> bool:
+            combination = self.numerator - r * self.denominator
+            deviation = math.sqrt(self._variance(r, combination, margin))
+            slack = counts.granularity(combination) + counts.unit / 2
+            observed = abs(float(combination @ counts.estimate)) - slack
+            law = counts.noise(combination, deviation=deviation)
+            return 2 * law.survival(max(observed, 0.0)) >= error
+
+        return _hull(survives, centre=self.value)
+
+    def _variance(self, r: float, combination: Vector, margin: float) -> float:
+        """A bound on the variance of the combination over draws of the rows."""
+        counts = self.counts
+        simple = set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
+            np.all(self.numerator <= self.denominator)
+        )
+        if simple:
+            # Given the denominator D the numerator is a sum of D values in [0, 1] with mean r,
+            # whose variance is at most r (1 - r) each, and exactly that for zeros and ones.
+            rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
+            return rows * counts.unit * r * (1 - r)
+        noise = counts.scale * math.sqrt(2)
+        cells = np.maximum(counts.estimate, 0) + noise
+        return float(cells @ combination**2) * counts.unit
+
+
+def _hull(survives: Callable[[float], bool], *, centre: float) -> tuple[float, float]:
+    """The smallest interval around all r in [0, 1] that survive; all of [0, 1] if none does."""
+    cached = lru_cache(maxsize=None)(survives)
+    grid = sorted({*np.linspace(0, 1, 33).tolist(), centre})
+    kept = [r for r in grid if cached(r)]
+    if not kept:
+        return (0.0, 1.0)
+
+    def edge(inside: float, outside: float) -> float:
+        for _ in range(20):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if cached(middle) else (inside, middle)
+        return outside
+
+    first, last = grid.index(kept[0]), grid.index(kept[-1])
+    low = 0.0 if first == 0 else edge(kept[0], grid[first - 1])
+    high = 1.0 if last == len(grid) - 1 else edge(kept[-1], grid[last + 1])
+    return (low, high)

@@ -1,0 +1,1 @@
+"""One metric of the confusion matrix a file."""

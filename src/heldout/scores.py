@@ -1,0 +1,69 @@
+"""scikit-learn shaped functions for one-off use: arrays in, a `Release` out.
+
+Each call is a session of its own with a budget of exactly `epsilon` and a ledger in memory:
+nobody keeps count across calls. For data that is asked more than once use `heldout.Session`.
+"""
+
+from typing import Any
+
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.metrics.bounded_mean import MeanRelease
+from heldout.metrics.confusion import ConfusionRelease
+from heldout.privacy import Budget, exact
+from heldout.session import Epsilon, Session
+
+
+def one_off(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: Epsilon,
+    positive: object = 1,
+    negative: object = None,
+    score_range: tuple[float, float] = (0, 1),
+    neighbours: str = "replace-one",
+) -> Session:
+    """A session on two arrays of the same length, with a budget for one release."""
+    import numpy as np
+
+    truth, score = np.asarray(y_true), np.asarray(y_score)
+    if truth.ndim != 1 or truth.shape != score.shape:
+        raise ArgumentError(
+            "y_true and y_score must be one-dimensional and of the same length. Ravel them."
+        )
+    dataset = Dataset(
+        {"label": truth, "score": score},
+        label="label",
+        score="score",
+        positive=positive,
+        negative=negative,
+        score_range=score_range,
+        neighbours=neighbours,
+    )
+    return Session(dataset, budget=Budget(epsilon=exact(epsilon, name="epsilon")))
+
+
+def confusion_matrix(
+    y_true: Any, y_pred: Any, *, epsilon: Epsilon, neighbours: str = "replace-one", **labels: Any
+) -> ConfusionRelease:
+    """The private confusion matrix of predictions that are 0 or 1.
+
+    >>> release = confusion_matrix([1, 0] * 300, [1, 0] * 300, epsilon="1")
+    >>> release.accuracy > 0.9
+    True
+    """
+    session = one_off(y_true, y_pred, epsilon=epsilon, neighbours=neighbours, **labels)
+    return session.confusion(threshold=0.5, epsilon=epsilon)
+
+
+def brier_score_loss(
+    y_true: Any, y_prob: Any, *, epsilon: Epsilon, neighbours: str = "replace-one", **labels: Any
+) -> MeanRelease:
+    """The private Brier score of predicted probabilities.
+
+    >>> float(brier_score_loss([1, 0] * 500, [0.9, 0.1] * 500, epsilon="1")) < 0.1
+    True
+    """
+    session = one_off(y_true, y_prob, epsilon=epsilon, neighbours=neighbours, **labels)
+    return session.brier(epsilon=epsilon)

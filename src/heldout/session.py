@@ -1,0 +1,136 @@
+"""The analyst's handle: a data set, a budget and a ledger."""
+
+import math
+import os
+from fractions import Fraction
+from typing import Any
+
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.mechanisms import DiscreteLaplace
+from heldout.metrics.bounded_mean import MeanRelease
+from heldout.metrics.confusion import ConfusionRelease
+from heldout.privacy import Budget, Ledger, Loss, exact
+from heldout.release import Drawn, Request, release
+from heldout.statistics import BoundedSum, ThresholdCounts
+
+Epsilon = str | int | float | Fraction
+
+
+class Session:
+    """Questions to one data set, each paid out of one budget.
+
+    Parameters
+    ----------
+    dataset
+        The private rows, validated.
+    budget
+        What may be spent on these rows in all, by anyone. It is kept with the rows in the ledger:
+        the same rows under another name have the same budget. None takes the one on record.
+    ledger
+        None (in memory, for one-off use), a file, or a SQLAlchemy URL.
+
+    >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
+    >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(epsilon="3"))
+    >>> answer = session.confusion(threshold=0.5, epsilon="0.5")
+    >>> 0.9 < answer.accuracy <= 1
+    True
+    >>> print(session.remaining)
+    epsilon 5/2
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        budget: Budget | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+    ) -> None:
+        if not isinstance(dataset, Dataset):
+            raise ArgumentError(f"dataset must be a heldout.Dataset, got {type(dataset).__name__}.")
+        self.dataset = dataset
+        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        self._account = self._ledger.account(
+            dataset._fingerprint,
+            budget=budget,
+            protection=dataset.protection,
+            name=dataset.name,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        return self._account.budget
+
+    @property
+    def spent(self) -> Loss:
+        return self._ledger.spent(self._account)
+
+    @property
+    def remaining(self) -> Loss:
+        """What is left for these rows, whoever spent the rest."""
+        return self._ledger.remaining(self._account)
+
+    def _release(self, request: Request) -> Drawn:
+        return release(request, dataset=self.dataset, ledger=self._ledger, account=self._account)
+
+    def _counts_request(
+        self, name: str, statistic: Any, *, dimension: int, epsilon: Epsilon, **parameters: Any
+    ) -> Request:
+        mechanism = DiscreteLaplace.for_epsilon(
+            exact(epsilon, name="epsilon"),
+            l1_sensitivity=statistic.sensitivity(self.dataset.protection),
+            dimension=dimension,
+        )
+        return Request(name, statistic, mechanism, parameters)
+
+    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon) -> ConfusionRelease:
+        """The confusion matrix where rows with score >= threshold are called positive."""
+        low, high = self.dataset.score_range
+        statistic = ThresholdCounts(thresholds=(checked_threshold(threshold, low, high),))
+        request = self._counts_request(
+            "confusion", statistic, dimension=4, epsilon=epsilon, threshold=statistic.thresholds[0]
+        )
+        return ConfusionRelease(self._release(request))
+
+    def brier(self, *, epsilon: Epsilon) -> MeanRelease:
+        """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
+        if self.dataset.score_range != (0.0, 1.0):
+            raise ArgumentError(
+                "score_range must be (0, 1) for the Brier score, which judges probabilities. "
+                "Use mean_squared_error for other scores."
+            )
+        return self._mean("Brier score", "squared", epsilon)
+
+    def mean_absolute_error(self, *, epsilon: Epsilon) -> MeanRelease:
+        """The mean distance of the score from the end of its range that the label stands for."""
+        return self._mean("mean absolute error", "absolute", epsilon)
+
+    def mean_squared_error(self, *, epsilon: Epsilon) -> MeanRelease:
+        """The mean squared distance of the score from its label's end of the range."""
+        return self._mean("mean squared error", "squared", epsilon)
+
+    def _mean(self, name: str, error: str, epsilon: Epsilon) -> MeanRelease:
+        with_rest = not self.dataset.protection.row_count_is_public
+        statistic = BoundedSum(
+            error=error, score_range=self.dataset.score_range, with_rest=with_rest
+        )
+        request = self._counts_request(
+            name, statistic, dimension=1 + with_rest, epsilon=epsilon, error=error
+        )
+        return MeanRelease(self._release(request))
+
+    def __repr__(self) -> str:
+        return f"Session({self.dataset!r}, budget {self.budget}, {self.remaining} left)"
+
+
+def checked_threshold(threshold: float, low: float, high: float) -> float:
+    """A finite threshold within the range of the scores."""
+    try:
+        number = float(threshold)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ArgumentError(
+            f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
+        )
+    return number

@@ -1,0 +1,17 @@
+"""Exact sufficient statistics and how far one person can move them. No noise here."""
+
+from heldout.statistics.base import Statistic, compute
+from heldout.statistics.bounded_sum import BoundedSum
+from heldout.statistics.counts import LabelCounts, ThresholdCounts
+from heldout.statistics.score_table import ScoreTable
+from heldout.statistics.sealed import Sealed
+
+__all__ = [
+    "BoundedSum",
+    "LabelCounts",
+    "ScoreTable",
+    "Sealed",
+    "Statistic",
+    "ThresholdCounts",
+    "compute",
+]
