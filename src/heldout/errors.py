@@ -75,6 +75,9 @@ class PrivacyError(HeldoutError):
 class BudgetExceeded(PrivacyError):
     """The request costs more than what is left."""
 
+    cost: str = ""
+    left: str = ""
+
 
 class UnknownEvent(PrivacyError):
     """An event of a kind or version that this accountant cannot price."""

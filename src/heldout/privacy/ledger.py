@@ -4,26 +4,23 @@ import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from heldout.errors import (
     ArgumentError,
     BudgetExceeded,
     BudgetMismatch,
     LedgerError,
-    LedgerTampered,
 )
 from heldout.privacy import accountant
 from heldout.privacy.chain import (
     AccountRow,
     Entry,
     Identity,
-    Replay,
-    Verification,
     canonical,
     link,
     mac_of,
@@ -33,6 +30,8 @@ from heldout.privacy.chain import (
 from heldout.privacy.events import Event, price
 from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.neighbours import Protection
+from heldout.privacy.replay import Replay, Verification
+from heldout.privacy.watch import Watch
 from heldout.privacy.witness import Witness, WitnessFile
 
 if TYPE_CHECKING:
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from heldout.privacy.storage import Storage
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Verification"]
-
-
-T = TypeVar("T")
 
 
 class _Beside:
@@ -112,8 +108,7 @@ class Ledger:
     def __init__(self, storage: "Storage", witness: WitnessFile | None) -> None:
         """Use `Ledger.open`."""
         self._storage = storage
-        self._witness = witness
-        self._seen: Witness | None = None
+        self._watch = Watch(storage, witness)
         self._lock = threading.RLock()
         self._lock_process = os.getpid()
 
@@ -149,31 +144,11 @@ class Ledger:
             file = storage.file
             place = None if file is None else file.with_name(file.name + ".witness")
         ledger = cls(storage, None if place is None else WitnessFile(place))
-        ledger._start(renew=renew_witness)
+        ledger._watch.begin()
+        if renew_witness:
+            ledger._watch.renew()
+        ledger.verify()
         return ledger
-
-    def _start(self, *, renew: bool) -> None:
-        def refuse_to_begin_again() -> None:
-            if self._witness is not None and self._witness.read() is not None:
-                raise tampered(
-                    None, f"it is gone or empty while its witness '{self._witness.path}' is there"
-                )
-
-        file = self._storage.file
-        if file is not None and not file.exists():
-            refuse_to_begin_again()
-        self._storage.create(refuse=refuse_to_begin_again)
-        if renew and self._witness is not None:
-            self._storage.write(self._renew)
-        self.verify()
-        if self._witness is not None and self._witness.read() is None:
-            assert self._seen is not None
-            self._witness.write(self._seen)
-
-    def _renew(self, connection: "Connection") -> None:
-        assert self._witness is not None
-        now = self._storage.identity(connection)
-        self._witness.replace(Witness(now.ledger, now.sequence, now.head))
 
     # --- accounts --------------------------------------------------------------------------------
 
@@ -200,8 +175,8 @@ class Ledger:
         wanted = None if protection is None else protection.as_dict()
 
         def find(connection: "Connection") -> Account | None:
-            mac = mac_of(self._check(connection).key, fingerprint)
-            row = self._storage.account(connection, mac=mac)
+            mac = mac_of(self._watch.check(connection).key, fingerprint)
+            row = self._storage.account_of(connection, mac)
             return None if row is None else self._match(connection, row, budget, wanted)
 
         def find_or_open(connection: "Connection") -> tuple[Account, Witness | None]:
@@ -213,7 +188,7 @@ class Ledger:
                     "budget must be given when a data set is opened for the first time, got None. "
                     "Pass Budget(epsilon=...)."
                 )
-            identity = self._check(connection)
+            identity = self._watch.check(connection)
             opened = Account(secrets.token_hex(16), budget)
             spent = accountant.compose([], budget=budget)
             content = {"kind": "opening", "name": name, "protection": wanted}
@@ -235,11 +210,12 @@ class Ledger:
             return opened, Witness(identity.ledger, entry.sequence, entry.hash)
 
         with self._guard():
-            known = self._look(find)
+            known = self._watch.look(find)
             if known is not None:
                 return known
             account, written = self._storage.write(find_or_open)
-            self._remember(written)
+            if written is not None:
+                self._watch.remember(written)
             return account
 
     def _match(
@@ -288,29 +264,26 @@ class Ledger:
         canonical(content)
 
         def take(connection: "Connection") -> tuple[Entry, Witness]:
-            identity = self._check(connection)
+            identity = self._watch.check(connection)
             row, spent = self._state(connection, account)
             if not accountant.fits(spent, cost, account.budget):
                 left = accountant.remaining(spent, account.budget)
-                raise BudgetExceeded(
+                refusal = BudgetExceeded(
                     f"The request must cost at most what is left ({left}), got {cost}. "
                     "Nothing was charged; ask for less."
                 )
+                refusal.cost, refusal.left = str(cost), str(left)
+                raise refusal
             after = accountant.compose([spent, cost], budget=account.budget)
             entry = self._entry(identity, account, after, content)
-            self._storage.swap_account(
-                connection,
-                row,
-                spent=canonical(after.as_dict()),
-                sequence=entry.sequence,
-                head=entry.hash,
-            )
+            total = canonical(after.as_dict())
+            self._storage.swap_account(connection, row, spent=total, entry=entry)
             self._storage.append(connection, identity, entry)
             return entry, Witness(identity.ledger, entry.sequence, entry.hash)
 
         with self._guard():
             entry, written = self._storage.write(take)
-            self._remember(written)
+            self._watch.remember(written)
         return Receipt(entry.sequence, entry.hash, loss, cost, account.id, entry.time)
 
     @staticmethod
@@ -337,11 +310,11 @@ class Ledger:
         """What the account has spent, in the kind of its budget."""
 
         def look(connection: "Connection") -> Loss:
-            self._check(connection)
+            self._watch.check(connection)
             return self._state(connection, account)[1]
 
         with self._guard():
-            return self._look(look)
+            return self._watch.look(look)
 
     def remaining(self, account: Account) -> Loss:
         """What can still be taken from the account."""
@@ -356,14 +329,14 @@ class Ledger:
         which = None if account is None else account.id
 
         def look(connection: "Connection") -> list[Entry]:
-            self._check(connection)
+            self._watch.check(connection)
             listed = list(self._storage.entries(connection, which))
             for entry in listed:
                 entry.check()
             return listed
 
         with self._guard():
-            return self._look(look)
+            return self._watch.look(look)
 
     def verify(self, receipt: str | None = None) -> Verification:
         """Recompute every hash, price and total; with a receipt's hash, find that booking.
@@ -372,7 +345,7 @@ class Ledger:
         """
 
         def walk(connection: "Connection") -> tuple[Verification, Witness]:
-            identity = self._check(connection)
+            identity = self._watch.check(connection)
             replay, found = Replay(identity), None
             for entry in self._storage.entries(connection):
                 replay.add(entry)
@@ -380,71 +353,25 @@ class Ledger:
                     found = entry.sequence
             count = replay.finish(self._storage.accounts(connection))
             if receipt is not None and found is None:
-                raise tampered(None, "the booking of this receipt is not in it")
+                raise tampered(None, "it has no booking with this receipt, unless it is another's")
             end = (replay.sequence, replay.head)
             verified = Verification(identity.ledger, replay.sequence, count, *end, found)
             return verified, Witness(identity.ledger, *end)
 
         with self._guard():
-            verified, end = self._look(walk)
-            self._see(end)
+            verified, end = self._watch.look(walk)
+            self._watch.remember(end)
         return verified
-
-    # --- what every transaction checks -----------------------------------------------------------
-
-    def _check(self, connection: "Connection") -> Identity:
-        """The chain ends where the ledger says, and holds what was seen before."""
-        identity = self._storage.identity(connection)
-        last = self._storage.last_sequence(connection)
-        if last != identity.sequence:
-            raise tampered(min(last, identity.sequence) + 1, "the chain ends elsewhere")
-        if last:
-            entry = self._storage.entry(connection, last)
-            assert entry is not None
-            entry.check()
-            if entry.hash != identity.head:
-                raise tampered(last, "it is not the last one that the ledger wrote")
-        if self._seen is not None:
-            self._still_there(connection, identity, self._seen, "this ledger object")
-        self._check_witness(connection, identity)
-        return identity
-
-    def _check_witness(self, connection: "Connection", identity: Identity) -> None:
-        if self._witness is None:
-            return
-        witness = self._witness.read()
-        if witness is None:
-            if identity.sequence == 0:
-                return
-            raise tampered(
-                None,
-                f"its witness '{self._witness.path}' is gone (it belongs beside the ledger; "
-                "renew_witness=True accepts the ledger as it is)",
-            )
-        if witness.sequence > identity.sequence:
-            raise _behind(witness, identity)
-        self._still_there(connection, identity, witness, f"its witness '{self._witness.path}'")
-
-    def _still_there(
-        self, connection: "Connection", identity: Identity, seen: Witness, who: str
-    ) -> None:
-        if seen.ledger != identity.ledger:
-            raise tampered(None, f"it is another ledger than the one that {who} knows")
-        if seen.sequence == 0:
-            return
-        entry = self._storage.entry(connection, seen.sequence)
-        if entry is None or entry.hash != seen.hash:
-            raise tampered(seen.sequence, f"{who} has seen it, and it is gone or another one")
 
     def _state(self, connection: "Connection", account: Account) -> tuple[AccountRow, Loss]:
         """The account's row and total, which must be those of its last entry."""
-        row = self._storage.account(connection, id=account.id)
-        if row is None:
+        found = self._storage.account(connection, account.id)
+        if found is None:
             raise LedgerError(
                 "account must be one that this ledger opened, got another. Call account() first."
             )
-        entry = self._storage.entry(connection, row.sequence)
-        if entry is None or entry.hash != row.head or entry.account != row.id:
+        row, entry = found
+        if entry.hash != row.head or entry.account != row.id:
             raise tampered(row.sequence, "it is not the last one of its account")
         entry.check()
         content = entry.content
@@ -457,22 +384,6 @@ class Ledger:
             )
         return row, entry.spent
 
-    def _look(self, function: Callable[["Connection"], T]) -> T:
-        """Run on a snapshot that is at least as new as the witness.
-
-        Others may book and move the witness while we read: a snapshot older than the witness is
-        taken again, and tells of a roll-back only if the new one still lacks the same entry. (A
-        writer holds the lock, so nobody can have moved the witness past what it reads.)
-        """
-        needed = 0
-        while True:
-            try:
-                return self._storage.read(function)
-            except _Behind as error:
-                if error.found < needed:
-                    raise
-                needed = error.witnessed
-
     # --- one process, many threads ---------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -482,17 +393,6 @@ class Ledger:
             self._lock, self._lock_process = threading.RLock(), os.getpid()
         with self._lock:
             yield
-
-    def _see(self, witness: Witness) -> None:
-        if self._seen is None or witness.sequence > self._seen.sequence:
-            self._seen = witness
-
-    def _remember(self, written: Witness | None) -> None:
-        if written is None:
-            return
-        self._see(written)
-        if self._witness is not None:
-            self._witness.write(written)
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone."""
@@ -509,18 +409,3 @@ class Ledger:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger must stay in its process. Open it again where you need it.")
-
-
-class _Behind(LedgerTampered):
-    """The witness knows of an entry beyond the end of what was read."""
-
-    found = 0
-    witnessed = 0
-
-
-def _behind(witness: Witness, identity: Identity) -> _Behind:
-    plain = tampered(witness.sequence, "its witness has seen it, and it is gone")
-    error = _Behind(str(plain))
-    error.sequence, error.found = plain.sequence, identity.sequence
-    error.witnessed = witness.sequence
-    return error

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -27,6 +27,8 @@ SCHEMA_VERSION: Final = 1
 BUSY_SECONDS: Final = 60
 _LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
 _PAGE: Final = 1000
+_BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 _metadata = sa.MetaData()
 _ledger = sa.Table(
@@ -59,6 +61,33 @@ _entries = sa.Table(
     sa.Column("hash", sa.Text, nullable=False, unique=True),
     sa.Column("body", sa.Text, nullable=False),
 )
+
+# Built once: a booking runs five of these, and building them costs more than running them.
+_END = sa.select(
+    *(_ledger.c[name] for name in ("ledger", "key", "sequence", "head")),
+    sa.select(sa.func.max(_entries.c.sequence)).scalar_subquery(),
+    _entries,
+).join_from(_ledger, _entries, _entries.c.sequence == _ledger.c.sequence, isouter=True)
+_ENTRY = sa.select(_entries).where(_entries.c.sequence == sa.bindparam("at"))
+_ACCOUNT = (
+    sa.select(_accounts, _entries)
+    .join_from(_accounts, _entries, _entries.c.sequence == _accounts.c.sequence, isouter=True)
+    .where(_accounts.c.id == sa.bindparam("which"))
+)
+_TAKE = (
+    _accounts.update()
+    .where(_accounts.c.id == sa.bindparam("old_id"), _accounts.c.head == sa.bindparam("old_head"))
+    .where(_accounts.c.spent == sa.bindparam("old_spent"))
+    .where(_accounts.c.budget == sa.bindparam("old_budget"))
+    .values({name: sa.bindparam(name) for name in ("spent", "sequence", "head")})
+)
+_ADVANCE = (
+    _ledger.update()
+    .where(_ledger.c.sequence == sa.bindparam("old_sequence"))
+    .where(_ledger.c.head == sa.bindparam("old_head"))
+    .values({name: sa.bindparam(name) for name in ("sequence", "head")})
+)
+_ADD = _entries.insert()
 
 T = TypeVar("T")
 
@@ -171,6 +200,10 @@ class Storage:
                 )
             )
 
+        if self.file is not None:
+            # Only the custodian may read it: with its key one can test guesses of the rows.
+            with contextlib.suppress(OSError):
+                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         self.write(make, lock=False)
 
     def _check_version(self, connection: sa.Connection) -> None:
@@ -188,8 +221,7 @@ class Storage:
 
     def read(self, function: Callable[[sa.Connection], T]) -> T:
         """Run the function on one snapshot."""
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self._postgres else "BEGIN"
-        return self._run(function, begin, "COMMIT")
+        return self._run(function, _BEGIN_READ if self._postgres else "BEGIN")
 
     def write(self, function: Callable[[sa.Connection], T], *, lock: bool = True) -> T:
         """Run the function as the only writer; durable once this returns."""
@@ -202,9 +234,9 @@ class Storage:
                     connection.execute(sa.select(_ledger.c.row).with_for_update())
             return function(connection)
 
-        return self._run(alone, "BEGIN" if self._postgres else "BEGIN IMMEDIATE", "COMMIT")
+        return self._run(alone, _BEGIN_WRITE if self._postgres else "BEGIN IMMEDIATE")
 
-    def _run(self, function: Callable[[sa.Connection], T], begin: str, end: str) -> T:
+    def _run(self, function: Callable[[sa.Connection], T], begin: str) -> T:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             committing = False
@@ -214,24 +246,23 @@ class Storage:
                     try:
                         result = function(connection)
                         committing = True
-                        connection.exec_driver_sql(end)
+                        connection.exec_driver_sql("COMMIT")
                     except BaseException:
                         with contextlib.suppress(sa.exc.SQLAlchemyError):
                             connection.exec_driver_sql("ROLLBACK")
                         raise
                     return result
             except LostRace:
-                reason = "busy"
+                pass
             except sa.exc.SQLAlchemyError as error:
                 # After a COMMIT that failed the entry may be there or not: asking again could
                 # take twice, so nobody asks and nothing is released.
                 if committing or not _is_passing(error):
                     raise self._failure(error) from None
-                reason = "busy"
             if time.monotonic() > deadline:
                 raise LedgerError(
                     f"The ledger at {self.place} must answer within {BUSY_SECONDS} seconds, got "
-                    f"{reason}. Look for a program that holds it, and try again."
+                    "no turn. Look for a program that holds it, and try again."
                 )
             time.sleep(0.001 + secrets.randbelow(20) / 1000)
 
@@ -246,6 +277,8 @@ class Storage:
             # The parent's sockets are the parent's: forget them without closing them.
             self._engine.dispose(close=False)
             self._process = os.getpid()
+        if self.file is not None and not self.file.exists():
+            raise tampered(None, f"the file {self.place} is gone")
         with self._engine.connect() as connection:
             if self.file is not None:
                 connection.exec_driver_sql("PRAGMA synchronous=FULL")
@@ -263,14 +296,9 @@ class Storage:
 
     def _failure(self, error: sa.exc.SQLAlchemyError) -> LedgerError:
         """One line with what to do; the driver's own text may hold a secret, so it stays out."""
-        original = getattr(error, "orig", None)
-        if getattr(original, "sqlite_errorcode", None) in (
-            sqlite3.SQLITE_NOTADB,
-            sqlite3.SQLITE_CORRUPT,
-        ):
-            what = (
-                "a file that is not a database or is damaged. Restore a copy or name another file"
-            )
+        code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            what = "no database or a damaged one. Restore a copy, or name another file"
         elif self._postgres:
             what = f"{type(error).__name__}. Check the server, the address and the rights"
         else:
@@ -284,27 +312,27 @@ class Storage:
 
     # --- rows ------------------------------------------------------------------------------------
 
-    def identity(self, connection: sa.Connection) -> Identity:
-        rows = connection.execute(sa.select(_ledger)).all()
+    def end(self, connection: sa.Connection) -> tuple[Identity, int, Entry | None]:
+        """The ledger's own row, the highest sequence, and the entry that the row points to."""
+        rows = connection.execute(_END).all()
         if len(rows) != 1:
             raise tampered(None, "its own row is missing or double")
-        row = rows[0]
-        return Identity(row.ledger, bytes.fromhex(row.key), row.sequence, row.head)
+        ledger, key, sequence, head, highest, *entry = rows[0]
+        try:
+            identity = Identity(ledger, bytes.fromhex(key), int(sequence), head)
+        except (TypeError, ValueError):
+            raise tampered(None, "its own row cannot be read") from None
+        return identity, highest or 0, None if entry[0] is None else Entry(*entry)
 
     def entry(self, connection: sa.Connection, sequence: int) -> Entry | None:
-        found = connection.execute(sa.select(_entries).where(_entries.c.sequence == sequence))
-        row = found.one_or_none()
+        row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
         return None if row is None else Entry(*row)
-
-    def last_sequence(self, connection: sa.Connection) -> int:
-        highest = connection.execute(sa.select(sa.func.max(_entries.c.sequence))).scalar_one()
-        return int(highest or 0)
 
     def entries(self, connection: sa.Connection, account: str | None = None) -> Iterator[Entry]:
         query = sa.select(_entries).order_by(_entries.c.sequence)
         if account is not None:
             query = query.where(_entries.c.account == account)
-        for row in connection.execution_options(yield_per=_PAGE).execute(query):
+        for row in connection.execute(query, execution_options={"yield_per": _PAGE}):
             yield Entry(*row)
 
     def opening(self, connection: sa.Connection, account: str) -> Entry | None:
@@ -316,41 +344,39 @@ class Storage:
         for row in connection.execute(sa.select(_accounts)):
             yield AccountRow(*row)
 
-    def account(self, connection: sa.Connection, **where: str) -> AccountRow | None:
-        query = sa.select(_accounts).filter_by(**where)
-        row = connection.execute(query).one_or_none()
+    def account_of(self, connection: sa.Connection, mac: str) -> AccountRow | None:
+        row = connection.execute(sa.select(_accounts).where(_accounts.c.mac == mac)).one_or_none()
         return None if row is None else AccountRow(*row)
 
+    def account(self, connection: sa.Connection, name: str) -> tuple[AccountRow, Entry] | None:
+        """An account and the entry that it points to; None without an account."""
+        row = connection.execute(_ACCOUNT, {"which": name}).one_or_none()
+        if row is None:
+            return None
+        account, entry = AccountRow(*row[: len(_accounts.c)]), row[len(_accounts.c) :]
+        if entry[0] is None:
+            raise tampered(account.sequence, "it is missing")
+        return account, Entry(*entry)
+
     def add_account(self, connection: sa.Connection, row: AccountRow) -> None:
-        connection.execute(_accounts.insert().values(vars(row)))
+        connection.execute(_accounts.insert(), vars(row))
 
     def swap_account(
-        self, connection: sa.Connection, old: AccountRow, *, spent: str, sequence: int, head: str
+        self, connection: sa.Connection, old: AccountRow, *, spent: str, entry: Entry
     ) -> None:
         """Take from the account if nobody took since we looked: compare and swap."""
-        values: dict[str, Any] = {"spent": spent, "sequence": sequence, "head": head}
-        self._swap(
-            connection,
-            _accounts.update()
-            .where(_accounts.c.id == old.id, _accounts.c.head == old.head)
-            .where(_accounts.c.spent == old.spent, _accounts.c.budget == old.budget)
-            .values(values),
-        )
+        values = {"spent": spent, "sequence": entry.sequence, "head": entry.hash}
+        compared = {f"old_{name}": value for name, value in vars(old).items()}
+        if connection.execute(_TAKE, compared | values).rowcount != 1:
+            raise LostRace
 
     def append(self, connection: sa.Connection, old: Identity, entry: Entry) -> None:
         """Move the head of the chain if nobody moved it since we looked, and add the entry."""
-        self._swap(
-            connection,
-            _ledger.update()
-            .where(_ledger.c.head == old.head, _ledger.c.sequence == old.sequence)
-            .values(sequence=entry.sequence, head=entry.hash),
-        )
-        connection.execute(_entries.insert().values(vars(entry)))
-
-    @staticmethod
-    def _swap(connection: sa.Connection, statement: sa.Update) -> None:
-        if connection.execute(statement).rowcount != 1:
+        compared = {"old_sequence": old.sequence, "old_head": old.head}
+        values = {"sequence": entry.sequence, "head": entry.hash}
+        if connection.execute(_ADVANCE, compared | values).rowcount != 1:
             raise LostRace
+        connection.execute(_ADD, vars(entry))
 
 
 def _is_passing(error: sa.exc.SQLAlchemyError) -> bool:
