@@ -114,10 +114,13 @@ class Dataset:
     def statement(self, body: str) -> str:
         """The whole statement, in the engine's dialect, that asks `body` of the rows that count."""
         declared, engine = self._declared, self._engine
-        positive = sql.equals(
-            sql.identifier(declared.label), engine.columns[declared.label], declared.positive
+        label = sql.as_label(
+            sql.identifier(declared.label),
+            engine.columns[declared.label],
+            positive=declared.positive,
+            negative=declared.negative,
         )
-        columns = [f"CAST({positive} AS INTEGER) AS label"]
+        columns = [f"{label} AS label"]
         for index, name in enumerate(declared.scores):
             score = sql.as_double(sql.identifier(name), engine.columns[name])
             columns.append(f"{score} AS {'score' if index == 0 else f'score_{index}'}")

@@ -4,25 +4,15 @@ Every statement reads from `evaluated`, one row for each row that counts: `label
 0 for negative) and `score` (a double). What a custodian names is quoted by sqlglot, never pasted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-NUMERIC_TYPES = [
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "UHUGEINT",
-    "FLOAT",
-    "DOUBLE",
-    "REAL",
-]
+INTEGER_TYPES = {
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+}
+NUMERIC_TYPES = INTEGER_TYPES | {"FLOAT", "DOUBLE", "REAL", "DECIMAL"}
 
 
 def identifier(name: str) -> str:
@@ -34,6 +24,15 @@ def identifier(name: str) -> str:
     from sqlglot import exp
 
     return exp.to_identifier(name, quoted=True).sql(dialect="duckdb")  # type: ignore[no-any-return]
+
+
+def column(name: str) -> str:
+    """A custodian's column, qualified, so that it cannot be mistaken for a name of ours.
+
+    >>> print(column("label"))
+    held."label"
+    """
+    return f"held.{identifier(name)}"
 
 
 def text(value: str) -> str:
@@ -58,7 +57,7 @@ def double(value: float) -> str:
 
 def is_numeric(column_type: str) -> bool:
     """Whether a DuckDB type holds numbers that compare and cast as such."""
-    return column_type.split("(", maxsplit=1)[0] in (*NUMERIC_TYPES, "DECIMAL")
+    return column_type.split("(", maxsplit=1)[0] in NUMERIC_TYPES
 
 
 def equals(column: str, column_type: str, value: object) -> str:
@@ -73,6 +72,13 @@ def equals(column: str, column_type: str, value: object) -> str:
     return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE) = {number}"
 
 
+def as_label(column: str, column_type: str, *, positive: object, negative: object) -> str:
+    """1 for a positive row, 0 for a negative one; a column that is so already stays as it is."""
+    if column_type in INTEGER_TYPES and (positive, negative) == (1, 0):
+        return column
+    return f"CASE WHEN {equals(column, column_type, positive)} THEN 1 ELSE 0 END"
+
+
 def as_double(column: str, column_type: str) -> str:
     """A column as a double; what is not a number becomes NULL, which validation refuses."""
     if column_type == "DOUBLE":
@@ -85,7 +91,7 @@ def as_double(column: str, column_type: str) -> str:
 def evaluated(
     *,
     source: str,
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     unit: str | None,
     row_key: str | None,
     rows_per_unit: int,
@@ -94,24 +100,35 @@ def evaluated(
 
     Which rows of a unit stay depends on the unit's and the rows' keys alone, through a hash that
     no score or label enters. Without a row key the n-th row of the unit has key n, counted within
-    the unit, so that another unit's arrival moves nothing.
+    the unit, so that another unit's arrival moves nothing. The custodian's names are used in the
+    innermost SELECT only; outside it there are ours alone.
     """
-    chosen = ",\n    ".join(columns)
+    chosen = ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
     if unit is None:
-        return f"SELECT\n    {chosen}\n  FROM {source}"
-    who = f"CAST({identifier(unit)} AS VARCHAR)"
-    if row_key is None:
-        source = (
-            f"(SELECT *, row_number() OVER (PARTITION BY {who} ORDER BY heldout_position)"
-            f" AS heldout_key\n    FROM (SELECT *, row_number() OVER () AS heldout_position"
-            f" FROM {source}) AS placed) AS keyed"
-        )
-    key = f"CAST({'heldout_key' if row_key is None else identifier(row_key)} AS VARCHAR)"
-    return (
-        f"SELECT\n    {chosen}\n  FROM {source}\n"
-        f"  QUALIFY row_number() OVER (PARTITION BY {who}"
-        f" ORDER BY md5({who} || '/' || {key}), {key}) <= {rows_per_unit}"
+        return f"SELECT\n    {chosen}\n  FROM {source} AS held"
+    names = ", ".join(columns)
+    key = "row_number() OVER () AS nth" if row_key is None else f"{as_text(row_key)} AS row_key"
+    rows = (
+        f"(\n    SELECT\n    {chosen},\n    {as_text(unit)} AS unit_key,\n    {key}\n"
+        f"    FROM {source} AS held\n  ) AS named"
     )
+    if row_key is None:
+        counted = "row_number() OVER (PARTITION BY unit_key ORDER BY nth)"
+        rows = (
+            f"(\n    SELECT {names}, unit_key, CAST({counted} AS VARCHAR) AS row_key\n"
+            f"    FROM {rows}\n  ) AS keyed"
+        )
+    order = "md5(unit_key || '/' || row_key), row_key"
+    place = f"row_number() OVER (PARTITION BY unit_key ORDER BY {order}) AS place"
+    return (
+        f"SELECT {names}\n  FROM (\n    SELECT {names}, {place}\n"
+        f"    FROM {rows}\n  ) AS placed\n  WHERE place <= {rows_per_unit}"
+    )
+
+
+def as_text(name: str) -> str:
+    """A custodian's column as text."""
+    return f"CAST({column(name)} AS VARCHAR)"
 
 
 @lru_cache(maxsize=256)

@@ -93,13 +93,16 @@ class ThresholdCounts(Statistic):
         above = [f"CAST(score >= {double(each)} AS INTEGER)" for each in self.thresholds]
         interval = " + ".join(above) or "0"
         return (
-            f"SELECT label * {self.intervals} + {interval} AS cell, count(*) AS n\n"
-            "FROM evaluated\nGROUP BY 1"
+            f"SELECT label, {interval} AS interval_number, count(*) AS n\n"
+            "FROM evaluated\nGROUP BY 1, 2"
         )
 
     def read(self, columns: Columns) -> Any:
         counts = np.zeros(2 * self.intervals, dtype=np.int64)
-        counts[np.asarray(columns["cell"], dtype=np.int64)] = np.asarray(columns["n"])
+        label, interval = (
+            np.asarray(columns[name], dtype=np.int64) for name in ("label", "interval_number")
+        )
+        counts[label * self.intervals + interval] = np.asarray(columns["n"])
         return counts
 
     def sensitivity(self, protection: Protection) -> int:

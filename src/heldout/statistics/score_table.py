@@ -13,16 +13,17 @@ from heldout.statistics.base import Statistic, rows_moved
 
 @dataclass(frozen=True)
 class ScoreTable(Statistic):
-    """Rows by label and by equal score cells over the declared range; negatives first.
+    """Rows by label and by the nearest point of an even grid over the range; negatives first.
 
-    The sufficient statistic of every ranking metric, up to ties within a cell. Its size is public
+    The grid has `cells` equal steps, so `cells + 1` points, both ends of the range among them.
+    The sufficient statistic of every ranking metric, up to ties at a point. Its size is public
     and does not grow with the rows.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is counted in one cell: k rows under add-remove, 2k under replace-one.
-    Numerics:    exact integers. A score's cell is found with two double operations, each
-                 monotone, so that the order of scores is kept.
+    Sensitivity: a row is counted at one point: k rows under add-remove, 2k under replace-one.
+    Numerics:    exact integers. A score's point is found with two double operations and rounding
+                 half to even, each monotone, so that the order of scores is kept.
     Refuses:     fewer than two cells or more than 2^20.
     Reference:   the counts behind scikit-learn's `confusion_matrix_at_thresholds`.
     Cost:        one scan, O(cells) memory.
@@ -31,7 +32,7 @@ class ScoreTable(Statistic):
     >>> table = ScoreTable(score_range=(0, 1), cells=4)
     >>> table.sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
     2
-    >>> table.edges().tolist()
+    >>> table.grid().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
@@ -43,23 +44,28 @@ class ScoreTable(Statistic):
         if not 2 <= self.cells <= 2**20:
             raise ArgumentError(f"cells must be 2 to 1,048,576, got {self.cells}.")
 
-    def edges(self) -> Any:
-        """The public borders of the cells, lowest first."""
+    @property
+    def points(self) -> int:
+        return self.cells + 1
+
+    def grid(self) -> Any:
+        """The public grid, lowest score first."""
         low, high = self.score_range
         return np.linspace(low, high, self.cells + 1)
 
     def body(self) -> str:
         low, high = self.score_range
         offset = f"(score - {double(low)})" if low else "score"
-        # The top of the range would fall in a cell of its own: it joins the last one in `read`.
-        cell = f"CAST(floor({offset} * {double(self.cells / (high - low))}) AS INTEGER)"
-        return f"SELECT {cell} * 2 + label AS cell, count(*) AS n\nFROM evaluated\nGROUP BY 1"
+        # DuckDB and PostgreSQL cast a double to the nearest integer, half to even.
+        point = f"CAST({offset} * {double(self.cells / (high - low))} AS INTEGER)"
+        return f"SELECT label, {point} AS point, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
 
     def read(self, columns: Columns) -> Any:
-        cells = np.asarray(columns["cell"], dtype=np.int64)
-        label, cell = cells % 2, np.clip(cells // 2, 0, self.cells - 1)
-        counts = np.zeros(2 * self.cells, dtype=np.int64)
-        np.add.at(counts, label * self.cells + cell, np.asarray(columns["n"], dtype=np.int64))
+        label = np.asarray(columns["label"], dtype=np.int64)
+        # One rounding may carry the top of an odd range past the last point.
+        point = np.clip(np.asarray(columns["point"], dtype=np.int64), 0, self.cells)
+        counts = np.zeros(2 * self.points, dtype=np.int64)
+        np.add.at(counts, label * self.points + point, np.asarray(columns["n"], dtype=np.int64))
         return counts
 
     def sensitivity(self, protection: Protection) -> int:
