@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout.data import Dataset
-from heldout.errors import UnreadableTable
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import Mechanism
 from heldout.privacy import Account, Ledger, Loss, Protection, Receipt
@@ -65,10 +64,7 @@ def release(request: Request, *, dataset: Dataset, ledger: Ledger, account: Acco
     Reference:   Rogers, Roth, Ullman and Vadhan 2016, privacy filters.
     Cost:        one durable write, one pass over the rows.
     """
-    if dataset.has_changed():
-        raise UnreadableTable(
-            "table must not change after it was validated. Make the Dataset anew."
-        )
+    dataset.check_unchanged()
     receipt = ledger.book(account, request.mechanism.event(), request=request.public())
     sealed = compute(request.statistic, dataset)
     values = request.mechanism.sample(sealed)

@@ -11,6 +11,8 @@ from heldout.data.engine import Engine, open_table
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
 
+NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
+
 
 class Dataset:
     """Private rows, validated on the custodian's side when the object is made.
@@ -30,7 +32,10 @@ class Dataset:
         The range that the model can give. Public, and never read off the data.
     unit, rows_per_unit, row_key
         Whose row it is (for person-level privacy), how many rows of one unit may count, and a
-        column that tells rows apart. Which rows stay depends on these keys alone.
+        column that tells rows apart. Which rows stay depends on these keys alone. So does the
+        budget: tables with the same keys share one, whatever their scores and labels are. Name
+        keys that mean something outside the table (an admission number, not 0, 1, 2, ...).
+        Without keys the budget goes with the whole table, and a column more is another table.
     neighbours
         "replace-one" (the number of rows is public) or "add-remove".
     name
@@ -80,6 +85,7 @@ class Dataset:
 
     def _validated(self, declared: validation.Declared) -> tuple[int, bytes]:
         validation.check_columns(self._engine, declared)
+        validation.check_hash(self._engine)
         columns = self._engine.fetch(validation.statement(self._engine, declared))
         first = {name: values[0] for name, values in columns.items()}
         hashes = [str(first.pop(name)) for name in ("fingerprint_xor", "fingerprint_sum")]
@@ -115,15 +121,15 @@ class Dataset:
         """The whole statement, in the engine's dialect, that asks `body` of the rows that count."""
         declared, engine = self._declared, self._engine
         label = sql.as_label(
-            sql.identifier(declared.label),
+            sql.column(declared.label),
             engine.columns[declared.label],
             positive=declared.positive,
             negative=declared.negative,
         )
-        columns = [f"{label} AS label"]
+        columns = {"label": label}
         for index, name in enumerate(declared.scores):
-            score = sql.as_double(sql.identifier(name), engine.columns[name])
-            columns.append(f"{score} AS {'score' if index == 0 else f'score_{index}'}")
+            score = sql.as_double(sql.column(name), engine.columns[name])
+            columns["score" if index == 0 else f"score_{index}"] = score
         rows = sql.evaluated(
             source=engine.source,
             columns=columns,
@@ -140,11 +146,18 @@ class Dataset:
 
     def _fetch(self, body: str) -> sql.Columns:
         """Un-noised columns: for `heldout.statistics` alone, which seals what it makes of them."""
+        # Looked at before and after: what is read in between was one and the same file.
+        self.check_unchanged()
+        columns = self._engine.fetch(self.statement(body))
+        self.check_unchanged()
+        return columns
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that was written to since it was validated."""
         if self.has_changed():
             raise UnreadableTable(
                 "table must not change after it was validated. Make the Dataset anew."
             )
-        return self._engine.fetch(self.statement(body))
 
     def __repr__(self) -> str:
         low, high = self.score_range
@@ -173,8 +186,11 @@ def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
         raise ArgumentError(
             f"score_range must be two finite numbers, the lower first, got ({low}, {high})."
         )
-    if not math.isfinite(high - low):
-        raise ArgumentError("score_range must be narrower than the largest double. Rescale.")
+    if not NARROWEST <= high - low <= WIDEST:
+        raise ArgumentError(
+            f"score_range must be {NARROWEST:g} to {WIDEST:g} wide, got ({low:g}, {high:g}). "
+            "Rescale the scores."
+        )
     return low, high
 
 

@@ -1,12 +1,14 @@
 """Opens a table where it is and answers statements about it, with the embedded DuckDB."""
 
+import contextlib
 import csv
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from heldout.data.sql import Columns, identifier, text
+from heldout.data.sql import Columns, text
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -16,6 +18,8 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "perfect_ht_threshold": 20,  # counts by score cell in an array, not in a hash table
 }
 
+T = TypeVar("T")
+
 
 class Engine(Protocol):
     """Where private rows live. One statement in, a few columns out."""
@@ -23,6 +27,7 @@ class Engine(Protocol):
     dialect: str
     source: str
     columns: dict[str, str]
+    names_may_be_cells: bool  # a CSV file without a header has a row where the names should be
 
     def fetch(self, statement: str) -> Columns:
         """Run one statement and return its columns as NumPy arrays."""
@@ -36,25 +41,29 @@ class DuckDBEngine:
 
     dialect = "duckdb"
 
-    def __init__(self, connection: Any, source: str, *, file: Path | None = None) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        source: str,
+        *,
+        file: Path | None = None,
+        names_may_be_cells: bool = False,
+    ) -> None:
         self._connection = connection
         self.source = source
+        self.names_may_be_cells = names_may_be_cells
         self._file = file
         self._stamp = _stamp(file)
-        try:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        except Exception:
-            raise _unreadable(file) from None
-        self.columns = {row[0]: row[1] for row in described}
+        described = self.fetch(f"SELECT * FROM (DESCRIBE SELECT * FROM {source})")
+        self.columns = dict(zip(described["column_name"], described["column_type"], strict=True))
 
     def fetch(self, statement: str) -> Columns:
-        # A cursor is a connection of its own: threads do not share one.
-        try:
-            result: Columns = self._connection.cursor().execute(statement).fetchnumpy()
-        except Exception:
-            # The engine's own message may quote a cell of the table.
-            raise _unreadable(self._file) from None
-        return result
+        def run() -> Columns:
+            # A cursor is a connection of its own: threads do not share one.
+            columns: Columns = self._connection.cursor().execute(statement).fetchnumpy()
+            return columns
+
+        return _or_unreadable(run, self._file)
 
     def has_changed(self) -> bool:
         return _stamp(self._file) != self._stamp
@@ -69,12 +78,12 @@ def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engin
         return _open_file(connection, Path(source), schema)
     if schema is not None:
         raise ArgumentError("schema must be left out unless the table is a CSV file.")
-    connection.register("heldout_incoming", _to_arrow(source))
-    try:
-        # A copy: what a caller does to a frame afterwards changes nothing that was validated.
-        connection.execute("CREATE TABLE heldout_rows AS SELECT * FROM heldout_incoming")
-    except Exception:
-        raise _unreadable(None) from None
+    incoming = _to_arrow(source)
+    _check_names(incoming.schema.names, "the frame")
+    connection.register("heldout_incoming", incoming)
+    # A copy: what a caller does to a frame afterwards changes nothing that was validated.
+    copy = "CREATE TABLE heldout_rows AS SELECT * FROM heldout_incoming"
+    _or_unreadable(lambda: connection.execute(copy), None)
     connection.unregister("heldout_incoming")
     return DuckDBEngine(connection, "heldout_rows")
 
@@ -86,17 +95,27 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
     if kind in (".parquet", ".pq"):
         if schema is not None:
             raise ArgumentError("schema must be left out for Parquet, which carries its own.")
-        return DuckDBEngine(connection, f"read_parquet({text(str(path))})", file=path)
+        _check_names(_parquet_names(connection, path), path.name)
+        # A directory called year=2024 must not add a column.
+        reader = f"read_parquet({_literally(path)}, hive_partitioning=false)"
+        return DuckDBEngine(connection, reader, file=path)
     if kind in (".csv", ".tsv"):
         delimiter = "," if kind == ".csv" else "\t"
-        columns = dict(schema) if schema else dict.fromkeys(_header(path, delimiter), "VARCHAR")
-        types = ", ".join(f"{text(name)}: {text(type_)}" for name, type_ in columns.items())
+        names = _header(path, delimiter)
+        if schema is not None and set(schema) != set(names):
+            raise UnreadableTable(
+                f"schema must name every column in the first line of {path.name} and no other."
+            )
+        # DuckDB takes the types by position, so they follow the file and not the schema.
+        types = ", ".join(
+            f"{text(name)}: {text(schema[name] if schema else 'VARCHAR')}" for name in names
+        )
         # Every type is passed: a sniffed column of `inf` and blanks becomes a DATE.
         reader = (
-            f"read_csv({text(str(path))}, columns={{{types}}}, delim={text(delimiter)}, "
-            "quote='\"', escape='\"', header=true, auto_detect=false)"
+            f"read_csv({_literally(path)}, columns={{{types}}}, delim={text(delimiter)}, "
+            "quote='\"', escape='\"', header=true, auto_detect=false, hive_partitioning=false)"
         )
-        return DuckDBEngine(connection, reader, file=path)
+        return DuckDBEngine(connection, reader, file=path, names_may_be_cells=schema is None)
     raise ArgumentError(
         f"table must be a .parquet, .csv or .tsv file, got {path.name}. "
         "Convert it, or pass a pandas, Polars or Arrow table."
@@ -104,51 +123,91 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
-    try:
+    def first_line() -> list[str]:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            names = next(csv.reader(file, delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise _unreadable(path) from None
+            return next(csv.reader(file, delimiter=delimiter), [])
+
+    names = _or_unreadable(first_line, path)
     if not names:
         raise EmptyTable(f"table must have a row, got none in {path.name}. Check the file.")
-    if len(set(names)) < len(names):
-        raise UnreadableTable(
-            f"columns of {path.name} must have distinct names. Rename one of the two."
-        )
+    # The index that pandas writes has no name, and DuckDB wants one.
+    names = [name or f"unnamed_{position}" for position, name in enumerate(names)]
+    _check_names(names, path.name)
     return names
+
+
+def _parquet_names(connection: Any, path: Path) -> list[str]:
+    """The columns as the file spells them; DuckDB renames those that clash."""
+    query = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({_literally(path)})"
+    tree = iter(_or_unreadable(lambda: connection.execute(query).fetchall(), path))
+
+    def skip(children: int) -> None:
+        for _ in range(children):
+            skip(next(tree)[1])
+
+    names = []
+    for _ in range(next(tree)[1]):
+        name, children = next(tree)
+        names.append(name)
+        skip(children)
+    return names
+
+
+def _check_names(names: Sequence[str], where: str) -> None:
+    if len({name.lower() for name in names}) < len(names):
+        raise UnreadableTable(
+            f"columns of {where} must have distinct names, whatever their case. Rename the copies."
+        )
+
+
+def _literally(path: Path) -> str:
+    """The path as a text literal in which no character is a wildcard."""
+    return text(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _to_arrow(source: Any) -> Any:
     """An Arrow table or stream of a frame, without importing the frame's library."""
     import pyarrow
 
-    if isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
-        return pyarrow.table(source) if isinstance(source, pyarrow.RecordBatch) else source
-    try:
+    def table() -> Any:
+        if isinstance(source, pyarrow.Table):
+            return source
         if type(source).__module__.split(".")[0] == "pandas":
             return pyarrow.Table.from_pandas(source, preserve_index=False)
-        if hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__"):
-            source = source.collect()  # a lazy Polars frame
-        if hasattr(source, "__arrow_c_stream__"):
-            return pyarrow.table(source)
-        if isinstance(source, Mapping):
-            return pyarrow.table(dict(source))
-    except Exception:
-        raise _unreadable(None) from None
+        lazy = hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__")
+        frame = source.collect() if lazy else source  # a lazy Polars frame
+        if isinstance(frame, pyarrow.RecordBatch) or hasattr(frame, "__arrow_c_stream__"):
+            return pyarrow.table(frame)
+        return pyarrow.table(dict(frame)) if isinstance(frame, Mapping) else None
+
+    found = _or_unreadable(table, None)
+    if found is not None:
+        return found
     raise ArgumentError(
         f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
         f"got {type(source).__name__}."
     )
 
 
-def _stamp(file: Path | None) -> tuple[int, int, int] | None:
+def _stamp(file: Path | None) -> tuple[int, ...] | None:
     if file is None:
         return None
     try:
         status = file.stat()
     except OSError:
-        return (0, 0, 0)
-    return (status.st_size, status.st_mtime_ns, status.st_ino)
+        return ()
+    # The time of change as well: whoever sets the time of modification back moves that one.
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _or_unreadable(action: Callable[[], T], file: Path | None) -> T:
+    """Run it; if it fails, say so without the library's own message, which may quote a cell.
+
+    The error is raised outside the handler, so that not even its context holds the message.
+    """
+    with contextlib.suppress(Exception):
+        return action()
+    raise _unreadable(file)
 
 
 def _unreadable(file: Path | None) -> DataError:
@@ -157,8 +216,3 @@ def _unreadable(file: Path | None) -> DataError:
         f"table must be readable with its declared columns, but reading {what} failed. "
         "Check that the file is whole and that each column holds one type."
     )
-
-
-def quoted_columns(engine: Engine) -> dict[str, str]:
-    """Each column's name, quoted, with its type."""
-    return {identifier(name): type_ for name, type_ in engine.columns.items()}

@@ -6,14 +6,15 @@ is broken and never a value. After this, nothing in the rows can make a release 
 
 from dataclasses import dataclass
 
-from heldout.data.engine import Engine, quoted_columns
-from heldout.data.sql import as_double, double, equals, identifier, is_numeric
+from heldout.data.engine import Engine
+from heldout.data.sql import as_double, column, double, equals, is_numeric
 from heldout.errors import (
     DataError,
     DuplicateRowKey,
     EmptyTable,
     InfiniteScore,
     MissingColumn,
+    MissingDependency,
     MissingLabel,
     MissingScore,
     MissingUnit,
@@ -22,6 +23,19 @@ from heldout.errors import (
 )
 
 LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
+
+# DuckDB does not promise that hash() stays the same. If it changed, rows that a ledger knows would
+# look new and get a second budget.
+HASH_PROBE = (
+    "SELECT hash(CAST(1.5 AS DOUBLE)) AS of_double, hash('heldout') AS of_short_text, "
+    "hash('a longer text than twelve bytes') AS of_long_text, hash(7::UBIGINT) AS of_sum"
+)
+HASHES_KNOWN = (
+    1706605666616485939,
+    7066505026747370783,
+    3708714104219217767,
+    8736873150706563146,
+)
 
 
 @dataclass(frozen=True)
@@ -42,13 +56,25 @@ def check_columns(engine: Engine, declared: Declared) -> None:
     keys = [name for name in (declared.unit, declared.row_key) if name is not None]
     for name in (declared.label, *declared.scores, *keys):
         if name not in engine.columns:
-            has = ", ".join(list(engine.columns)[:12])
-            raise MissingColumn(f"column {name!r} must be in the table, which has: {has}.")
+            if engine.names_may_be_cells:
+                hint = "Check that the first line of the file holds the columns' names."
+            else:
+                hint = f"It has: {', '.join(list(engine.columns)[:12])}."
+            raise MissingColumn(f"column {name!r} must be in the table, got none. {hint}")
+
+
+def check_hash(engine: Engine) -> None:
+    """The engine hashes as it did when the ledgers were written."""
+    if tuple(int(each[0]) for each in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
+        raise MissingDependency(
+            "duckdb must be a version whose hash() is that of 2.0, got another: budgets would not "
+            "find their rows again. Install 'duckdb>=2.0,<2.1'."
+        )
 
 
 def statement(engine: Engine, declared: Declared) -> str:
     """One aggregate over the whole table: how many rows break each rule."""
-    label = identifier(declared.label)
+    label = column(declared.label)
     label_type = engine.columns[declared.label]
     positive = equals(label, label_type, declared.positive)
     negative = equals(label, label_type, declared.negative)
@@ -59,7 +85,7 @@ def statement(engine: Engine, declared: Declared) -> str:
         f" coalesce({positive} OR {negative}, FALSE)) AS unknown_label"
     )
     for index, name in enumerate(declared.scores):
-        score = as_double(identifier(name), engine.columns[name])
+        score = as_double(column(name), engine.columns[name])
         finite = f"{score} >= {double(-LARGEST)} AND {score} <= {double(LARGEST)}"
         counts += [
             f"count(*) FILTER (WHERE {score} IS NULL OR isnan({score})) AS missing_score_{index}",
@@ -69,45 +95,42 @@ def statement(engine: Engine, declared: Declared) -> str:
         ]
     for role, key in (("unit", declared.unit), ("key", declared.row_key)):
         if key is not None:
-            counts.append(f"count(*) - count({identifier(key)}) AS missing_{role}")
+            counts.append(f"count(*) - count({column(key)}) AS missing_{role}")
     if declared.row_key is not None:
-        counts.append(f"count(*) - count(DISTINCT {identifier(declared.row_key)}) AS duplicate")
+        counts.append(f"count(*) - count(DISTINCT {column(declared.row_key)}) AS duplicate")
     counts += fingerprint_columns(engine, declared)
-    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source}"
+    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
 
 
 def fingerprint_columns(engine: Engine, declared: Declared) -> list[str]:
     """Two sums over row hashes: the same rows have the same, in any order, from any file.
 
-    With a row key or a unit the hash covers keys and label, so that a second model's scores on
-    the same people are the same data; without one it covers every column of the table.
+    With a row key or a unit the hash covers these keys alone: another model's scores, or another
+    outcome, of the same people are the same data. Without one it covers every cell of the table,
+    whichever columns are called label and score. Data that is told apart too little shares a
+    budget, which is safe; data that is told apart too much would get two.
     """
     keys = [name for name in (declared.unit, declared.row_key) if name is not None]
-    label = equals(identifier(declared.label), engine.columns[declared.label], declared.positive)
-    if keys:
-        hashes = [f"hash(CAST({identifier(name)} AS VARCHAR))" for name in keys]
-    else:
-        hashes = [
-            _hash(name, type_)
-            for name, type_ in quoted_columns(engine).items()
-            if name != identifier(declared.label)
-        ]
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    row = " + ".join(f"({each} >> 16)" for each in [f"hash({label})", *hashes])
+    cells = [_hash(name, engine.columns[name]) for name in keys or engine.columns]
+    row = " + ".join(f"({cell} >> 16)" for cell in cells)
     return [
         f"CAST(bit_xor(hash({row})) AS VARCHAR) AS fingerprint_xor",
         f"CAST(sum(hash({row}) >> 24) AS VARCHAR) AS fingerprint_sum",
     ]
 
 
-def _hash(column: str, column_type: str) -> str:
-    """The same number hashes alike, whether an engine calls it INTEGER, DOUBLE or text."""
+def _hash(name: str, column_type: str) -> str:
+    """The same cell hashes alike, whether an engine calls it INTEGER, DOUBLE, BOOLEAN or text."""
     if is_numeric(column_type) or column_type == "BOOLEAN":
-        return f"hash(CAST({column} AS DOUBLE))"
-    as_text = f"CAST({column} AS VARCHAR)"
-    number = f"TRY_CAST({as_text} AS DOUBLE)"
-    return f"(CASE WHEN {number} IS NULL THEN hash({as_text}) ELSE hash({number}) END)"
+        return f"hash(CAST({column(name)} AS DOUBLE))"
+    text = f"CAST({column(name)} AS VARCHAR)"
+    number = (
+        f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0"
+        f" ELSE TRY_CAST({text} AS DOUBLE) END"
+    )
+    return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({number}) END)"
 
 
 def judge(counts: dict[str, int], declared: Declared) -> None:

@@ -41,15 +41,15 @@ class DiscreteLaplace:
         if self.scale <= 0 or self.l1_sensitivity <= 0 or self.dimension <= 0:
             raise ArgumentError("scale, sensitivity and dimension must be positive.")
         if self.scale > 2**52:
-            raise ArgumentError(
-                f"scale must be at most 2^52, got {float(self.scale):.3g}. Use a larger epsilon."
-            )
+            raise ArgumentError("scale must be at most 2^52, got more. Use a larger epsilon.")
 
     @classmethod
     def for_epsilon(
         cls, epsilon: Fraction, *, l1_sensitivity: int, dimension: int
     ) -> "DiscreteLaplace":
         """The mechanism that spends exactly `epsilon`."""
+        if epsilon <= 0:
+            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
         return cls(
             scale=l1_sensitivity / epsilon, l1_sensitivity=l1_sensitivity, dimension=dimension
         )

