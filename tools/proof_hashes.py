@@ -27,6 +27,11 @@ SOURCE = re.compile(
     re.MULTILINE,
 )
 DIGITS = 16
+PAGE = ROOT / "proofs" / "README.md"
+LIST = re.compile(
+    r"(<!-- the list is written by tools/proof_hashes.py --write -->\n).*?(<!-- to here -->)",
+    re.DOTALL,
+)
 COMMAND = "python tools/proof_hashes.py"
 
 
@@ -98,6 +103,15 @@ def write(proof: Path) -> int:
     return changed
 
 
+def listed(before: str) -> str:
+    """The page of proofs with its list renewed."""
+    lines = []
+    for proof in proofs():
+        title, claim = proof.read_text(encoding="utf-8").split("\n", 1)[0][2:], proof.stem
+        lines.append(f"- [{title}]({proof.name}) (`{claim}`)")
+    return LIST.sub(lambda match: match[1] + "\n" + "\n".join(lines) + "\n\n" + match[2], before)
+
+
 def main(arguments: list[str]) -> int:
     wanted = [each for each in arguments if each != "--write"]
     chosen = [path for path in proofs() if not wanted or path.stem in wanted]
@@ -106,6 +120,7 @@ def main(arguments: list[str]) -> int:
         print(f"no such proof: {', '.join(sorted(unknown))}")
         return 2
     if "--write" in arguments:
+        PAGE.write_text(listed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         for proof in chosen:
             if changed := write(proof):
                 print(f"proofs/{proof.name}: {changed} renewed")

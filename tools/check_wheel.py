@@ -1,0 +1,125 @@
+"""Builds the wheel, installs it where nothing else is, and uses it as a newcomer would.
+
+    python tools/check_wheel.py
+
+The environment is empty and has no development dependency; heldout is imported from outside the
+source tree. Ends with one line that begins with PASS, or with an error and status 1.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
+UNWANTED = ("tests/", "benchmarks/", "docs/", "proofs/", "tools/")
+ONE_CONFUSION_MATRIX = """
+import pathlib, sys
+import heldout as ho
+
+here = pathlib.Path(ho.__file__).resolve()
+assert pathlib.Path(sys.prefix).resolve() in here.parents, here
+for absent in ("pytest", "hypothesis", "mypy", "pandas", "polars"):
+    try:
+        __import__(absent)
+    except ImportError:
+        continue
+    raise SystemExit(f"{absent} is there, so this environment shows nothing")
+rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
+session = ho.Session(
+    ho.Dataset(rows, label="y", score="p"), budget=ho.Budget(epsilon="1"), ledger="ledger.sqlite"
+)
+answer = session.confusion(threshold=0.5, epsilon="1/2")
+assert answer.accuracy > 0.9, answer
+assert str(session.remaining) == "epsilon 1/2", session.remaining
+print(answer)
+"""
+
+
+def run(*command: str | Path, within: Path) -> str:
+    """Run a command with nothing of ours in its environment; its output, or the end."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept.pop("VIRTUAL_ENV", None)
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=within,
+        env=kept,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+        raise SystemExit(f"FAIL wheel: {' '.join(str(part) for part in command)}")
+    return done.stdout
+
+
+def must(condition: bool, rule: str) -> None:
+    if not condition:
+        raise SystemExit(f"FAIL wheel: {rule}")
+
+
+def build(into: Path) -> Path:
+    """The wheel, built as pip builds it for anybody."""
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", into, ROOT,
+        within=into)  # fmt: skip
+    wheels = list(into.glob("heldout-*.whl"))
+    must(len(wheels) == 1, f"one wheel must be built, got {len(wheels)}")
+    return wheels[0]
+
+
+def check_content(wheel: Path) -> int:
+    """What must be in it, and what must not."""
+    names = zipfile.ZipFile(wheel).namelist()
+    must("heldout/py.typed" in names, "it must hold heldout/py.typed")
+    must(any(name.endswith("licenses/LICENSE") for name in names), "it must hold LICENSE")
+    must(any(name.endswith("entry_points.txt") for name in names), "it must have the command")
+    strays = [name for name in names if name.startswith(UNWANTED) or "/tests/" in name]
+    must(not strays, f"it must hold the package alone, got {strays[:3]}")
+    roots = {name.split("/")[0] for name in names}
+    must(all(root.startswith("heldout") for root in roots), f"it must have one root, got {roots}")
+    sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
+    must(sources <= set(names), f"it must hold every module, not {sorted(sources - set(names))}")
+    return len(names)
+
+
+def check_use(wheel: Path, *, within: Path) -> None:
+    """Install it where nothing is, then import it, ask it and start its command."""
+    environment = within / "environment"
+    venv.create(environment, with_pip=True)
+    binaries = environment / ("Scripts" if os.name == "nt" else "bin")
+    python, command = binaries / "python", binaries / "heldout"
+    constraint = ("--constraint", CONSTRAINTS) if CONSTRAINTS.is_file() else ()
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *constraint,
+        wheel, within=within)  # fmt: skip
+    run(python, "-m", "pip", "check", within=within)
+    work = within / "work"
+    work.mkdir()
+    print(run(python, "-c", ONE_CONFUSION_MATRIX, within=work).strip())
+    version = wheel.name.split("-")[1]
+    must(version in run(command, "--version", within=work), f"--version must say {version}")
+    must("evaluate" in run(command, "--help", within=work), "--help must name evaluate")
+
+
+def main() -> int:
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="heldout-wheel-") as folder:
+        within = Path(folder).resolve()
+        wheel = build(within)
+        files = check_content(wheel)
+        check_use(wheel, within=within)
+        name = wheel.name
+    print(
+        f"PASS {name}: {files} files, installed, imported and run without development "
+        f"dependencies, {time.monotonic() - start:.0f} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

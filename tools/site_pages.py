@@ -1,0 +1,61 @@
+"""MkDocs hook: brings pages that live beside docs/ into the site, and lists pages by themselves.
+
+In the repository a page of docs/ links to `../proofs/one-door.md`, which works on any host that
+shows Markdown. In the site the proofs lie within docs/, so the links are shortened on the way.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parent.parent
+BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
+LINK = re.compile(r"(\]\()([^)#\s]+\.md)(#[^)\s]*)?\)")
+
+
+def on_config(config: Any) -> Any:
+    """List what mkdocs.yml does not name: further pages, decisions and proofs."""
+    named = set(re.findall(r"[\w/-]+\.md", str(config.nav)))
+    docs = Path(config.docs_dir)
+    more = [path.name for path in sorted(docs.glob("*.md")) if path.name not in named]
+    decisions = [f"decisions/{path.name}" for path in sorted((docs / "decisions").glob("*.md"))]
+    sections = {
+        "More": more,
+        "Decisions": decisions,
+        "Proofs": ["proofs/README.md", *(f"proofs/{path.name}" for path in _proofs())],
+        "Project": list(BESIDE),
+    }
+    config.nav = [*config.nav, *({name: pages} for name, pages in sections.items() if pages)]
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the pages that live beside docs/."""
+    for path in (*_proofs(), ROOT / "proofs" / "README.md", *(ROOT / name for name in BESIDE)):
+        content = path.read_text(encoding="utf-8")
+        files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Turn links of the repository's layout into links of the site's."""
+    here = page.file.src_uri
+    beside = here.startswith("proofs/") or here in BESIDE
+    folder = posixpath.dirname(here if beside else f"docs/{here}")
+
+    def moved(match: re.Match[str]) -> str:
+        if "://" in match[2]:
+            return match[0]
+        target = posixpath.normpath(posixpath.join(folder, match[2]))
+        target = "index.md" if target == "README.md" else target.removeprefix("docs/")
+        short = posixpath.relpath(target, posixpath.dirname(here) or ".")
+        return f"{match[1]}{short}{match[3] or ''})"
+
+    return LINK.sub(moved, markdown)
+
+
+def _proofs() -> list[Path]:
+    return sorted(path for path in (ROOT / "proofs").glob("*.md") if path.name != "README.md")
