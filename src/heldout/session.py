@@ -3,7 +3,7 @@
 import math
 import os
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
@@ -13,6 +13,9 @@ from heldout.metrics.confusion import ConfusionRelease
 from heldout.privacy import Budget, Ledger, Loss, exact
 from heldout.release import Drawn, Request, release
 from heldout.statistics import BoundedSum, ThresholdCounts
+
+if TYPE_CHECKING:
+    from heldout.report import Report
 
 Epsilon = str | int | float | Fraction
 
@@ -118,6 +121,16 @@ class Session:
             name, statistic, dimension=1 + with_rest, epsilon=epsilon, error=error
         )
         return MeanRelease(self._release(request))
+
+    def report(self, *, epsilon: Epsilon, threshold: float | None = None) -> "Report":
+        """Everything that a reader of a report asks for, each at its own share of epsilon.
+
+        `threshold` is the middle of the score range unless it is given. What cannot be made or
+        paid in full is refused before anything is charged.
+        """
+        from heldout.report import build
+
+        return build(self, epsilon=epsilon, threshold=threshold)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, budget {self.budget}, {self.remaining} left)"

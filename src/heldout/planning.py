@@ -1,0 +1,254 @@
+"""Which epsilon for which interval? Answered from public guesses, before anything is spent."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from heldout.errors import ArgumentError
+from heldout.forecast import BRIER, SMOOTH, forecast, whole_number
+from heldout.measure import checked_level
+from heldout.metrics.registry import registered
+from heldout.privacy import Neighbours, Protection, exact
+
+ALSO_CALLED = {
+    "ap": "average precision",
+    "brier": BRIER,
+    "f1": "F1 score",
+    "npv": "negative predictive value",
+    "ppv": "precision",
+    "roc auc": "AUC",
+    "sensitivity": "recall",
+}
+SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(1000)
+ENOUGH = 1 / 3  # noise of a third of the sampling error widens the whole by one part in twenty
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an evaluation would cost and give. Nothing was spent, and no row was read.
+
+    Half-widths are how far the interval reaches from the value, on its longer side.
+    """
+
+    metric: str
+    value: float
+    rows: int
+    positives: int | None
+    epsilon: Fraction
+    half_width: float
+    """Of the noise interval: privacy alone."""
+    sampling_half_width: float
+    """Of the interval that the same rows would give without any noise."""
+    whole_half_width: float
+    """Of the interval: privacy and sampling together."""
+    enough_epsilon: Fraction | None
+    """Beyond this the noise is under a third of the sampling error; None if nothing reaches it."""
+    level: float
+    protection: Protection
+    assumption: str
+
+    def __str__(self) -> str:
+        percent = f"{self.level * 100:g}%"
+        first = (
+            f"{self.metric} {self.value:g} on {self.rows:,} rows: epsilon {decimal(self.epsilon)} "
+            f"gives a {percent} noise half-width of ±{_two_digits(self.half_width)} "
+            f"({self.protection.describe()})."
+        )
+        second = (
+            f" Sampling error alone is ±{_two_digits(self.sampling_half_width)}, both together "
+            f"±{_two_digits(self.whole_half_width)}"
+        )
+        if self.enough_epsilon is None:
+            return f"{first}{second}."
+        return f"{first}{second}; more than epsilon {decimal(self.enough_epsilon)} buys little."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON; epsilon as exact text."""
+        return {
+            "metric": self.metric,
+            "value": self.value,
+            "rows": self.rows,
+            "positives": self.positives,
+            "epsilon": str(self.epsilon),
+            "half_width": self.half_width,
+            "sampling_half_width": self.sampling_half_width,
+            "whole_half_width": self.whole_half_width,
+            "enough_epsilon": None if self.enough_epsilon is None else str(self.enough_epsilon),
+            "level": self.level,
+            "protection": self.protection.as_dict(),
+            "assumption": self.assumption,
+        }
+
+
+def plan(
+    *,
+    rows: int,
+    positives: int | None = None,
+    metric: str | None = None,
+    value: float | None = None,
+    auc: float | None = None,
+    alarms: int | None = None,
+    target: float | None = None,
+    epsilon: str | int | float | Fraction | None = None,
+    level: float = 0.95,
+    neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+    unit: bool = False,
+    rows_per_unit: int = 1,
+) -> Plan:
+    """Which epsilon gives a noise half-width of `target`, or which half-width gives `epsilon`.
+
+    Parameters
+    ----------
+    rows, positives
+        How many rows the test set has, and how many of them are positive. Guesses will do; do
+        not read `positives` off private rows.
+    metric, value
+        What is to be released, and what you expect it to be; `auc=0.85` is short for
+        `metric="auc", value=0.85`.
+    alarms
+        How many rows the model calls positive. Left out, the model is taken to find the same
+        share of the positives as it leaves alone of the negatives.
+    target, epsilon
+        One of the two; the other is worked out. An epsilon that is worked out is rounded up to
+        two significant digits.
+    level, neighbours, unit, rows_per_unit
+        As in `Dataset` and `Release.interval`; `unit=True` stands for a unit column.
+
+    >>> answer = plan(rows=5000, positives=500, metric="recall", value=0.8, target=0.02)
+    >>> print(answer)
+    recall 0.8 on 5,000 rows: epsilon 0.49 gives a 95% noise half-width of ±0.020 (replace-one
+    neighbours). Sampling error alone is ±0.039, both together ±0.045; more than epsilon 0.77
+    buys little.
+    """
+    if auc is not None:
+        if metric is not None or value is not None:
+            raise ArgumentError("auc must stand alone. Leave metric and value out, or auc.")
+        metric, value = "auc", auc
+    name = canonical_metric(metric or "auc")
+    protection = Protection(
+        neighbours=Neighbours.parse(neighbours),
+        unit=unit or (isinstance(rows_per_unit, int) and rows_per_unit > 1),
+        rows_per_unit=rows_per_unit,
+    )
+    level = checked_level(level)
+    rows = whole_number(rows, "rows", most=None)
+    if positives is not None:
+        positives = whole_number(positives, "positives", most=rows)
+    if (target is None) == (epsilon is None):
+        got = "neither" if target is None else "both"
+        raise ArgumentError(f"target or epsilon must be given, one of the two, got {got}.")
+    expected = _expected(name, value, rows=rows, positives=positives)
+    ahead = forecast(
+        name, expected, rows=rows, positives=positives, alarms=alarms, level=level,
+        protection=protection,
+    )  # fmt: skip
+    if epsilon is not None:
+        price = exact(epsilon, name="epsilon", minimum=0)
+    else:
+        price = _cheapest(ahead.noise, _between(target, "target"), rows=rows)
+    return Plan(
+        metric=name,
+        value=expected,
+        rows=rows,
+        positives=positives,
+        epsilon=price,
+        half_width=ahead.noise(price),
+        sampling_half_width=ahead.sampling,
+        whole_half_width=ahead.whole(price),
+        enough_epsilon=_cheapest_or_none(ahead.noise, ahead.sampling * ENOUGH),
+        level=level,
+        protection=protection,
+        assumption=ahead.assumption,
+    )
+
+
+def metrics() -> list[str]:
+    """Everything that can be planned for."""
+    return [*registered(), BRIER, *SMOOTH]
+
+
+def canonical_metric(name: str) -> str:
+    """A metric's full name, from whatever people type.
+
+    >>> canonical_metric("NPV"), canonical_metric("f1_score"), canonical_metric("auc")
+    ('negative predictive value', 'F1 score', 'AUC')
+    """
+    plain = str(name).lower().replace("_", " ").replace("-", " ").strip()
+    plain = ALSO_CALLED.get(plain, plain)
+    for known in metrics():
+        if known.lower() == plain.lower():
+            return known
+    raise ArgumentError(f"metric must be one of {', '.join(metrics())}, got {name!r}.")
+
+
+def decimal(number: Fraction) -> str:
+    """An exact number as people write it: a decimal if it has few digits, else a fraction.
+
+    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
+    ('0.074', '1/3')
+    """
+    short = f"{float(number):.6g}" if number < 10**6 else str(number)
+    return short if "e" not in short and Fraction(short) == number else str(number)
+
+
+# --- looking for epsilon -------------------------------------------------------------------------
+
+
+def _cheapest(noise: Callable[[Fraction], float], target: float, *, rows: int) -> Fraction:
+    found = _cheapest_or_none(noise, target)
+    if found is None:
+        best = _two_digits(noise(LARGEST))
+        raise ArgumentError(
+            f"target must be more than {best} with {rows:,} rows, got {target:g}. No epsilon "
+            "reaches it; use more rows or a wider target."
+        )
+    return found
+
+
+def _cheapest_or_none(noise: Callable[[Fraction], float], target: float) -> Fraction | None:
+    """The least epsilon of two significant digits whose noise half-width is within the target."""
+    if noise(LARGEST) > target:
+        return None
+    low, high = math.log10(SMALLEST), math.log10(LARGEST)
+    while high - low > 0.001:
+        middle = (low + high) / 2
+        low, high = (middle, high) if noise(Fraction(10**middle)) > target else (low, middle)
+    candidate = _rounded_up(Fraction(10**low))
+    while noise(candidate) > target:
+        candidate = _rounded_up(candidate * Fraction(1001, 1000))
+    return candidate
+
+
+def _rounded_up(number: Fraction) -> Fraction:
+    """The next number of two significant digits, upwards.
+
+    >>> _rounded_up(Fraction("0.0731")), _rounded_up(Fraction("0.07"))
+    (Fraction(37, 500), Fraction(7, 100))
+    """
+    step = Fraction(10) ** (math.floor(math.log10(number)) - 1)
+    return math.ceil(number / step) * step
+
+
+def _two_digits(number: float) -> str:
+    places = 3 if number <= 0 else max(3, 1 - math.floor(math.log10(number)))
+    return f"{number:.{places}f}"
+
+
+def _expected(name: str, value: float | None, *, rows: int, positives: int | None) -> float:
+    if name == "prevalence" and positives is not None:
+        return positives / rows
+    if value is None:
+        raise ArgumentError(f"value must be given: what do you expect the {name} to be?")
+    return _between(value, "value", closed=True)
+
+
+def _between(number: Any, name: str, *, closed: bool = False) -> float:
+    try:
+        found = float(number)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (0 <= found <= 1 if closed else 0 < found < 1):
+        raise ArgumentError(f"{name} must lie between 0 and 1, got {number!r}.")
+    return found

@@ -1,0 +1,85 @@
+"""Buys what a report needs: everything is checked and priced before anything is paid."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
+
+from heldout.errors import BudgetExceeded
+from heldout.privacy import Loss, compose, exact, fits, remaining
+from heldout.release import Release, Request
+from heldout.report.report import Report, Subject
+from heldout.report.sections import SECTIONS, Options, Section, shared
+from heldout.session import Session, checked_threshold
+
+if TYPE_CHECKING:
+    from heldout.session import Epsilon
+
+
+def build(session: Session, *, epsilon: "Epsilon", threshold: float | None = None) -> Report:
+    """Release every section that applies, each at its own exact share of epsilon.
+
+    `threshold` is the middle of the score range unless it is given. A request that cannot be made
+    or paid in full is refused before anything is charged. (If somebody else spends from the same
+    budget in between, the ledger refuses the rest, and what was booked stays booked.)
+    """
+    low, high = session.dataset.score_range
+    middle = low + (high - low) / 2
+    options = Options(checked_threshold(middle if threshold is None else threshold, low, high))
+    total = exact(epsilon, name="epsilon", minimum=0)
+    reasons = {each.name: each.why_not(session.dataset) for each in SECTIONS}
+    wanted = [each for each in SECTIONS if reasons[each.name] is None]
+    shares = shared(total, {each.name: each.weight for each in wanted})
+
+    prices = [rehearsed(session, each, shares[each.name], options) for each in wanted]
+    _refuse_unless_affordable(session, prices)
+    releases = {each.name: each.ask(session, shares[each.name], options) for each in wanted}
+    return Report(
+        subject=Subject.of(session.dataset),
+        epsilon=total,
+        shares=shares,
+        releases=releases,
+        left_out={name: why for name, why in reasons.items() if why is not None},
+        budget=session.budget,
+        spent=session.spent,
+        remaining=session.remaining,
+        time=datetime.now(UTC),
+    )
+
+
+def rehearsed(session: Session, section: Section, share: Fraction, options: Options) -> Loss:
+    """What the section will cost, by asking for it and stopping at the door."""
+    try:
+        section.ask(_Rehearsal(session), share, options)
+    except _AtTheDoor as stop:
+        return stop.request.mechanism.privacy_map()
+    raise AssertionError(f"section {section.name!r} must release through its session.")
+
+
+class _Rehearsal(Session):
+    """A session that checks a request as the real one does, and books and reads nothing."""
+
+    def __init__(self, session: Session) -> None:
+        self.__dict__.update(session.__dict__)
+
+    def _release(self, request: Request) -> NoReturn:
+        raise _AtTheDoor(request)
+
+
+class _AtTheDoor(Exception):
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.request = request
+
+
+def _refuse_unless_affordable(session: Session, prices: Iterable[Loss]) -> None:
+    budget, spent = session.budget, session.spent
+    total = compose(prices, budget=budget)
+    if not fits(spent, total, budget):
+        raise BudgetExceeded(
+            f"The report must cost at most what is left ({remaining(spent, budget)}), got {total}. "
+            "Nothing was charged; ask for less."
+        )
+
+
+__all__ = ["Release", "build", "rehearsed"]

@@ -1,0 +1,163 @@
+"""A report: several releases of one data set, what they cost, and how people read them."""
+
+import html
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import heldout
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.measure import Measure
+from heldout.privacy import Budget, Loss, Protection
+from heldout.release import Release
+from heldout.report.sections import section
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was evaluated: the public facts of a data set, without the data set."""
+
+    data: str
+    label: str
+    score: str
+    score_range: tuple[float, float]
+    protection: Protection
+    rows: int | None
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "Subject":
+        return cls(
+            data=dataset.name,
+            label=dataset.label,
+            score=dataset.score,
+            score_range=dataset.score_range,
+            protection=dataset.protection,
+            rows=dataset.public_rows,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "data": self.data,
+            "label": self.label,
+            "score": self.score,
+            "score_range": list(self.score_range),
+            "protection": self.protection.as_dict(),
+            "rows": self.rows,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was released, by section. Everything here is already paid for."""
+
+    subject: Subject
+    epsilon: Fraction
+    shares: Mapping[str, Fraction]
+    releases: Mapping[str, Release]
+    left_out: Mapping[str, str]
+    budget: Budget
+    spent: Loss
+    remaining: Loss
+    time: datetime
+
+    def __getitem__(self, name: str) -> Release:
+        try:
+            return self.releases[name]
+        except KeyError:
+            have = ", ".join(self.releases)
+            raise ArgumentError(f"section must be one of {have}, got {name!r}.") from None
+
+    def __iter__(self) -> Iterator[Release]:
+        return iter(self.releases.values())
+
+    @property
+    def headline(self) -> Measure:
+        """The first measure of the first section."""
+        return next(iter(self.releases.values())).headline
+
+    def plotted(self) -> dict[str, Measure]:
+        """The measures that lie between 0 and 1, of all sections."""
+        return {
+            name: measure
+            for which, release in self.releases.items()
+            for name, measure in section(which).plotted(release).items()
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.subject.score} on {self.subject.data}, {self.terms}"]
+        width = max(len(name) for name in self.plotted())
+        for name, each in self.plotted().items():
+            low, high = each.interval()
+            lines.append(f"  {name:<{width}}  {each.value:.3f}  ({low:.3f} to {high:.3f})")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    @property
+    def terms(self) -> str:
+        return f"epsilon {self.epsilon}, {self.subject.protection.describe()}"
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Stable JSON: everything that an analyst may see of this report."""
+        return {
+            "schema": SCHEMA,
+            "heldout": heldout.__version__,
+            "time": self.time.isoformat(timespec="seconds"),
+            "subject": self.subject.as_dict(),
+            "epsilon": str(self.epsilon),
+            "shares": {name: str(share) for name, share in self.shares.items()},
+            "releases": {name: each.as_dict(level) for name, each in self.releases.items()},
+            "left_out": dict(self.left_out),
+            "budget": self.budget.as_dict(),
+            "spent": self.spent.as_dict(),
+            "remaining": self.remaining.as_dict(),
+        }
+
+    def html(self, level: float = 0.95) -> str:
+        """The whole page, which needs nothing from anywhere else."""
+        from heldout.report.page import page
+
+        return page(self, level=level)
+
+    def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
+        """Write the page as one self-contained HTML file."""
+        place = checked_place(path)
+        content = self.html(level)
+        try:
+            place.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise ArgumentError(
+                f"path must be a file that can be written, got {place.name!r} ({error.strerror})."
+            ) from None
+        return place
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{html.escape(name)}</th>"
+            f"<td>{each.value:.3f}</td><td>{each.interval()[0]:.3f} to "
+            f"{each.interval()[1]:.3f}</td></tr>"
+            for name, each in self.plotted().items()
+        )
+        title = html.escape(f"{self.subject.score} on {self.subject.data}, {self.terms}")
+        head = "<tr><th></th><th>value</th><th>95% interval</th></tr>"
+        return f"<table><caption>{title}</caption>{head}{rows}</table>"
+
+
+def checked_place(path: str | os.PathLike[str]) -> Path:
+    """A place for a page, looked at before anything is paid for what will be in it."""
+    place = Path(path)
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"path must end in .html, got {place.name!r}.")
+    there = place if place.exists() else place.parent
+    if place.is_dir() or not there.exists() or not os.access(there, os.W_OK):
+        raise ArgumentError(
+            f"path must be a file that can be written, got {place.name!r}. Check its directory."
+        )
+    return place

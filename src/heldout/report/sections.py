@@ -1,0 +1,131 @@
+"""What a report asks for, one section each, and what share of the price it takes.
+
+To add one: write its `Section` and put it into `SECTIONS`. The command line, the JSON and the
+page find it there. Shares go by weight among the sections that apply, so they are public and add
+up to the whole price exactly.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from heldout.data import Dataset
+from heldout.measure import Measure
+from heldout.metrics.confusion import CELLS
+from heldout.release import Release
+
+if TYPE_CHECKING:
+    from heldout.session import Session
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the asker may choose for all sections. Public."""
+
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with what is written under it."""
+
+    svg: str
+    caption: str
+
+
+def _always(dataset: Dataset) -> str | None:
+    return None
+
+
+def _all_measures(release: Release) -> dict[str, Measure]:
+    return release.measures
+
+
+def _no_figures(release: Release) -> list[Figure]:
+    return []
+
+
+@dataclass(frozen=True)
+class Section:
+    """One release of a report.
+
+    `ask` buys it; `why_not` says why it does not apply to a data set (from what is declared of
+    it, never from its rows); `plotted` are the measures of the interval plot, all in [0, 1];
+    `cards` are those shown large, the headline if none; `figures` are its own pictures.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    weight: int
+    ask: Callable[["Session", Fraction, Options], Release]
+    why_not: Callable[[Dataset], str | None] = _always
+    plotted: Callable[[Release], dict[str, Measure]] = _all_measures
+    figures: Callable[[Release], list[Figure]] = _no_figures
+    cards: tuple[str, ...] = ()
+    lower_is_better: bool = False
+
+
+def _confusion(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.confusion(threshold=options.threshold, epsilon=epsilon)
+
+
+def _ratios(release: Release) -> dict[str, Measure]:
+    return {name: each for name, each in release.measures.items() if name not in CELLS}
+
+
+def _confusion_figures(release: Release) -> list[Figure]:
+    from heldout.report.pictures import confusion_matrix
+
+    return [confusion_matrix(release)]
+
+
+def _brier(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.brier(epsilon=epsilon)
+
+
+def _not_a_probability(dataset: Dataset) -> str | None:
+    if dataset.score_range == (0.0, 1.0):
+        return None
+    low, high = dataset.score_range
+    return f"it judges probabilities, and the scores have the range {low:g} to {high:g}"
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section(
+        name="confusion",
+        title="Decisions at the threshold",
+        meaning="How often the model is right when it calls a row positive at the threshold.",
+        weight=2,
+        ask=_confusion,
+        plotted=_ratios,
+        figures=_confusion_figures,
+        cards=("accuracy", "recall", "precision"),
+    ),
+    Section(
+        name="brier",
+        title="Brier score",
+        meaning="How far the predicted probability lies from the outcome, squared, on average; "
+        "0 is perfect.",
+        weight=1,
+        ask=_brier,
+        why_not=_not_a_probability,
+        lower_is_better=True,
+    ),
+)
+
+
+def section(name: str) -> Section:
+    """A section by its name."""
+    return next(each for each in SECTIONS if each.name == name)
+
+
+def shared(total: Fraction, weights: dict[str, int]) -> dict[str, Fraction]:
+    """The total by weight, exactly.
+
+    >>> shared(Fraction(1), {"confusion": 2, "brier": 1})
+    {'confusion': Fraction(2, 3), 'brier': Fraction(1, 3)}
+    """
+    whole = sum(weights.values())
+    return {name: total * weight / whole for name, weight in weights.items()}

@@ -1,0 +1,114 @@
+"""What a report says in plain words. Every sentence is arithmetic on public facts."""
+
+import math
+
+from heldout.measure import Measure
+from heldout.planning import decimal
+from heldout.privacy import Budget, Loss, Neighbours, Protection
+
+__all__ = [
+    "amount",
+    "belief",
+    "decimal",
+    "digits",
+    "half_width",
+    "number",
+    "protection_in_words",
+    "spread",
+]
+
+
+def protection_in_words(protection: Protection, rows: int | None) -> str:
+    """Who is protected, as a reader without the vocabulary would say it.
+
+    >>> print(protection_in_words(Protection(neighbours=Neighbours.REPLACE_ONE), 5000))
+    Each of the 5,000 rows is protected: any one of them could be exchanged for another, and every
+    number here would be nearly as likely. How many rows there are is public.
+    """
+    swap = protection.neighbours is Neighbours.REPLACE_ONE
+    if protection.unit:
+        count = protection.rows_per_unit
+        kept = "one row counts" if count == 1 else f"at most {count} rows count"
+        name = protection.unit_name or "unit"
+        who = f"Each {name} is protected with all of its rows, of which {kept}"
+        change = (
+            "all rows of any one could be exchanged for others"
+            if swap
+            else "all rows of any one could be taken out or brought in"
+        )
+        return (
+            f"{who}: {change}, and every number here would be nearly as likely. How many rows "
+            "there are is private too."
+        )
+    if swap:
+        each = "Each row" if rows is None else f"Each of the {rows:,} rows"
+        return (
+            f"{each} is protected: any one of them could be exchanged for another, and every "
+            "number here would be nearly as likely. How many rows there are is public."
+        )
+    return (
+        "Each row is protected: any one of them could be taken out or another brought in, and "
+        "every number here would be nearly as likely. How many rows there are is private too."
+    )
+
+
+def belief(price: Loss, protection: Protection) -> str:
+    """How far an even bet can move, which is what a pure epsilon means; nothing for other kinds.
+
+    >>> print(belief(Loss.pure(1), Protection(neighbours=Neighbours.REPLACE_ONE)))
+    Somebody who knows all other rows and holds an even bet about this one can be at most 73.2%
+    sure of it afterwards.
+    """
+    if price.epsilon is None or price.delta:
+        return ""
+    one = (protection.unit_name or "unit") if protection.unit else "row"
+    others = "all other rows and holds an even bet about this one"
+    if protection.unit:
+        others = f"everything about all others and holds an even bet about one {one}"
+    most = 100 / (1 + math.exp(-min(float(price.epsilon), 700.0)))
+    places = 1 if most < 99.9 else 4
+    return (
+        f"Somebody who knows {others} can be at most "
+        f"{math.ceil(most * 10**places) / 10**places:.{places}f}% sure of it afterwards."
+    )
+
+
+def amount(price: Loss | Budget) -> str:
+    """A price with its epsilon as a decimal where it is a short one.
+
+    >>> amount(Loss.pure("0.5")), amount(Loss.pure("1/3"))
+    ('epsilon 0.5', 'epsilon 1/3')
+    """
+    if price.epsilon is None:
+        return str(price)
+    text = f"epsilon {decimal(price.epsilon)}"
+    return f"{text}, delta {decimal(price.delta)}" if price.delta else text
+
+
+def digits(measure: Measure, level: float) -> int:
+    """How many decimals show this measure's interval: none for a count, three or more else."""
+    low, high = measure.interval(level)
+    if measure.value.is_integer() and (low, high) == measure.noise_interval(level):
+        return 0
+    width = high - low
+    return 3 if width <= 0 else min(9, max(3, 1 - math.floor(math.log10(width))))
+
+
+def number(value: float, places: int) -> str:
+    return f"{value:,.{places}f}"
+
+
+def half_width(interval: tuple[float, float], value: float) -> float:
+    return max(interval[1] - value, value - interval[0])
+
+
+def spread(measure: Measure, level: float) -> tuple[str, str, str]:
+    """A measure as three texts: value, interval, half-width of the noise alone."""
+    places = digits(measure, level)
+    low, high = measure.interval(level)
+    noise = half_width(measure.noise_interval(level), measure.value)
+    return (
+        number(measure.value, places),
+        f"{number(low, places)} to {number(high, places)}",
+        f"±{number(noise, places)}",
+    )
