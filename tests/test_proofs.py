@@ -3,10 +3,22 @@
 import importlib.util
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import duckdb
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import heldout as ho
+from heldout.data import sql
+from heldout.errors import BudgetExceeded
+from heldout.mechanisms import DiscreteLaplace
+from heldout.statistics import Sealed
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIM = re.compile(r"\[claim: ([a-z0-9-]+)\]")
@@ -90,3 +102,120 @@ def test_methods_and_properties_can_be_proved() -> None:
     names = ("DiscreteLaplace", "DiscreteLaplace.for_epsilon", "DiscreteLaplace.float_scale")
     found = {hashes.digest(hashes.find(file, name)) for name in names}
     assert len(found) == len(names)
+
+
+# --- facts that the proofs lean on ---------------------------------------------------------------
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=2**52))
+def test_noise_is_drawn_at_the_least_double_that_is_not_below_the_scale(scale: Fraction) -> None:
+    drawn = DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=1).float_scale
+    assert Fraction(drawn) >= scale
+    assert Fraction(float(np.nextafter(drawn, 0))) < scale
+
+
+def test_noise_at_the_ends_of_64_bits_saturates() -> None:
+    ends = np.array([2**63 - 1, -(2**63)] * 40)
+    noisy = DiscreteLaplace(scale=Fraction(10**6), l1_sensitivity=1, dimension=80).sample(
+        Sealed(ends)
+    )
+    assert (np.sign(noisy) == np.sign(ends)).all(), "a sum that wraps around changes its sign"
+    assert 0 < (noisy == ends).sum() < 80, "half of the draws saturate, and half do not"
+
+
+def _session() -> Any:
+    rows = {"y": [1, 0] * 50, "p": [0.8, 0.3] * 50}
+    return ho.Session(ho.Dataset(rows, label="y", score="p"), budget=ho.Budget(epsilon="1"))
+
+
+def _watch(monkeypatch: pytest.MonkeyPatch, session: Any) -> list[str]:
+    """Which steps are taken, in which order."""
+    steps: list[str] = []
+
+    def noted(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def step(*arguments: Any, **named: Any) -> Any:
+            steps.append(name)
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, step)
+
+    noted(session._ledger, "book")
+    noted(session.dataset, "_fetch")
+    noted(DiscreteLaplace, "sample")
+    return steps
+
+
+def test_a_price_is_booked_before_rows_are_read_and_noise_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = _session()
+    steps = _watch(monkeypatch, session)
+    session.confusion(threshold=0.5, epsilon="1/2")
+    assert steps == ["book", "_fetch", "sample"]
+
+
+def test_a_refused_request_reads_nothing_draws_nothing_and_costs_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = _session()
+    steps = _watch(monkeypatch, session)
+    with pytest.raises(BudgetExceeded):
+        session.confusion(threshold=0.5, epsilon="2")
+    assert steps == ["book"]
+    assert str(session.remaining) == "epsilon 1"
+
+
+@pytest.mark.parametrize("step", ["_fetch", "sample"])
+def test_what_dies_after_the_booking_stays_booked(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = _session()
+
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session.dataset if step == "_fetch" else DiscreteLaplace, step, die)
+    with pytest.raises(KeyboardInterrupt):
+        session.confusion(threshold=0.5, epsilon="1/4")
+    assert str(session.remaining) == "epsilon 3/4"
+
+
+@pytest.mark.parametrize("row_key", [None, "visit"])
+def test_which_rows_of_a_unit_are_kept_depends_on_no_label_score_or_other_unit(
+    row_key: str | None,
+) -> None:
+    generator = np.random.default_rng(11)
+    people = generator.integers(0, 12, 80).tolist()
+
+    def kept(order: list[int], without: int | None) -> dict[int, set[int]]:
+        chosen = [row for row in order if people[row] != without]
+        scores = generator.random(len(chosen)).tolist()
+        rows = [
+            (people[row], row, score, score > 0.5)
+            for row, score in zip(chosen, scores, strict=True)
+        ]
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE t(person INT, visit INT, risk DOUBLE, outcome BOOLEAN)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
+        statement = sql.evaluated(
+            source="t",
+            columns={"person": sql.column("person"), "visit": sql.column("visit")},
+            unit="person",
+            row_key=row_key,
+            rows_per_unit=3,
+        )
+        found: dict[int, set[int]] = {}
+        for person, visit in connection.execute(statement).fetchall():
+            found.setdefault(person, set()).add(visit)
+        return found
+
+    whole = kept(list(range(80)), None)
+    assert all(len(rows) <= 3 for rows in whole.values())
+    gone = people[0]
+    left = kept(list(range(80)), gone)
+    assert left == {person: rows for person, rows in whole.items() if person != gone}
+    # Units in another interleaving, each unit's own rows in the same order.
+    by_unit = sorted(range(80), key=lambda row: people[row])
+    assert kept(by_unit, None) == whole

@@ -1,0 +1,195 @@
+"""What the README and docs/ show is run; what they link to is there; how they spell is British."""
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "proofs").glob("*.md")),
+]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+RUN = {"python", "console"}
+KNOWN = {*RUN, "text"}
+
+# Stems of American spellings, and the words in them that are nobody's to change.
+AMERICAN = re.compile(
+    r"\b(?:neighbor|behavior|color|favor|honor|labor|labeled|labeling|modeled|modeling|center|"
+    r"meter(?:s|ed)?\b|catalog(?:s|ed)?\b|defense|offense|license[ds]\b|fulfill|enrol[l]?ment|"
+    r"gray|mold|traveler|canceled|canceling|skeptic|aging\b|artifact|hemoglobin|anemia|"
+    r"(?:normal|optim|general|summar|minim|maxim|real|recogn|organ|random|serial|util|initial|"
+    r"character|emphas|priorit|categor|custom|standard|final|visual|synchron|anonym|penal|"
+    r"discret|ideal|parameter|material|local|analy|equal|author|special|symbol|critic|apolog)"
+    r"i?z(?:e|ed|es|ing|ation|ations|er|ers)\b|analyz)",
+    re.IGNORECASE,
+)
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
+ELSEWHERE = re.compile(r"/(?:home|root|work|Users|tmp|mnt)/|localhost:\d")
+
+
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=_name)
+
+
+def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
+    """Each fenced block: the line that it begins on, its language and its text."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 2, match[1], match[2]
+
+
+RUNNING = [page for page in PAGES if any(language in RUN for _, language, _ in blocks(page))]
+
+
+@pytest.fixture
+def _registry() -> Iterator[None]:
+    """A page may register a metric: it is forgotten afterwards."""
+    from heldout.metrics import registered, registry
+
+    registered()
+    before = dict(registry._FOUND)
+    yield
+    registry._FOUND.clear()
+    registry._FOUND.update(before)
+
+
+@pytest.mark.usefixtures("_registry")
+@pytest.mark.parametrize("page", RUNNING, ids=_name)
+def test_what_a_page_shows_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    monkeypatch.setitem(sys.modules, "__page__", type(sys)("__page__"))
+    for line, language, text in blocks(page):
+        if language == "python":
+            # Blank lines in front, so that a traceback shows the line of the page.
+            code = compile("\n" * (line - 1) + text, _name(page), "exec", dont_inherit=True)
+            exec(code, namespace)
+        elif language == "console":
+            for command in text.splitlines():
+                _run(command, within=tmp_path)
+
+
+def _run(command: str, *, within: Path) -> None:
+    """A line of a console block: `$ heldout ...` is run, `$ make ...` must have its target."""
+    words = shlex.split(command)
+    assert words[0] == "$", f"a console block holds commands alone, got: {command}"
+    if words[1] == "make":
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert words[2] in targets, f"there is no make {words[2]}"
+        return
+    assert words[1] == "heldout", f"this cannot be checked; make it a text block: {command}"
+    done = subprocess.run(
+        [sys.executable, "-c", "from heldout.cli import main; main()", *words[2:]],
+        cwd=within,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+
+
+@each_page
+def test_a_block_says_what_it_is(page: Path) -> None:
+    strays = [(line, language) for line, language, _ in blocks(page) if language not in KNOWN]
+    assert not strays, "a block is python or console (run), or text (not run)"
+    fences = re.findall(r"^```", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) == 2 * len(list(blocks(page))), "a block is not closed"
+
+
+@each_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for link in LINK.findall(text):
+        if link.startswith(("https://", "http://", "mailto:")):
+            continue
+        file, _, heading = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.is_file(), f"{_name(page)} links to {link}, which is not there"
+        assert ROOT in target.parents, f"{_name(page)} links out of the repository: {link}"
+        assert not heading or heading in _headings(target), f"no heading {link}"
+
+
+def _headings(page: Path) -> set[str]:
+    lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", line.lower()).strip() for line in lines)
+    return {re.sub(r"\s+", "-", line) for line in plain}
+
+
+@each_page
+def test_prose_is_spelt_the_british_way(page: Path) -> None:
+    prose = CODE.sub("", page.read_text(encoding="utf-8"))
+    assert AMERICAN.findall(prose) == []
+
+
+def test_the_spelling_list_knows_the_words_that_matter() -> None:
+    for word in ("neighbors", "normalized", "color", "behavior", "labeled", "analyze", "randomize"):
+        assert AMERICAN.search(word), word
+    for word in ("neighbours", "normalised", "colour", "size", "prize", "parameters", "horizon"):
+        assert not AMERICAN.search(word), word
+
+
+@each_page
+def test_no_page_names_a_place_on_somebodys_machine(page: Path) -> None:
+    assert ELSEWHERE.findall(page.read_text(encoding="utf-8")) == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md", ROOT / "docs" / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or not page.is_file():
+            continue
+        seen.add(page)
+        for link in LINK.findall(page.read_text(encoding="utf-8")):
+            file = link.partition("#")[0]
+            if file.endswith(".md") and "://" not in file:
+                waiting.append((page.parent / file).resolve())
+    assert {_name(page) for page in PAGES} - {_name(page) for page in seen} == set()
+
+
+def test_the_table_of_metrics_is_that_of_the_registry() -> None:
+    path = ROOT / "tools" / "metrics_table.py"
+    specification = importlib.util.spec_from_file_location("metrics_table", path)
+    assert specification is not None
+    assert specification.loader is not None
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert page == tool.page(page), "run tools/metrics_table.py --write"
+    assert "| recall |" in page
+
+
+def test_the_site_builds_strictly_and_asks_nothing_of_another_host(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "", "NO_MKDOCS_2_WARNING": "1", "NO_PROXY": "*"},
+    )
+    assert done.returncode == 0, done.stderr
+    for page in tmp_path.rglob("*.html"):
+        fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?:[^\" >]+)",
+                             page.read_text(encoding="utf-8"))  # fmt: skip
+        assert fetched == [], page.name
