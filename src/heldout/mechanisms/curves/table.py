@@ -1,0 +1,109 @@
+"""What every curve method releases: noisy counts by label on bins of the public score grid."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+
+__all__ = ["NoisyTable", "TableNoise"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableNoise:
+    """The noise of a table, as far as it is public; what a band is made of.
+
+    Row 0 of an array is the negatives', row 1 the positives'. Noise of different classes is
+    independent in every method; noise of different bins is so only where `scale` is given.
+    """
+
+    scale: Fraction | None
+    """Independent discrete Laplace of this scale in each bin of each class; None if it is not."""
+    bin_deviation: Any
+    """Shape (2, bins): standard deviation of the noise of each bin."""
+    above_deviation: Any
+    """Shape (2, bins + 1): that of the noise of the count at or above edges[i]; 0 at the top."""
+    unbiased: bool = True
+    """False if an estimate also has an error that no noise law describes (buckets of DAWA,
+    interpolation between quantiles)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyTable:
+    """Noisy counts in bins of the public grid; bin i holds grid points edges[i] .. edges[i+1]-1.
+
+    Estimates are after the method's own consistency step and before any that makes a curve
+    monotone, so a bin may be below zero. Everything read off a table is free.
+
+    >>> table = NoisyTable(edges=[0, 2, 5], negatives=[7, -1], positives=[1, 4],
+    ...                    noise=independent_noise(Fraction(2), bins=2), rows=None)
+    >>> table.bins, table.above(table.positives).tolist()
+    (2, [5.0, 4.0, 0.0])
+    """
+
+    edges: Any
+    negatives: Any
+    positives: Any
+    noise: TableNoise
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        edges = np.asarray(self.edges, dtype=np.int64)
+        if edges.ndim != 1 or edges.size < 2 or edges[0] != 0 or (np.diff(edges) <= 0).any():
+            raise ArgumentError("edges must rise from 0, one more than there are bins.")
+        object.__setattr__(self, "edges", edges)
+        for name in ("negatives", "positives"):
+            counts = np.asarray(getattr(self, name), dtype=np.float64)
+            if counts.shape != (edges.size - 1,):
+                raise ArgumentError(f"{name} must have one count a bin.")
+            object.__setattr__(self, name, counts)
+
+    @property
+    def bins(self) -> int:
+        return len(self.edges) - 1
+
+    @property
+    def points(self) -> int:
+        """Points of the public grid."""
+        return int(self.edges[-1])
+
+    @staticmethod
+    def above(counts: Any) -> Any:
+        """Counts at or above each edge, lowest edge first; the last is 0."""
+        return np.append(np.cumsum(np.asarray(counts, dtype=np.float64)[::-1])[::-1], 0.0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "edges": self.edges.tolist(),
+            "negatives": self.negatives.tolist(),
+            "positives": self.positives.tolist(),
+            "rows": self.rows,
+        }
+
+    def tolist(self) -> dict[str, Any]:
+        """What a release prints as its noisy numbers."""
+        return self.as_dict()
+
+
+def laplace_deviation(scale: Fraction) -> float:
+    """Standard deviation of discrete Laplace noise: sqrt(2p)/(1-p) with p = exp(-1/scale).
+
+    >>> round(laplace_deviation(Fraction(10)), 3)
+    14.136
+    """
+    p = np.exp(-1.0 / float(scale))
+    return float(np.sqrt(2 * p) / -np.expm1(-1.0 / float(scale)))
+
+
+def independent_noise(scale: Fraction, *, bins: int) -> TableNoise:
+    """One draw a bin and class, all independent and of one scale."""
+    one = laplace_deviation(scale)
+    above = one * np.sqrt(np.arange(bins, -1, -1.0))
+    return TableNoise(
+        scale=scale,
+        bin_deviation=np.full((2, bins), one),
+        above_deviation=np.stack([above, above]),
+    )

@@ -1,0 +1,1 @@
+"""Curves read off a noisy score table: free arithmetic."""
