@@ -82,6 +82,10 @@ class Report:
         """The first measure of the first section."""
         return next(iter(self.releases.values())).headline
 
+    def measures(self) -> dict[str, Measure]:
+        """All measures of all sections, by name."""
+        return {name: each for release in self for name, each in release.measures.items()}
+
     def plotted(self) -> dict[str, Measure]:
         """The measures that lie between 0 and 1, of all sections."""
         return {

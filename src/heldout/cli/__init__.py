@@ -1,0 +1,75 @@
+"""The command line: a thin shell. Commands are loaded when they are called.
+
+To add one: a module with its function, and one line in `COMMANDS`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import heldout
+
+if TYPE_CHECKING:
+    from cyclopts import App
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("heldout.cli.demo:demo", "See it work on bundled data, in a few seconds."),
+    "evaluate": ("heldout.cli.evaluate:evaluate", "Evaluate a model on rows you must not show."),
+    "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
+    "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
+    "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
+    "reproduce": ("heldout.cli.reproduce:reproduce", "Redo the figures of the papers."),
+}
+
+INTRODUCTION = """How good is this model on the data that I must not show?
+
+A number or a curve, an honest interval, and an exact privacy price, booked before the answer
+exists. Begin with `heldout demo`; every command has `--help` with examples and takes `--json`.
+
+Exit codes: 0 done; 1 refused because the budget is used up or the ledger was changed; 2 anything
+else that is wrong, in one line on standard error.
+"""
+
+DONE, REFUSED, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+def make_app(*, listing: bool = True) -> "App":
+    """The application; `listing` puts one line beside each command instead of its own help."""
+    from cyclopts import App, Parameter
+
+    app = App(
+        name="heldout",
+        help=INTRODUCTION,
+        version=heldout.__version__,
+        help_format="markdown",
+        default_parameter=Parameter(negative=()),
+    )
+    for index, (name, (place, line)) in enumerate(COMMANDS.items()):
+        app.command(place, name=name, help=line if listing else None, sort_key=index)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; errors become one line and an exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if os.environ.get("HELDOUT_DEBUG"):
+        _run(words)
+        return DONE
+    try:
+        _run(words)
+    except Exception as error:
+        from heldout.cli.failure import explained
+
+        lines, code = explained(error, words)
+        print(*lines, sep="\n", file=sys.stderr)
+        return code
+    except KeyboardInterrupt:
+        print("heldout: interrupted. What was booked stays booked.", file=sys.stderr)
+        return INTERRUPTED
+    return DONE
+
+
+def _run(words: list[str]) -> None:
+    app = make_app(listing=not words or words[0] not in COMMANDS)
+    app(words, exit_on_error=False, print_error=False, result_action="return_value")

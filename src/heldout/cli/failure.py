@@ -1,0 +1,49 @@
+"""Errors as one line, without a traceback and without a private value."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from heldout.errors import BudgetExceeded, HeldoutError, LedgerTampered
+
+REFUSED, WRONG = 1, 2
+
+
+def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
+    """What to print for an error, and the exit code.
+
+    >>> explained(HeldoutError("score must be finite."), [])
+    (['heldout: score must be finite.'], 2)
+    """
+    from cyclopts import CycloptsError
+
+    if isinstance(error, HeldoutError):
+        refused = isinstance(error, BudgetExceeded | LedgerTampered)
+        return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
+    if isinstance(error, CycloptsError):
+        command = " ".join(["heldout", *_command(error)])
+        return [f"heldout: {one_line(str(error))}", f"Try '{command} --help'."], WRONG
+    if isinstance(error, BrokenPipeError):
+        # The reader went away; nothing more can be said to it, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return [], WRONG
+    # The message of an unknown error may quote a row, so only its type is shown.
+    return [
+        f"heldout: internal error ({type(error).__name__}). Run again with HELDOUT_DEBUG=1 for the "
+        "traceback, look through it for private values, and report it."
+    ], WRONG
+
+
+def one_line(text: str) -> str:
+    """Text on one line, with nothing in it that could steer a terminal.
+
+    >>> one_line("a\\n  b\\x1b[31m")
+    'a b?[31m'
+    """
+    joined = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "?" for letter in joined)
+
+
+def _command(error: object) -> Sequence[str]:
+    chain = getattr(error, "command_chain", None) or ()
+    return [str(each) for each in chain]

@@ -1,0 +1,97 @@
+"""What commands print: tables for people, JSON for machines, patience for both."""
+
+import json
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from heldout.cli.failure import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from heldout.report import Report
+
+PATIENCE = 2.0  # seconds before something moves on the screen
+
+
+def console() -> "Console":
+    """Standard output; names of columns are text to it, never markup."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def print_json(content: Any) -> None:
+    print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)
+) -> None:
+    """Columns of numbers to the right, the others (by number) to the left."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(head):
+        table.add_column(name, justify="left" if index in left else "right")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console().print(table)
+
+
+def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
+    """A report as a table, with its price; briefly, without counts and receipts."""
+    from heldout.report.sections import section
+    from heldout.report.words import spread
+
+    say = console()
+    subject = report.subject
+    say.print(one_line(f"{subject.score} on {subject.data}, outcome {subject.label}"), style="bold")
+    measures = report.plotted() if brief else report.measures()
+    rows = [[name, *spread(measure, level)] for name, measure in measures.items()]
+    print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)
+    say.print(one_line(str(report.headline)) + ".")
+    for name, reason in report.left_out.items():
+        say.print(f"{section(name).title} is left out: {reason}.")
+    _print_price(report)
+    for name, release in () if brief else report.releases.items():
+        print(f"Receipt for {name}: {release.receipt.hash}")
+
+
+def _print_price(report: "Report") -> None:
+    from heldout.report.words import amount, decimal
+
+    say = console()
+    shares = ", ".join(f"{name} {decimal(share)}" for name, share in report.shares.items())
+    say.print(
+        f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {amount(report.remaining)} of "
+        f"{amount(report.budget)}."
+    )
+
+
+@contextmanager
+def patience(doing: str) -> Iterator[None]:
+    """A moving line on a terminal if this takes more than two seconds; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.add_task(one_line(doing))
+    begin = threading.Timer(PATIENCE, progress.start)
+    begin.daemon = True
+    begin.start()
+    try:
+        yield
+    finally:
+        begin.cancel()
+        begin.join()
+        progress.stop()
