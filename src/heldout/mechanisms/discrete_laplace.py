@@ -95,11 +95,20 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=1).error_quantile(0.95)
         12
         """
-        # P(|x| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale)
-        p = math.exp(-1 / self.float_scale)
-        if 1 - (1 - p) / (1 + p) <= 1 - level:
-            return 0
-        return max(0, math.ceil(math.log((1 - level) * (1 + p) / 2) / math.log(p) - 1 - 1e-9))
+        if not 0 < level < 1:
+            raise ArgumentError(f"level must lie between 0 and 1, got {level!r}. Try 0.95.")
+        scale, tail = self.float_scale, 1 - level
+        whole = (1 + math.exp(-1 / scale)) / 2
+
+        def beyond(t: int) -> float:
+            """P(|x| > t) = 2 p^(t+1) / (1 + p) with p = exp(-1/scale)."""
+            return math.exp(-(t + 1) / scale) / whole
+
+        # The logarithm of p is -1/scale: taken of a rounded p it would be wrong at large scales.
+        least = max(0, math.ceil(-scale * math.log(tail * whole)) - 2)
+        while beyond(least) > tail:
+            least += 1
+        return least
 
     def describe(self) -> dict[str, object]:
         return {"name": "discrete Laplace", "scale": str(self.scale), "entries": self.dimension}
