@@ -1,0 +1,1 @@
+"""Figures that heldout promises, each measured against a reference in the same run."""
