@@ -1,0 +1,137 @@
+"""One data set has one budget, however it is named, ordered, declared or stored."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout.data import validation
+from heldout.errors import BudgetExceeded, BudgetMismatch, MissingDependency
+
+TABLE: dict[str, Any] = {
+    "visit": [11, 12, 13, 14, 15, 16],
+    "patient": ["a", "a", "b", "c", "c", "c"],
+    "y": [1, 0, 1, 1, 0, 0],
+    "died": [0, 0, 0, 1, 0, 1],
+    "p": [0.9, 0.2, 0.4, 0.6, 0.6, 0.125],
+    "q": [0.1, 0.3, 0.5, 0.7, 0.2, 0.5],
+    "note": ["x", None, "3", "true", "", "é"],
+}
+
+
+def fingerprint(table: dict[str, Any], **options: Any) -> bytes:
+    return ho.Dataset(table, **({"label": "y", "score": "p"} | options))._fingerprint
+
+
+@functools.cache
+def of_table(**keys: str) -> bytes:
+    return fingerprint(TABLE, **keys)
+
+
+def with_cell(column: str, row: int, value: object) -> dict[str, Any]:
+    return TABLE | {column: [*TABLE[column][:row], value, *TABLE[column][row + 1 :]]}
+
+
+SAME: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "rows in another order": ({name: column[::-1] for name, column in TABLE.items()}, {}),
+    "columns in another order": (dict(reversed(TABLE.items())), {}),
+    "columns with other names": (
+        {f"{name}_renamed": column for name, column in TABLE.items()},
+        {"label": "y_renamed", "score": "p_renamed"},
+    ),
+    "the other class called positive": (TABLE, {"positive": 0}),
+    "another score": (TABLE, {"score": "q"}),
+    "another outcome": (TABLE, {"label": "died"}),
+    "another name": (TABLE, {"name": "not the same at all"}),
+    "another range": (TABLE, {"score_range": (-1, 2)}),
+    "labels as bools": (TABLE | {"y": [bool(each) for each in TABLE["y"]]}, {"positive": True}),
+    "labels as doubles": (TABLE | {"y": [float(each) for each in TABLE["y"]]}, {}),
+    "labels as text": (TABLE | {"y": [str(each) for each in TABLE["y"]]}, {}),
+    "small integers": (TABLE | {"y": np.array(TABLE["y"], dtype=np.int8)}, {}),
+}
+
+
+@pytest.mark.parametrize("keys", [{}, {"row_key": "visit"}, {"unit": "patient"}], ids=str)
+@pytest.mark.parametrize(("table", "options"), SAME.values(), ids=SAME)
+def test_the_same_rows_have_the_same_fingerprint(
+    table: dict[str, Any], options: dict[str, Any], keys: dict[str, str]
+) -> None:
+    renamed = {role: name if name in table else f"{name}_renamed" for role, name in keys.items()}
+    assert fingerprint(table, **options, **renamed) == of_table(**keys)
+
+
+@pytest.mark.parametrize("column", TABLE)
+def test_one_changed_cell_is_other_data(column: str) -> None:
+    for row in range(6):
+        old = TABLE[column][row]
+        if column in ("y", "died"):
+            new: object = 1 - old
+        elif isinstance(old, str) or old is None:
+            new = "something else"
+        else:
+            new = old + 2 if column == "visit" else old / 2
+        assert fingerprint(with_cell(column, row, new)) != of_table()
+
+
+def test_an_empty_cell_is_not_another_empty_cell() -> None:
+    assert fingerprint(with_cell("note", 0, None)) != of_table()
+    assert fingerprint(with_cell("note", 1, "")) != of_table()
+
+
+def test_a_copied_row_is_other_data() -> None:
+    """Two copies cancel in an exclusive or: the sum beside it counts them."""
+    doubled = {name: [*column, column[0], column[0]] for name, column in TABLE.items()}
+    fourfold = {name: [*column, *[column[0]] * 4] for name, column in TABLE.items()}
+    seen = {fingerprint(each) for each in (TABLE, doubled, fourfold)}
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("keys", [{"row_key": "visit"}, {"unit": "patient"}], ids=str)
+def test_with_keys_scores_and_labels_do_not_matter(keys: dict[str, str]) -> None:
+    for column, value in (("p", 0.33), ("y", 0), ("q", 0.77), ("note", "new")):
+        assert fingerprint(with_cell(column, 0, value), **keys) == of_table(**keys)
+    assert fingerprint(TABLE | {"model_c": [0.5] * 6}, **keys) == of_table(**keys)
+
+
+def test_with_keys_another_key_is_other_data() -> None:
+    assert fingerprint(with_cell("visit", 0, 99), row_key="visit") != fingerprint(
+        TABLE, row_key="visit"
+    )
+    assert fingerprint(with_cell("patient", 0, "z"), unit="patient") != fingerprint(
+        TABLE, unit="patient"
+    )
+
+
+def test_no_way_to_declare_the_same_rows_gets_a_second_budget(tmp_path: Any) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    budget = ho.Budget(epsilon=1)
+    first = ho.Session(ho.Dataset(TABLE, label="y", score="p"), budget=budget, ledger=ledger)
+    first.confusion(epsilon=1)
+    for table, options in SAME.values():
+        dataset = ho.Dataset(table, **({"label": "y", "score": "p"} | options))
+        again = ho.Session(dataset, budget=budget, ledger=ledger)
+        with pytest.raises(BudgetExceeded):
+            again.confusion(epsilon="0.001")
+    with pytest.raises(BudgetMismatch):
+        ho.Session(
+            ho.Dataset(TABLE, label="y", score="p"), budget=ho.Budget(epsilon=2), ledger=ledger
+        )
+    other = ho.Dataset(TABLE, label="y", score="p", neighbours="add-remove")
+    with pytest.raises(BudgetMismatch):
+        ho.Session(other, budget=budget, ledger=ledger)
+
+
+def test_an_engine_that_hashes_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB may change hash(): known rows would look new and get a second budget."""
+    fingerprint(TABLE)
+    monkeypatch.setattr(validation, "HASHES_KNOWN", (1, 2, 3, 4))
+    with pytest.raises(MissingDependency, match="duckdb"):
+        fingerprint(TABLE)
+
+
+def test_the_fingerprint_stays_what_it_was_when_ledgers_were_written() -> None:
+    """If this fails, every ledger in use forgets its rows: keep the old function instead."""
+    assert fingerprint(TABLE).hex()[:16] == "4d09c92b36c4ad2a"
+    assert fingerprint(TABLE, unit="patient", row_key="visit").hex()[:16] == "6059bd5de7b47218"
