@@ -21,7 +21,7 @@ _PLACES = {
     "confusion_matrix": "heldout.scores",
     "plan": "heldout.planning",
 }
-_ROOMS = ("errors", "precision_recall")
+_ROOMS = ("errors", "examples", "precision_recall")
 
 __all__ = [
     "Budget",
@@ -33,12 +33,13 @@ __all__ = [
     "brier_score_loss",
     "confusion_matrix",
     "errors",
+    "examples",
     "plan",
     "precision_recall",
 ]
 
 if TYPE_CHECKING:
-    from heldout import errors, precision_recall
+    from heldout import errors, examples, precision_recall
     from heldout.data.dataset import Dataset
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger

@@ -1,0 +1,63 @@
+"""Bundled data in a directory of its own, and the command line called in this process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from heldout.cli import main
+from heldout.examples import readmission
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="session")
+def bundled() -> pyarrow.Table:
+    return readmission(2000)
+
+
+@pytest.fixture
+def here(tmp_path: Path, bundled: pyarrow.Table, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with test.parquet and test.csv."""
+    pyarrow.parquet.write_table(bundled, tmp_path / "test.parquet")
+    pyarrow.csv.write_csv(bundled, tmp_path / "test.csv")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("HELDOUT_DEBUG", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(here: Path, capfd: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str) -> Outcome:
+        capfd.readouterr()
+        code = main(words)
+        captured = capfd.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call
+
+
+EVALUATE = ("evaluate", "test.parquet", "--label", "readmitted", "--score", "risk_b")
+
+
+@pytest.fixture
+def evaluate(run: Run) -> Run:
+    """`heldout evaluate` on the bundled data, with further words."""
+
+    def call(*words: str) -> Outcome:
+        return run(*EVALUATE, *words)
+
+    return call

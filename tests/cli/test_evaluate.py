@@ -1,0 +1,152 @@
+"""`heldout evaluate` prints what it bought, and buys what it prints."""
+
+import json
+from fractions import Fraction
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from heldout.privacy import Ledger
+
+MEASURES = {
+    "accuracy", "recall", "precision", "specificity", "prevalence", "F1 score",
+    "negative predictive value", "true positives", "false positives", "false negatives",
+    "true negatives",
+}  # fmt: skip
+
+
+def test_the_table_has_every_measure_and_the_price(evaluate):
+    outcome = evaluate("--epsilon", "1")
+    assert (outcome.code, outcome.err) == (0, "")
+    for name in [*MEASURES, "Brier score"]:
+        assert name in outcome.out
+    assert "accuracy 0." in outcome.out
+    assert "Paid epsilon 1 (" in outcome.out
+    assert "Nothing is remembered" in outcome.out
+    assert outcome.out.count("Receipt for") == 2
+
+
+def test_json_is_json_alone_and_has_the_stable_keys(evaluate):
+    outcome = evaluate("--epsilon", "1/2", "--threshold", "0.3", "--json")
+    content = json.loads(outcome.out)
+    assert set(content) == {
+        "schema", "heldout", "time", "subject", "epsilon", "shares", "releases", "left_out",
+        "budget", "spent", "remaining",
+    }  # fmt: skip
+    assert content["epsilon"] == "1/2"
+    assert sum(map(Fraction, content["shares"].values())) == Fraction(1, 2)
+    confusion = content["releases"]["confusion"]
+    assert set(confusion["measures"]) >= MEASURES
+    assert confusion["parameters"] == {"threshold": 0.3}
+    for each in confusion["measures"].values():
+        low, high = each["interval"]
+        assert low <= each["value"] <= high
+        assert set(each) == {"value", "level", "interval", "noise_interval"}
+    assert set(confusion["receipt"]) == {"sequence", "hash"}
+    assert content["subject"]["rows"] == 2000
+
+
+def test_a_csv_file_gives_the_same_kind_of_answer(run):
+    words = "evaluate test.csv --label readmitted --score risk_b --epsilon 100 --json"
+    from_csv = json.loads(run(*words.split()).out)
+    from_parquet = json.loads(run(*words.replace(".csv", ".parquet").split()).out)
+    for name in ("accuracy", "recall"):
+        values = [
+            each["releases"]["confusion"]["measures"][name]["value"]
+            for each in (from_csv, from_parquet)
+        ]
+        assert values[0] == pytest.approx(values[1], abs=0.01)
+
+
+def test_units_hide_the_row_count_and_cost_noise(evaluate):
+    plain = json.loads(evaluate("--epsilon", "1", "--json").out)
+    unit = ("--unit", "patient_id", "--rows-per-unit", "3", "--row-key", "encounter_id")
+    with_units = json.loads(evaluate("--epsilon", "1", "--json", *unit).out)
+    assert with_units["subject"]["rows"] is None
+    assert with_units["subject"]["protection"]["unit_name"] == "patient_id"
+    scales = [
+        Fraction(each["releases"]["confusion"]["mechanism"]["scale"])
+        for each in (plain, with_units)
+    ]
+    assert scales[1] == 3 * scales[0]
+
+
+def test_add_remove_neighbours_are_said(evaluate):
+    content = json.loads(evaluate("--epsilon", "1", "--neighbours", "add-remove", "--json").out)
+    assert content["subject"]["protection"]["neighbours"] == "add-remove"
+    assert content["subject"]["rows"] is None
+
+
+def test_the_brier_score_is_left_out_for_scores_that_are_no_probabilities(run):
+    words = "evaluate test.parquet --label readmitted --score age --epsilon 1 --score-range 0 120"
+    outcome = run(*words.split())
+    assert outcome.code == 0
+    assert "Brier score is left out" in outcome.out
+    content = json.loads(run(*words.split(), "--json").out)
+    assert content["shares"] == {"confusion": "1"}
+    assert list(content["left_out"]) == ["brier"]
+    assert content["releases"]["confusion"]["parameters"]["threshold"] == 60
+
+
+def test_a_negative_score_range_is_read(run):
+    words = "evaluate test.parquet --label readmitted --score age --epsilon 1 --json"
+    content = json.loads(run(*words.split(), "--score-range", "-20", "120").out)
+    assert content["subject"]["score_range"] == [-20, 120]
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([True, False], ["--positive", "true"]),
+        (["yes", "no"], ["--positive", "yes", "--negative", "no"]),
+        ([2, 1], ["--positive", "2", "--negative", "1"]),
+        (["1", "0"], ["--positive", "'1'", "--negative", "'0'"]),
+    ],
+)
+def test_labels_are_read_as_they_are_meant(run, here, labels, words):
+    table = pyarrow.table({"y": labels * 200, "p": [0.9, 0.1] * 200})
+    pyarrow.parquet.write_table(table, here / "labels.parquet")
+    line = "evaluate labels.parquet --label y --score p --epsilon 10 --json"
+    content = json.loads(run(*line.split(), *words).out)
+    assert content["releases"]["confusion"]["value"] > 0.97
+
+
+def test_the_ledger_keeps_count_across_calls(evaluate, here):
+    book = ("--ledger", "ledger.sqlite")
+    first = json.loads(evaluate("--epsilon", "1", *book, "--budget", "3", "--json").out)
+    second = json.loads(evaluate("--epsilon", "1.5", *book, "--json").out)
+    assert first["remaining"]["epsilon"] == "2"
+    assert second["remaining"]["epsilon"] == "1/2"
+    refused = evaluate("--epsilon", "1", *book)
+    assert refused.code == 1
+    assert refused.err.startswith("heldout: The report must cost at most what is left")
+    with Ledger.open(here / "ledger.sqlite") as ledger:
+        assert len(ledger.entries()) == 4, "nothing of the refused report was booked"
+
+
+def test_a_first_meeting_with_a_ledger_needs_a_budget(evaluate):
+    outcome = evaluate("--epsilon", "1", "--ledger", "ledger.sqlite")
+    assert outcome.code == 2
+    assert "--budget must be given" in outcome.err
+
+
+def test_a_budget_without_a_ledger_is_refused(evaluate):
+    outcome = evaluate("--epsilon", "1", "--budget", "3")
+    assert outcome.code == 2
+    assert "--budget must go with --ledger" in outcome.err
+
+
+def test_out_writes_the_report_and_says_where(evaluate, here):
+    outcome = evaluate("--epsilon", "1", "--out", "report.html")
+    assert outcome.code == 0
+    assert "Report: report.html" in outcome.out
+    assert (here / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("place", ["nowhere/report.html", "report.pdf", "."])
+def test_a_report_that_cannot_be_written_costs_nothing(evaluate, here, place):
+    book = ("--ledger", "ledger.sqlite", "--budget", "3")
+    outcome = evaluate("--epsilon", "1", *book, "--out", place)
+    assert outcome.code == 2
+    assert not (here / "ledger.sqlite").exists()

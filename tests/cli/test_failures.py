@@ -1,0 +1,102 @@
+"""Whatever goes wrong is one line on standard error, with an exit code and no traceback."""
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from heldout.cli import main
+
+SECRET = 4711.25
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate",
+        "evaluate nowhere.parquet --label y --score p --epsilon 1",
+        "evaluate test.parquet --label nothing --score risk_a --epsilon 1",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon much",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 0",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon -1",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1e-30",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --threshold 2",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --treshold 1",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --neighbours none",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --score-range 1 0",
+        "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --rows-per-unit 2",
+        "evaluate test.parquet --label readmitted --score age --epsilon 1",
+        "evaluate test.parquet --label patient_id --score risk_a --epsilon 1",
+        "plan",
+        "plan --rows 100 --metric recall --value 0.5",
+        "plan --rows 100 --metric nonsense --value 0.5 --target 0.1",
+        "ledger show nowhere.sqlite",
+        "ledger verify test.csv",
+        "dance",
+    ],
+)
+def test_an_error_is_a_line_or_two_and_exit_code_2(run, words):
+    outcome = run(*words.split())
+    assert outcome.code == 2
+    assert outcome.out == ""
+    lines = outcome.err.splitlines()
+    assert 1 <= len(lines) <= 2
+    assert lines[0].startswith("heldout: ")
+    assert "Traceback" not in outcome.err
+    assert "internal error" not in outcome.err
+    if len(lines) == 2:
+        assert lines[1].startswith("Try 'heldout")
+
+
+def test_no_private_value_is_in_a_message(run, here):
+    table = pyarrow.table({"y": ["yes", "no", "Mr Smith"], "p": [0.5, SECRET, 0.1]})
+    pyarrow.parquet.write_table(table, here / "private.parquet")
+    line = "evaluate private.parquet --label y --score p --epsilon 1 --positive yes --negative no"
+    outcome = run(*line.split())
+    assert outcome.code == 2
+    assert "Smith" not in outcome.err
+    assert str(SECRET) not in outcome.err
+
+
+def test_an_unexpected_error_is_one_line_without_its_message(run, monkeypatch):
+    import heldout.data
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("row 17 is Mr Smith")
+
+    monkeypatch.setattr(heldout.data, "Dataset", broken)
+    words = "evaluate test.parquet --label readmitted --score risk_a --epsilon 1"
+    outcome = run(*words.split())
+    assert outcome.code == 2
+    assert outcome.err.startswith("heldout: internal error (RuntimeError).")
+    assert "Smith" not in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+    monkeypatch.setenv("HELDOUT_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        main(words.split())
+
+
+def test_a_hostile_column_name_stays_text(run, here):
+    name = "[red]p[/red]\x1b[31m\n<script>"
+    table = pyarrow.table({"y": [1, 0] * 50, name: [0.9, 0.1] * 50})
+    pyarrow.parquet.write_table(table, here / "hostile.parquet")
+    outcome = run("evaluate", "hostile.parquet", "--label", "y", "--score", name, "--epsilon", "1")
+    assert outcome.code == 0
+    assert "[red]p[/red]" in outcome.out, "not read as markup"
+    assert "\x1b" not in outcome.out, "not sent to the terminal"
+    missing = run("evaluate", "hostile.parquet", "--label", name + "x", "--score", "y",
+                  "--epsilon", "1")  # fmt: skip
+    assert missing.code == 2
+    assert "\x1b" not in missing.err
+    assert len(missing.err.splitlines()) == 1
+
+
+def test_an_interrupt_is_one_line(run, monkeypatch):
+    import heldout.cli
+
+    def interrupted(words: list[str]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(heldout.cli, "_run", interrupted)
+    outcome = run("demo")
+    assert outcome.code == 130
+    assert outcome.err == "heldout: interrupted. What was booked stays booked.\n"

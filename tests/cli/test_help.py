@@ -1,0 +1,96 @@
+"""`--help` teaches every command, and what it teaches works."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from heldout.cli import COMMANDS
+
+OWN = ("demo", "evaluate", "plan", "ledger show", "ledger verify")
+"""Commands whose examples need nothing but the bundled data."""
+
+
+def examples(page: str) -> list[str]:
+    """The example lines of a help page, continued lines joined."""
+    joined = re.sub(r"\\\s*\n\s*", "", page)
+    found = re.findall(r"^\s*(heldout .*\S)", joined, flags=re.MULTILINE)
+    return [re.sub(r"\s+", " ", line) for line in found]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(run, command):
+    outcome = run(command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"heldout {command}" in outcome.out
+
+
+def test_the_front_page_lists_every_command_with_a_line_of_its_own(run):
+    page = run("--help").out
+    for name, (_, line) in COMMANDS.items():
+        assert re.search(rf"{name}\s+{re.escape(line)}", page)
+    assert page.index("demo") < page.index("reproduce")
+
+
+@pytest.mark.parametrize("command", OWN)
+def test_every_example_of_the_help_runs(run, command, monkeypatch):
+    page = run(*command.split(), "--help").out
+    lines = examples(page)
+    assert len(lines) >= 2, "a help page has two examples at least"
+    if command.startswith("ledger"):
+        receipt = _make_ledger(run)
+        monkeypatch.setenv("RECEIPT", receipt)
+    for line in lines:
+        words = [os.path.expandvars(word) for word in shlex.split(line)]
+        assert words[0] == "heldout"
+        assert len(line) < 300
+        outcome = run(*words[1:])
+        assert outcome.code == 0, (line, outcome.err)
+        assert outcome.out
+
+
+def _make_ledger(run) -> str:
+    line = "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --budget 3"
+    outcome = run(*line.split(), "--ledger", "ledger.sqlite")
+    assert outcome.code == 0
+    found = re.search(r"Receipt for confusion: (\w+)", outcome.out)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("command", ["demo", "evaluate", "plan", "ledger show", "ledger verify"])
+def test_every_command_takes_json(run, command):
+    assert "--json" in run(*command.split(), "--help").out
+
+
+def test_the_version_is_that_of_the_package(run):
+    import heldout
+
+    assert run("--version").out.strip() == heldout.__version__
+
+
+def test_help_loads_no_command_and_no_heavy_library():
+    program = (
+        "import sys; from heldout.cli import main; main(['--help']);"
+        "heavy = {'numpy', 'duckdb', 'pyarrow', 'sqlalchemy', 'opendp', 'altair', 'scipy',"
+        " 'heldout.cli.evaluate', 'heldout.cli.plan', 'heldout.session'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr.strip() == "[]"
+
+
+def test_the_installed_program_runs_and_returns_its_exit_code():
+    program = "import sys; sys.argv[1:] = ['evaluate', 'nowhere.parquet']; "
+    program += "from heldout.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("heldout: ")
+    assert "Traceback" not in done.stderr
