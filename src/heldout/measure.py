@@ -28,6 +28,7 @@ class Measure(float):
 
     name: str
     terms: str
+    whole: bool
     _noise_interval: Callable[[float], Interval]
     _interval: Callable[[float], Interval]
     _known: dict[tuple[str, float], Interval]
@@ -40,9 +41,10 @@ class Measure(float):
         terms: str,
         noise_interval: Callable[[float], Interval],
         interval: Callable[[float], Interval],
+        whole: bool = False,
     ) -> "Measure":
         self = super().__new__(cls, value)
-        self.name, self.terms = name, terms
+        self.name, self.terms, self.whole = name, terms, whole
         self._noise_interval, self._interval = noise_interval, interval
         self._known = {}
         return self
@@ -71,7 +73,7 @@ class Measure(float):
         low, high = self.interval(level)
         noise = self.noise_interval(level)
         half = max(noise[1] - self.value, self.value - noise[0])
-        show = _whole if (low, high) == noise and self.value.is_integer() else _digits(high - low)
+        show = _whole if self.whole else _digits(high - low)
         spread = "" if (low, high) == noise else f" (privacy noise alone: ±{show(half)})"
         return (
             f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "

@@ -41,11 +41,18 @@ class ConfusionRelease(Release):
             return (float(np.clip(low, 0, most)), float(np.clip(high, 0, most)))
 
         # A count speaks of these rows alone, so both intervals are that of the noise.
-        return self._measure(CELLS[index], estimate, interval, interval)
+        return self._measure(CELLS[index], estimate, interval, interval, whole=True)
 
-    def _measure(self, name: str, value: float, noise: Any, full: Any) -> Measure:
+    def _measure(
+        self, name: str, value: float, noise: Any, full: Any, *, whole: bool = False
+    ) -> Measure:
         return Measure(
-            value, name=name, terms=self._drawn.terms, noise_interval=noise, interval=full
+            value,
+            name=name,
+            terms=self._drawn.terms,
+            noise_interval=noise,
+            interval=full,
+            whole=whole,
         )
 
     def measure(self, metric: Metric) -> Measure:

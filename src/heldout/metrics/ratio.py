@@ -10,7 +10,7 @@ the combination also has a sampling error of known variance, which is added.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,11 +63,24 @@ class Ratio:
     @property
     def value(self) -> float:
         """The estimate, held to [0, 1]; the middle where noise leaves no denominator at all."""
-        bottom = float(self.denominator @ np.maximum(self.counts.estimate, 0))
-        if bottom <= 0:
-            return 0.5
-        top = float(self.numerator @ np.maximum(self.counts.estimate, 0))
-        return min(max(top / bottom, 0.0), 1.0)
+        top, rest = self._held
+        return top / (top + rest) if top + rest > 0 else 0.5
+
+    @cached_property
+    def _held(self) -> tuple[float, float]:
+        """The numerator, and what the denominator has beyond it, neither below zero.
+
+        The true ones are not below zero, so holding the noisy ones there brings each closer to
+        the truth; without it an estimate far below zero would leave an interval of no width.
+        """
+        top = float(self.numerator @ self.counts.estimate)
+        rest = float((self.denominator - self.numerator) @ self.counts.estimate)
+        return max(top, 0.0), max(rest, 0.0)
+
+    def _observed(self, r: float) -> float:
+        """How far numerator - r * denominator is from the zero that it truly is."""
+        top, rest = self._held
+        return abs((1 - r) * top - r * rest)
 
     def noise_interval(self, level: float) -> tuple[float, float]:
         """Covers the ratio of the true counts of these rows."""
@@ -83,7 +96,7 @@ class Ratio:
         def survives(r: float) -> bool:
             combination = self.numerator - r * self.denominator
             slack = self.counts.granularity(combination)
-            observed = abs(float(combination @ self.counts.estimate)) - slack
+            observed = self._observed(r) - slack
             return 2 * self.counts.noise(combination).survival(max(observed, 0.0)) >= 1 - level
 
         return survives
@@ -104,7 +117,7 @@ class Ratio:
             combination = self.numerator - r * self.denominator
             deviation = math.sqrt(self._variance(r, combination, margin))
             slack = counts.granularity(combination) + counts.unit / 2
-            observed = abs(float(combination @ counts.estimate)) - slack
+            observed = self._observed(r) - slack
             law = counts.noise(combination, deviation=deviation)
             return 2 * law.survival(max(observed, 0.0)) >= error
 

@@ -87,9 +87,9 @@ def amount(price: Loss | Budget) -> str:
 
 def digits(measure: Measure, level: float) -> int:
     """How many decimals show this measure's interval: none for a count, three or more else."""
-    low, high = measure.interval(level)
-    if measure.value.is_integer() and (low, high) == measure.noise_interval(level):
+    if measure.whole:
         return 0
+    low, high = measure.interval(level)
     width = high - low
     return 3 if width <= 0 else min(9, max(3, 1 - math.floor(math.log10(width))))
 
