@@ -1,0 +1,83 @@
+"""Curve methods by name."""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Protocol
+
+from heldout.errors import ArgumentError
+from heldout.mechanisms.curves.table import NoisyTable
+from heldout.privacy.events import Event
+from heldout.privacy.loss import Loss
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.sealed import Sealed
+
+__all__ = ["METHODS", "CurveMethod", "method"]
+
+METHODS: dict[str, str] = {
+    "laplace": "published:laplace",
+    "fixed-space": "published:fixed_space",
+    "recursive-medians": "published:recursive_medians",
+    "hierarchical-quantile": "hierarchical_quantile:build",
+}
+"""Name -> module of this package and the function in it that builds the method."""
+
+
+class CurveMethod(Protocol):
+    """A mechanism whose statistic is the score table and whose answer is a `NoisyTable`."""
+
+    def event(self) -> Event:
+        """What the ledger books; its price is epsilon."""
+
+    def privacy_map(self) -> Loss:
+        """The loss: epsilon."""
+
+    def sample(self, sealed: Sealed[Any]) -> NoisyTable:
+        """Draw, with randomness from the operating system."""
+
+    def describe(self) -> dict[str, object]:
+        """Name and public parameters."""
+
+
+def method(
+    name: str,
+    *,
+    epsilon: Fraction,
+    protection: Protection,
+    points: int,
+    rows: int | None = None,
+    **options: Any,
+) -> CurveMethod:
+    """The method of this name for a score table of `points` grid points; all of it is public.
+
+    `options` are the method's own, such as counts="dawa"; see the functions in `METHODS`.
+
+    >>> one = method("fixed-space", epsilon=Fraction(1), points=65537,
+    ...              protection=Protection(neighbours="replace-one"), counts="dawa")
+    >>> print(one.privacy_map())
+    epsilon 1
+    """
+    if name not in METHODS:
+        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {name!r}.")
+    if epsilon <= 0:
+        raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+    build = _builder(name)
+    known = set(inspect.signature(build).parameters)
+    own = sorted(known - {"epsilon", "protection", "points", "rows"})
+    if not set(options) <= set(own):
+        raise ArgumentError(
+            f"options of {name} must be among {', '.join(own)}, got {', '.join(sorted(options))}."
+        )
+    found: CurveMethod = build(
+        epsilon=epsilon, protection=protection, points=points, rows=rows, **options
+    )
+    return found
+
+
+def _builder(name: str) -> Callable[..., CurveMethod]:
+    module, function = METHODS[name].split(":")
+    found: Callable[..., CurveMethod] = getattr(
+        importlib.import_module(f"heldout.mechanisms.curves.{module}"), function
+    )
+    return found
