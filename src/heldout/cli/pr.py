@@ -1,0 +1,271 @@
+"""`heldout pr`: a report on one's own, public, labelled scores."""
+
+from __future__ import annotations
+
+import json
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from heldout.errors import (
+    ArgumentError,
+    EmptyTable,
+    InfiniteScore,
+    MissingColumn,
+    MissingLabel,
+    MissingScore,
+    UnknownLabel,
+    UnreadableTable,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
+
+    from heldout.precision_recall import Curve
+
+_READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
+
+
+def pr(
+    file: Path,
+    *,
+    label: str,
+    score: str,
+    positive: str = "1",
+    estimator: str = "lower-trapezoid",
+    interval: str = "effective",
+    confidence: float = 0.95,
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Report the precision-recall curve of public data: all areas, interval, AUCNPR.
+
+    For public data: nothing is private here and no budget is spent. Use `heldout evaluate` for
+    data that must not be shown.
+
+    Examples
+    --------
+    heldout pr test.csv --label y --score p
+
+    heldout pr test.parquet --label outcome --score risk --positive yes --out curve.svg
+
+    Parameters
+    ----------
+    file
+        A .csv, .tsv or .parquet file with one row an example.
+    label
+        Column of the labels: numbers, booleans or text, two different ones.
+    score
+        Column of the scores; larger means more likely positive.
+    positive
+        The label that counts as positive; 1 also stands for true.
+    estimator
+        Estimator of the area: average-precision, lower-trapezoid, upper-trapezoid,
+        interpolated-max, interpolated-mean, interpolated-median, interpolated-convex, binormal.
+    interval
+        Interval: effective, logit, binomial, bootstrap, cross-validation.
+    confidence
+        Confidence of the interval.
+    out
+        Write the picture of the curve to this .svg file.
+    as_json
+        Print JSON instead of text.
+    """
+    from heldout.precision_recall import curve
+
+    truth, scores = read(file, label=label, score=score, positive=positive)
+    drawn = curve(truth, scores, estimator=estimator)
+    facts = _facts(drawn, method=interval, confidence=confidence)
+    if out is not None:
+        facts["picture"] = _save_picture(drawn, confidence, out)
+    if as_json:
+        print(json.dumps(facts, indent=2, allow_nan=False))
+    else:
+        _print(facts)
+
+
+def read(
+    file: Path, *, label: str, score: str, positive: str
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Labels and scores of a public file, or one of the typed errors."""
+    import duckdb
+
+    reader = _READERS.get(file.suffix.lower())
+    if reader is None:
+        raise UnreadableTable(
+            f"file must end in {', '.join(_READERS)}, got {file.name}. Convert it first."
+        )
+    if not file.is_file():
+        raise UnreadableTable(f"file must exist, got {file}. Check the path.")
+    # All text first: a sniffed type would turn a column of inf and blanks into dates.
+    options = ", all_varchar = true, header = true" if reader == "read_csv" else ""
+    source = f"{reader}('{_quoted(str(file), chr(39))}'{options})"
+    with duckdb.connect(":memory:") as connection:
+        try:
+            names = list(connection.sql(f"SELECT * FROM {source}").columns)
+        except duckdb.Error as error:
+            raise UnreadableTable(
+                f"file must be a readable {file.suffix} table, got an error from DuckDB: "
+                f"{str(error).splitlines()[0]}. Check the file."
+            ) from error
+        for name in (label, score):
+            if name not in names:
+                raise MissingColumn(
+                    f"{name} must be a column of {file.name}, got {', '.join(names[:20])}. "
+                    "Check --label and --score."
+                )
+        columns = (
+            f'CAST("{_quoted(label, chr(34))}" AS VARCHAR) AS label, '
+            f'CAST("{_quoted(score, chr(34))}" AS DOUBLE) AS score'
+        )
+        try:
+            connection.sql(f"CREATE TEMP TABLE given AS SELECT {columns} FROM {source}")
+        except duckdb.Error as error:
+            raise UnreadableTable(
+                f"{score} must be numbers, got something else in {file.name}. Check --score."
+            ) from error
+        return _checked(connection, label=label, score=score, positive=positive)
+
+
+def _checked(
+    connection: DuckDBPyConnection, *, label: str, score: str, positive: str
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """The columns of the table `given`, after a look for what cannot be ranked."""
+    import numpy as np
+
+    counts = connection.execute(
+        "SELECT count(*), count(label), count(score), "
+        "count(*) FILTER (isnan(score)), count(*) FILTER (isinf(score)) FROM given"
+    ).fetchone()
+    total, labels, scores, nans, infinities = counts or (0, 0, 0, 0, 0)
+    if not total:
+        raise EmptyTable("file must have at least one row, got none. Check the file.")
+    if labels < total:
+        raise MissingLabel(f"{label} must have a label in every row, got NULL. Remove such rows.")
+    if scores < total or nans:
+        raise MissingScore(f"{score} must have a score in every row, got NULL. Remove such rows.")
+    if infinities:
+        raise InfiniteScore(f"{score} must be finite, got inf. Replace or remove such rows.")
+    spellings = [
+        str(row[0])
+        for row in connection.execute("SELECT DISTINCT label FROM given LIMIT 100").fetchall()
+    ]
+    kinds, wanted = sorted({_plain(text) for text in spellings}), _plain(positive)
+    if wanted not in kinds or len(kinds) > 2:
+        raise UnknownLabel(
+            f"{label} must hold {wanted!r} and at most one other label, got "
+            f"{', '.join(repr(kind) for kind in kinds[:5])}. Pass --positive with one of them."
+        )
+    ours = [text for text in spellings if _plain(text) == wanted]
+    found = connection.execute(
+        "SELECT list_contains(?::VARCHAR[], label) AS truth, score FROM given", [ours]
+    ).fetchnumpy()
+    return np.asarray(found["truth"], dtype=np.bool_), np.asarray(found["score"], dtype=np.float64)
+
+
+def _quoted(text: str, mark: str) -> str:
+    return text.replace(mark, 2 * mark)
+
+
+def _plain(value: object) -> str:
+    """Labels as text that compares: 1, 1.0, "1", true and TRUE are the same."""
+    text = str(value).strip()
+    lowered = text.lower()
+    if lowered in ("true", "false"):
+        return "1" if lowered == "true" else "0"
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
+    from heldout.precision_recall import minimum_average_precision
+
+    if not drawn.negatives:
+        raise ArgumentError("label must hold both classes, got positives only. Check --positive.")
+    ends = drawn.interval(confidence, method=method)
+    areas = {name: None if isnan(value) else value for name, value in drawn.estimates.items()}
+    return {
+        "rows": drawn.positives + drawn.negatives,
+        "positives": drawn.positives,
+        "negatives": drawn.negatives,
+        "prevalence": drawn.prevalence,
+        "estimator": drawn.estimator,
+        "area": drawn.auc,
+        "interval": {
+            "method": method,
+            "confidence": confidence,
+            "low": ends.low,
+            "high": ends.high,
+        },
+        "normalised_area": drawn.normalised_auc,
+        "area_of_guessing": drawn.prevalence,
+        "area_for_free": drawn.minimum_auc,
+        "average_precision_for_free": minimum_average_precision(
+            positives=drawn.positives, negatives=drawn.negatives
+        ),
+        "areas": areas,
+    }
+
+
+def _save_picture(drawn: Curve, confidence: float, out: Path) -> str:
+    from heldout.report.figure import to_svg
+
+    if out.suffix.lower() != ".svg":
+        raise ArgumentError(f"out must end in .svg, got {out.name}. Pass --out curve.svg.")
+    svg = to_svg(
+        drawn.plot(confidence=confidence),
+        title="Precision-recall curve",
+        description=(
+            f"Area {drawn.auc:.3f} by {drawn.estimator}, prevalence {drawn.prevalence:.3f}, "
+            "with the unachievable region in grey and a pointwise band."
+        ),
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(svg, encoding="utf-8")
+    return str(out)
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    ends = facts["interval"]
+    console.print(
+        f"{facts['rows']:,} rows, {facts['positives']:,} positive "
+        f"(prevalence {facts['prevalence']:.4f}). Public data: nothing private was done."
+    )
+    console.print(
+        f"[bold]Area under the precision-recall curve: {facts['area']:.4f}[/bold], "
+        f"{ends['confidence']:.0%} interval {ends['low']:.4f} to {ends['high']:.4f} "
+        f"({ends['method']})."
+    )
+    console.print(
+        f"Of what can be achieved (AUCNPR): {facts['normalised_area']:.4f}. "
+        f"Guessing has an area of {facts['area_of_guessing']:.4f}; the worst ranking still has "
+        f"{facts['area_for_free']:.4f} for free."
+    )
+    shown = Table("estimator", "area", "", box=None, pad_edge=False)
+    remarks = {
+        "lower-trapezoid": "recommended",
+        "average-precision": "recommended",
+        "interpolated-median": "recommended",
+        "upper-trapezoid": "too high",
+        "interpolated-max": "a little high",
+        "interpolated-convex": "too high",
+        "binormal": "right only for normal scores",
+    }
+    for name, value in facts["areas"].items():
+        number = "undefined" if value is None else f"{value:.4f}"
+        chosen = " (chosen)" if name == facts["estimator"] else ""
+        shown.add_row(name, number, remarks.get(name, "") + chosen)
+    console.print(shown)
+    if "picture" in facts:
+        console.print(f"Picture: {facts['picture']}", soft_wrap=True)

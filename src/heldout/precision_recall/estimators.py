@@ -1,0 +1,216 @@
+"""Eight estimators of the area under the precision-recall curve.
+
+| name | the curve between the empirical points |
+|---|---|
+| `average-precision` | a step at each positive, at its precision |
+| `lower-trapezoid` | straight from the lowest precision at a recall to the highest at the next |
+| `upper-trapezoid` | straight from highest to highest: too high (equation (4.4) is misprinted) |
+| `interpolated-max`, `-mean`, `-median` | straight in ROC space, through the highest, mean or \
+median precision at each recall |
+| `interpolated-convex` | through the ROC convex hull: too high |
+| `binormal` | two normal distributions of scores: wrong when they are not normal |
+
+Conventions (those of the dissertation author's program): the curve starts at recall 0 and
+precision 1; tied scores are one threshold; at recall 0 the lowest precision is 0 when a negative
+comes first; the first piece of every interpolated curve is level. No positives: the area is 0. All
+positives: 1. One positive is fine, except for `binormal`, which needs two of each class and gives
+NaN. Weights count as repeated examples (a weight of 2 is the row twice). With `prevalence` the
+negatives are weighted so that the prevalence is the given one: the area that the same ROC curve
+has there.
+
+Reference: Boyd, 2014, section 4.3; Davis and Goadrich, 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from heldout.errors import ArgumentError
+from heldout.precision_recall import binormal
+from heldout.precision_recall.arguments import Floats, labelled_scores, recall_range
+from heldout.precision_recall.levels import Levels, levels_from_counts, levels_from_scores
+from heldout.precision_recall.pieces import Pieces
+
+RECOMMENDED = "lower-trapezoid"
+
+
+def auc(
+    y_true: Iterable[Any],
+    y_score: Iterable[float],
+    *,
+    estimator: str = RECOMMENDED,
+    positive: object = 1,
+    sample_weight: Iterable[float] | None = None,
+    prevalence: float | None = None,
+    recall: tuple[float, float] = (0.0, 1.0),
+) -> float:
+    """The area under the precision-recall curve, over a range of recall.
+
+    >>> truth = [1, 0, 0, 1, 1]
+    >>> score = [0.9, 0.8, 0.6, 0.6, 0.2]
+    >>> round(auc(truth, score), 6)
+    0.683333
+    >>> round(auc(truth, score, estimator="average-precision"), 6)
+    0.7
+    >>> round(auc(truth, score, estimator="average-precision", prevalence=0.1), 6)
+    0.389655
+    """
+    return estimates(
+        y_true,
+        y_score,
+        estimators=(estimator,),
+        positive=positive,
+        sample_weight=sample_weight,
+        prevalence=prevalence,
+        recall=recall,
+    )[estimator]
+
+
+def estimates(
+    y_true: Iterable[Any],
+    y_score: Iterable[float],
+    *,
+    estimators: Iterable[str] | None = None,
+    positive: object = 1,
+    sample_weight: Iterable[float] | None = None,
+    prevalence: float | None = None,
+    recall: tuple[float, float] = (0.0, 1.0),
+) -> dict[str, float]:
+    """Several estimators on the same data, for the price of one sort (all eight by default)."""
+    names = tuple(ESTIMATORS) if estimators is None else tuple(estimators)
+    for name in names:
+        known_estimator(name)
+    span = recall_range(recall)
+    truth, scores, weights = labelled_scores(y_true, y_score, positive, sample_weight)
+    levels = None
+    answers: dict[str, float] = {}
+    for name in names:
+        if name == "binormal":
+            answers[name] = _binormal_area(truth, scores, weights, prevalence, span)
+            continue
+        if levels is None:
+            levels = levels_from_scores(truth, scores, weights)
+            levels = levels if prevalence is None else levels.at_prevalence(prevalence)
+        answers[name] = pieces_of(levels, name).area(span)
+    return answers
+
+
+def auc_from_counts(
+    *,
+    true_positives: ArrayLike,
+    false_positives: ArrayLike,
+    estimator: str = RECOMMENDED,
+    prevalence: float | None = None,
+    recall: tuple[float, float] = (0.0, 1.0),
+) -> float:
+    """The area from running counts at falling thresholds, such as a released (noisy) curve.
+
+    `binormal` needs scores and is refused here.
+
+    >>> auc_from_counts(true_positives=[5, 10], false_positives=[0, 10])
+    0.875
+    """
+    levels = levels_from_counts(true_positives, false_positives)
+    levels = levels if prevalence is None else levels.at_prevalence(prevalence)
+    return pieces_of(levels, estimator).area(recall_range(recall))
+
+
+def pieces_of(levels: Levels, estimator: str) -> Pieces:
+    """The curve that an estimator draws through the levels."""
+    rule = ESTIMATORS[known_estimator(estimator)]
+    if rule is None:
+        raise ArgumentError(
+            f"estimator must be one that joins points, got {estimator!r}. It needs the scores."
+        )
+    if levels.positives == 0 or levels.negatives == 0:
+        height = np.array([1.0 if levels.positives else 0.0])
+        return Pieces(np.array([0.0]), np.array([1.0]), height, height, curved=False)
+    return rule(levels)
+
+
+def known_estimator(name: str) -> str:
+    """`name`, if there is such an estimator."""
+    if name not in ESTIMATORS:
+        raise ArgumentError(
+            f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}. "
+            f"{RECOMMENDED} is a good choice."
+        )
+    return name
+
+
+def _average_precision(levels: Levels) -> Pieces:
+    return _straight(levels, levels.highest, levels.highest)
+
+
+def _lower_trapezoid(levels: Levels) -> Pieces:
+    begin = 0.0 if levels.before > 0 else 1.0
+    return _straight(levels, np.concatenate([[begin], levels.lowest[:-1]]), levels.highest)
+
+
+def _upper_trapezoid(levels: Levels) -> Pieces:
+    highest = levels.highest
+    return _straight(levels, np.concatenate([[1.0], highest[:-1]]), highest)
+
+
+def _straight(levels: Levels, start: Floats, stop: Floats) -> Pieces:
+    right = levels.recall
+    return Pieces(np.concatenate([[0.0], right[:-1]]), right, start, stop, curved=False)
+
+
+def _through(recall: Floats, precision: Floats) -> Pieces:
+    """Straight in ROC space through one point a recall; level before the first."""
+    predicted = recall / precision
+    return Pieces(
+        np.concatenate([[0.0], recall[:-1]]),
+        recall,
+        np.concatenate([[0.0], predicted[:-1]]),
+        predicted,
+        curved=True,
+    )
+
+
+def _convex(levels: Levels) -> Pieces:
+    """The lower convex hull of false positives over true positives, by pooling slopes."""
+    from scipy.optimize import isotonic_regression
+
+    tp, fp = levels.true_positives, levels.false_positives[levels.first]
+    widths = np.diff(tp, prepend=0.0)
+    slopes = np.diff(fp, prepend=0.0) / widths
+    knots = isotonic_regression(slopes, weights=widths).blocks[1:] - 1
+    return _through(levels.recall[knots], (tp / (tp + fp))[knots])
+
+
+def _binormal_area(
+    truth: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+    scores: Floats,
+    weights: Floats | None,
+    prevalence: float | None,
+    span: tuple[float, float],
+) -> float:
+    weight = np.ones(truth.shape) if weights is None else weights
+    positives, negatives = float(weight[truth].sum()), float(weight[~truth].sum())
+    if positives == 0 or negatives == 0:
+        return span[1] - span[0] if positives else 0.0
+    pi = positives / (positives + negatives) if prevalence is None else prevalence
+    model = binormal.fit(truth, scores, weights)
+    return float("nan") if model is None else binormal.reference_area(model, pi, span)
+
+
+ESTIMATORS: MappingProxyType[str, Callable[[Levels], Pieces] | None] = MappingProxyType(
+    {
+        "average-precision": _average_precision,
+        "lower-trapezoid": _lower_trapezoid,
+        "upper-trapezoid": _upper_trapezoid,
+        "interpolated-max": lambda levels: _through(levels.recall, levels.highest),
+        "interpolated-mean": lambda levels: _through(levels.recall, levels.mean()),
+        "interpolated-median": lambda levels: _through(levels.recall, levels.median()),
+        "interpolated-convex": _convex,
+        "binormal": None,
+    }
+)
+"""Name to rule; `binormal` has a model instead of a rule."""
