@@ -145,9 +145,9 @@ def test_no_page_names_a_place_on_somebodys_machine(page: Path) -> None:
     assert ELSEWHERE.findall(page.read_text(encoding="utf-8")) == []
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
+def test_every_page_of_the_menu_can_be_reached_from_the_readme() -> None:
     seen: set[Path] = set()
-    waiting = [ROOT / "README.md", ROOT / "docs" / "index.md"]
+    waiting = [ROOT / "README.md"]
     while waiting:
         page = waiting.pop()
         if page in seen or not page.is_file():
@@ -157,7 +157,9 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             file = link.partition("#")[0]
             if file.endswith(".md") and "://" not in file:
                 waiting.append((page.parent / file).resolve())
-    assert {_name(page) for page in PAGES} - {_name(page) for page in seen} == set()
+    menu = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(menu) > 5
+    assert {ROOT / "docs" / page for page in menu} - seen - {ROOT / "docs" / "index.md"} == set()
 
 
 def test_the_table_of_metrics_is_that_of_the_registry() -> None:

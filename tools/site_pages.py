@@ -13,6 +13,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
+HEADER = re.compile(r"^((?:Claim|Source): `.*)$", re.MULTILINE)  # of a proof: one line each
 LINK = re.compile(r"(\]\()([^)#\s]+\.md)(#[^)\s]*)?\)")
 
 
@@ -54,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         short = posixpath.relpath(target, posixpath.dirname(here) or ".")
         return f"{match[1]}{short}{match[3] or ''})"
 
-    return LINK.sub(moved, markdown)
+    return LINK.sub(moved, HEADER.sub(r"- \1", markdown))
 
 
 def _proofs() -> list[Path]:
