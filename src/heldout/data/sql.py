@@ -69,7 +69,15 @@ def equals(column: str, column_type: str, value: object) -> str:
         return f"{column} = {number}"
     if column_type == "BOOLEAN":
         return f"CAST({column} AS INTEGER) = {number}"
-    return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE) = {number}"
+    return f"{number_of(f'CAST({column} AS VARCHAR)')} = {number}"
+
+
+def number_of(text: str) -> str:
+    """The number that a text holds, true and false as 1 and 0; NULL where it holds none."""
+    return (
+        f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0"
+        f" ELSE TRY_CAST({text} AS DOUBLE) END"
+    )
 
 
 def as_label(column: str, column_type: str, *, positive: object, negative: object) -> str:

@@ -7,7 +7,15 @@ is broken and never a value. After this, nothing in the rows can make a release 
 from dataclasses import dataclass
 
 from heldout.data.engine import Engine
-from heldout.data.sql import as_double, column, double, equals, is_numeric
+from heldout.data.sql import (
+    as_double,
+    as_text,
+    column,
+    double,
+    equals,
+    is_numeric,
+    number_of,
+)
 from heldout.errors import (
     DataError,
     DuplicateRowKey,
@@ -125,11 +133,8 @@ def _hash(name: str, column_type: str) -> str:
     """The same cell hashes alike, whether an engine calls it INTEGER, DOUBLE, BOOLEAN or text."""
     if is_numeric(column_type) or column_type == "BOOLEAN":
         return f"hash(CAST({column(name)} AS DOUBLE))"
-    text = f"CAST({column(name)} AS VARCHAR)"
-    number = (
-        f"CASE lower({text}) WHEN 'true' THEN 1 WHEN 'false' THEN 0"
-        f" ELSE TRY_CAST({text} AS DOUBLE) END"
-    )
+    text = as_text(name)
+    number = number_of(text)
     return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({number}) END)"
 
 
