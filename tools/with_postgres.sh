@@ -60,7 +60,11 @@ finish() {
   rm -rf "$directory"
 }
 trap finish EXIT
+# Each of these would otherwise end the shell without its EXIT trap (PIPE: when the reader of our
+# messages was ended first).
+trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 if [ "$(id -u)" -eq 0 ]; then chown postgres "$directory"; fi
 

@@ -207,13 +207,12 @@ class Storage:
         self.write(make, lock=False)
 
     def _check_version(self, connection: sa.Connection) -> None:
-        try:
-            version = connection.execute(sa.select(_ledger.c.schema_version)).scalar_one()
-        except sa.exc.SQLAlchemyError:
-            version = None
-        if version != SCHEMA_VERSION:
+        versions = connection.execute(sa.select(_ledger.c.schema_version)).scalars().all()
+        if len(versions) != 1:
+            raise tampered(None, "its own row is missing or double")
+        if versions[0] != SCHEMA_VERSION:
             raise LedgerError(
-                f"The ledger must have schema version {SCHEMA_VERSION}, got {version} in "
+                f"The ledger must have schema version {SCHEMA_VERSION}, got {versions[0]} in "
                 f"{self.place}. Use the version of heldout that made it."
             )
 

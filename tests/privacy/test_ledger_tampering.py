@@ -1,0 +1,347 @@
+"""Every way of changing a ledger behind its back that we promise to notice."""
+
+import json
+import shutil
+import sqlite3
+from fractions import Fraction
+
+import pytest
+
+from heldout.errors import LedgerError, LedgerTampered
+from heldout.privacy import Budget, Event, Ledger
+from heldout.privacy.chain import canonical, link
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.sqlite"
+
+
+@pytest.fixture
+def written(path, event):
+    """Two accounts; entries 1 and 4 open them, 2, 3, 5 and 6 are bookings."""
+    ledger = Ledger.open(path)
+    for rows in (b"first", b"second"):
+        account = ledger.account(rows, budget=Budget(epsilon=2))
+        for _ in range(2):
+            ledger.book(account, event, request={"release": "auc"})
+    return ledger
+
+
+def change(path, *statements):
+    connection = sqlite3.connect(path)
+    with connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+def everything_refuses(path, ledger=None):
+    """Opening refuses and, where the object was open before, so does booking."""
+    with pytest.raises(LedgerTampered) as refusal:
+        Ledger.open(path)
+    if ledger is not None:
+        with pytest.raises(LedgerTampered):
+            ledger.verify()
+    return refusal.value
+
+
+ENTRIES = "heldout_entries"
+CHANGES = {
+    "an edited entry": (
+        [f"UPDATE {ENTRIES} SET body = replace(body, '\"1/3\"', '\"1/4\"') WHERE sequence = 3"], 3),
+    "an edited request": (
+        [f"UPDATE {ENTRIES} SET body = replace(body, 'auc', 'roc') WHERE sequence = 2"], 2),
+    "an edited hash": ([f"UPDATE {ENTRIES} SET hash = 'f' WHERE sequence = 2"], 2),
+    "an edited link": ([f"UPDATE {ENTRIES} SET previous = hash WHERE sequence = 2"], 2),
+    "an entry moved to another account": (
+        [f"UPDATE {ENTRIES} SET account = (SELECT account FROM {ENTRIES} WHERE sequence = 4) "
+         "WHERE sequence = 2"], 2),
+    "a deleted entry": ([f"DELETE FROM {ENTRIES} WHERE sequence = 3"], 3),
+    "a deleted first entry": ([f"DELETE FROM {ENTRIES} WHERE sequence = 1"], 1),
+    "a deleted last entry": ([f"DELETE FROM {ENTRIES} WHERE sequence = 6"], 6),
+    "all entries deleted": ([f"DELETE FROM {ENTRIES}"], 1),
+    "reordered entries": (
+        [f"UPDATE {ENTRIES} SET sequence = -1 WHERE sequence = 2",
+         f"UPDATE {ENTRIES} SET sequence = 2 WHERE sequence = 3",
+         f"UPDATE {ENTRIES} SET sequence = 3 WHERE sequence = -1"], 2),
+    "a body that is no text": ([f"UPDATE {ENTRIES} SET body = x'00ff' WHERE sequence = 2"], 2),
+    "a forged entry at the end": (
+        [f"INSERT INTO {ENTRIES} SELECT 7, account, hash, 'x', body FROM {ENTRIES} "
+         "WHERE sequence = 6"], 7),
+    "an edited total": (
+        ["UPDATE heldout_accounts SET spent = replace(spent, '2/3', '1/3')"], 3),
+    "an edited budget": (
+        ["UPDATE heldout_accounts SET budget = replace(budget, '\"2\"', '\"9\"')"], 3),
+    "an account tied to other rows": (
+        ["UPDATE heldout_accounts SET mac = 'other rows' WHERE sequence = 3"], 3),
+    "a deleted account": (["DELETE FROM heldout_accounts WHERE sequence = 3"], 3),
+    "an account pointed to an older entry": (
+        [f"UPDATE heldout_accounts SET sequence = 2, head = (SELECT hash FROM {ENTRIES} WHERE "
+         "sequence = 2), spent = replace(spent, '2/3', '1/3') WHERE sequence = 3"], 3),
+    "an edited head": (["UPDATE heldout_ledger SET head = 'f'"], 6),
+    "a head set back": (
+        [f"UPDATE heldout_ledger SET sequence = 5, head = (SELECT hash FROM {ENTRIES} WHERE "
+         "sequence = 5)"], 6),
+    "another key": (["UPDATE heldout_ledger SET key = '00'"], None),
+    "another name": (["UPDATE heldout_ledger SET ledger = '00'"], None),
+    "no row of its own": (["DELETE FROM heldout_ledger"], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_is_noticed_and_refused(written, path, what):
+    statements, sequence = CHANGES[what]
+    change(path, *statements)
+    error = everything_refuses(path, written)
+    if sequence is not None:
+        assert error.sequence == sequence
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["an edited total", "an edited budget", "a deleted last entry", "all entries deleted",
+     "a forged entry at the end", "an edited head", "a head set back", "no row of its own"],
+)  # fmt: skip
+def test_a_changed_end_is_noticed_by_the_next_booking(written, path, event, what):
+    account = written.account(b"first", budget=None)
+    change(path, *CHANGES[what][0])
+    with pytest.raises(LedgerTampered):
+        written.book(account, event, request={})
+
+
+def rewrite(path, edit):
+    """Edit bodies and forge every hash after them, totals and head included: a perfect chain."""
+    connection = sqlite3.connect(path)
+    with connection:
+        name = connection.execute("SELECT ledger FROM heldout_ledger").fetchone()[0]
+        from heldout.privacy.chain import first_hash
+
+        previous = first_hash(name)
+        rows = connection.execute(f"SELECT sequence, account, body FROM {ENTRIES} ORDER BY 1")
+        for sequence, account, body in rows.fetchall():
+            content = json.loads(body)
+            edit(content)
+            forged = canonical(content)
+            hashed = link(previous, forged)
+            connection.execute(
+                f"UPDATE {ENTRIES} SET previous = ?, hash = ?, body = ? WHERE sequence = ?",
+                (previous, hashed, forged, sequence),
+            )
+            connection.execute(
+                "UPDATE heldout_accounts SET spent = ?, budget = ?, sequence = ?, head = ? "
+                "WHERE id = ?",
+                (canonical(content["spent"]), canonical(content["budget"]), sequence, hashed,
+                 account),
+            )  # fmt: skip
+            connection.execute("UPDATE heldout_ledger SET head = ?", (hashed,))
+            previous = hashed
+    connection.close()
+
+
+def unknown_event(content):
+    if content["sequence"] == 3:
+        content["event"]["kind"] = "hope"
+
+
+def cheaper_price(content):
+    if content["sequence"] == 3:
+        content["loss"] = content["charge"] = {"epsilon": "0", "delta": "0"}
+
+
+def wrong_sum(content):
+    if content["sequence"] == 3:
+        content["spent"]["epsilon"] = "1/3"
+
+
+def overspent(content):
+    content["budget"]["epsilon"] = "1/2"
+
+
+def foreign(content):
+    content["ledger"] = "0"
+
+
+@pytest.mark.parametrize("edit", [unknown_event, cheaper_price, wrong_sum, overspent, foreign])
+def test_a_chain_with_perfect_hashes_must_still_add_up(written, path, edit):
+    rewrite(path, edit)
+    # Without a witness only the arithmetic can tell.
+    with pytest.raises(LedgerTampered) as refusal:
+        Ledger.open(path, witness=None)
+    assert refusal.value.sequence == (1 if edit is foreign else 3)
+
+
+def test_a_forged_chain_that_adds_up_is_noticed_by_witness_object_and_receipt(written, path, event):
+    receipt = written.entries()[0].hash
+
+    def other_request(content):
+        if content["kind"] == "booking":
+            content["request"] = {"release": "nothing"}
+
+    rewrite(path, other_request)
+    everything_refuses(path, written)
+    forged = Ledger.open(path, witness=None)
+    with pytest.raises(LedgerTampered, match="no booking with this receipt"):
+        forged.verify(receipt=receipt)
+
+
+def copy(path, target):
+    """A consistent copy of a ledger that nobody is writing: no connection, so no -wal file."""
+    assert not path.with_name(path.name + "-wal").exists()
+    shutil.copy(path, target)
+
+
+def test_a_rolled_back_file_is_noticed(written, path, tmp_path, event):
+    old = tmp_path / "old"
+    copy(path, old)
+    account = written.account(b"first", budget=None)
+    receipt = written.book(account, event, request={})
+    copy(old, path)
+    error = everything_refuses(path, written)
+    assert error.sequence == receipt.sequence
+    for attempt in (lambda: written.book(account, event, request={}),
+                    lambda: written.remaining(account), written.history,
+                    lambda: written.account(b"third", budget=Budget(epsilon=1))):  # fmt: skip
+        with pytest.raises(LedgerTampered):
+            attempt()
+
+
+def test_a_rolled_back_file_that_was_written_to_again_is_noticed(written, path, tmp_path, event):
+    old = tmp_path / "old"
+    copy(path, old)
+    account = written.account(b"first", budget=None)
+    written.book(account, event, request={})
+    copy(old, path)
+    stranger = Ledger.open(path, witness=None)
+    for _ in range(3):
+        stranger.book(account, event, request={})
+    everything_refuses(path, written)
+
+
+def test_a_rolled_back_file_is_noticed_without_a_witness_by_who_saw_more(path, tmp_path, event):
+    ledger = Ledger.open(path, witness=None)
+    account = ledger.account(b"rows", budget=Budget(epsilon=2))
+    copy(path, tmp_path / "old")
+    receipt = ledger.book(account, event, request={})
+    copy(tmp_path / "old", path)
+    with pytest.raises(LedgerTampered):
+        ledger.book(account, event, request={})
+    with pytest.raises(LedgerTampered):
+        Ledger.open(path, witness=None).verify(receipt=receipt.hash)
+
+
+def test_what_the_docstring_says_cannot_be_seen_is_indeed_not_seen(written, path, tmp_path, event):
+    """Both put back to the same older copy: only a receipt kept elsewhere can tell."""
+    witness = path.with_name(path.name + ".witness")
+    copy(path, tmp_path / "old")
+    shutil.copy(witness, tmp_path / "old witness")
+    receipt = written.book(written.account(b"first", budget=None), event, request={})
+    copy(tmp_path / "old", path)
+    shutil.copy(tmp_path / "old witness", witness)
+    fresh = Ledger.open(path)
+    with pytest.raises(LedgerTampered):
+        fresh.verify(receipt=receipt.hash)
+
+
+def test_a_missing_ledger_beside_its_witness_is_refused(written, path, event):
+    account = written.account(b"first", budget=None)
+    path.unlink()
+    everything_refuses(path, written)
+    assert not path.exists()
+    with pytest.raises(LedgerTampered):
+        written.book(account, event, request={})
+    path.touch()
+    everything_refuses(path)
+
+
+def test_a_missing_witness_is_refused_until_it_is_renewed(written, path, event):
+    witness = path.with_name(path.name + ".witness")
+    witness.unlink()
+    everything_refuses(path, written)
+    renewed = Ledger.open(path, renew_witness=True)
+    assert json.loads(witness.read_text())["sequence"] == 6
+    renewed.book(renewed.account(b"first", budget=None), event, request={})
+    assert Ledger.open(path).verify().entries == 7
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '{"ledger":"a","sequence":"9","hash":"b"}'])
+def test_a_witness_that_cannot_be_read_is_refused(written, path, content):
+    path.with_name(path.name + ".witness").write_text(content)
+    with pytest.raises(LedgerError, match="witness must be a readable file"):
+        Ledger.open(path)
+
+
+def test_the_witness_of_another_ledger_is_refused(written, path, tmp_path):
+    Ledger.open(tmp_path / "other.sqlite")
+    shutil.copy(tmp_path / "other.sqlite.witness", path.with_name(path.name + ".witness"))
+    assert "another ledger" in str(everything_refuses(path, written))
+
+
+def test_a_ledger_may_be_ahead_of_its_witness_after_a_crash(written, path, event, monkeypatch):
+    from heldout.privacy.witness import WitnessFile
+
+    monkeypatch.setattr(WitnessFile, "write", lambda self, witness: None)
+    account = written.account(b"first", budget=None)
+    written.book(account, event, request={})
+    monkeypatch.undo()
+    again = Ledger.open(path)
+    assert again.verify().entries == 7
+    assert json.loads(path.with_name(path.name + ".witness").read_text())["sequence"] == 7
+
+
+def test_a_witness_that_cannot_be_written_releases_nothing(written, path, event, monkeypatch):
+    """The booking stays, the caller gets an error: charged, not released."""
+    from pathlib import Path
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    account = written.account(b"first", budget=None)
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(LedgerError, match="What was booked stays booked"):
+        written.book(account, event, request={})
+    monkeypatch.undo()
+    assert written.spent(account).epsilon == Fraction(1)
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, path.name + ".witness"]
+
+
+def test_changes_are_noticed_on_postgresql_as_well(postgres, event):
+    import sqlalchemy as sa
+
+    ledger = Ledger.open(postgres)
+    account = ledger.account(b"rows", budget=Budget(epsilon=2))
+    for _ in range(2):
+        ledger.book(account, event, request={})
+    engine = sa.create_engine(postgres)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM heldout_entries WHERE sequence = 3")
+        connection.exec_driver_sql(
+            "UPDATE heldout_ledger SET sequence = 2, head = "
+            "(SELECT hash FROM heldout_entries WHERE sequence = 2)"
+        )
+        connection.exec_driver_sql(
+            "UPDATE heldout_accounts SET sequence = 2, spent = replace(spent, '2/3', '1/3'), "
+            "head = (SELECT hash FROM heldout_entries WHERE sequence = 2)"
+        )
+    engine.dispose()
+    with pytest.raises(LedgerTampered) as refusal:
+        ledger.book(account, event, request={})
+    assert refusal.value.sequence == 3
+
+
+def test_a_witness_can_watch_a_database_too(postgres, tmp_path, event):
+    ledger = Ledger.open(postgres, witness=tmp_path / "witness")
+    account = ledger.account(b"rows", budget=Budget(epsilon=2))
+    receipt = ledger.book(account, event, request={})
+    assert json.loads((tmp_path / "witness").read_text())["hash"] == receipt.hash
+
+
+def test_a_price_of_a_newer_version_is_not_trusted(written, path, event, monkeypatch):
+    from heldout.privacy import events
+
+    newer = dict(events._RULES)
+    del newer["exponential", 1]
+    monkeypatch.setattr(events, "_RULES", newer)
+    with pytest.raises(LedgerTampered, match="cannot price"):
+        Ledger.open(path)
+    assert Event.decode(event.encode()) == event
