@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from heldout.errors import BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
-from heldout.release import Release, Request
+from heldout.release import Request
 from heldout.report.report import Report, Subject
 from heldout.report.sections import SECTIONS, Options, Section, shared
 from heldout.session import Session, checked_threshold
@@ -80,6 +80,3 @@ def _refuse_unless_affordable(session: Session, prices: Iterable[Loss]) -> None:
             f"The report must cost at most what is left ({remaining(spent, budget)}), got {total}. "
             "Nothing was charged; ask for less."
         )
-
-
-__all__ = ["Release", "build", "rehearsed"]

@@ -1,0 +1,147 @@
+"""The page stands alone, says what was paid, and trusts no name."""
+
+import html.parser
+import re
+
+import pytest
+
+from heldout.errors import ArgumentError
+
+HOSTILE = "<script>alert('1')</script>\"><img src=x onerror=alert(1)>&amp;{{x}}"
+
+
+@pytest.fixture(scope="module")
+def page_of():
+    from heldout import Budget, Dataset, Session
+    from heldout.examples import readmission
+
+    table = readmission(2000)
+
+    def make(**declared):
+        facts = {"label": "readmitted", "score": "risk_b", "name": "stays", **declared}
+        named = table.rename_columns(
+            [facts["score"] if name == "risk_b" else name for name in table.column_names]
+        )
+        session = Session(Dataset(named, **facts), budget=Budget(epsilon=3))
+        return session.report(epsilon="1", threshold=0.3)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def page(page_of):
+    return page_of().html()
+
+
+class Reader(html.parser.HTMLParser):
+    """Keeps the tags, and notices what is not closed."""
+
+    VOID = ("meta", "br", "img", "link", "input", "hr")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.attributes = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def test_nothing_comes_from_elsewhere(page):
+    without_names = re.sub(r'xmlns(:\w+)?="http://www\.w3\.org/[^"]*"', "", page)
+    for word in ("http", "src=", "@import", "<script", "url(", "<link", "<iframe", "href="):
+        assert word not in without_names, word
+
+
+def test_no_element_runs_code(page):
+    reader = read(page)
+    assert "script" not in reader.tags
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize("role", ["score", "name", "unit"])
+def test_a_hostile_name_stays_text(page_of, role):
+    facts = {"score": HOSTILE} if role == "score" else {"name": HOSTILE}
+    page = page_of(**facts).html() if role != "unit" else _with_hostile_unit()
+    reader = read(page)
+    assert "script" not in reader.tags
+    assert "img" not in reader.tags
+    assert "&lt;script&gt;alert(" in page
+
+
+def _with_hostile_unit():
+    from heldout import Budget, Dataset, Session
+
+    rows = {"y": [1, 0] * 100, "p": [0.9, 0.2] * 100, HOSTILE: list(range(200))}
+    dataset = Dataset(rows, label="y", score="p", unit=HOSTILE)
+    report = Session(dataset, budget=Budget(epsilon=1)).report(epsilon=1)
+    assert "<script" not in report._repr_html_()
+    return report.html()
+
+
+def test_every_figure_has_a_caption_and_a_name_for_screen_readers(page):
+    figures = page.count("<figure>")
+    assert figures >= 2
+    assert page.count("<svg") == page.count('role="img" aria-label=') == figures
+    assert page.count("<figcaption>") == figures
+
+
+def test_every_table_has_a_caption_and_headers(page):
+    tables = page.count("<table>")
+    assert tables == page.count("<caption>") >= 3
+    assert page.count('scope="row"') > 10
+    assert '<html lang="en-GB">' in page
+    assert page.count("<h1>") == 1
+
+
+def test_it_is_made_for_paper_phone_and_dark_rooms(page):
+    for text in ("@media print", "max-width: 36rem", "prefers-color-scheme: dark", "viewport"):
+        assert text in page
+
+
+def test_it_says_what_was_paid_and_gives_every_receipt(page_of):
+    report = page_of()
+    page = report.html()
+    assert "epsilon 1; epsilon 2 left of epsilon 3" in page
+    for release in report:
+        assert release.receipt.hash in page
+    for heading in ("How to read the intervals", "What was paid", "What is not protected"):
+        assert heading in page
+
+
+def test_every_number_of_the_page_is_in_the_json(page_of):
+    report = page_of()
+    page = report.html()
+    for measure in report.plotted().values():
+        assert f"{measure.value:.3f}" in page
+
+
+def test_save_writes_utf_8_and_says_where(page_of, tmp_path):
+    place = page_of().save(tmp_path / "report.html")
+    assert place.read_bytes().decode("utf-8").endswith("</html>\n")
+    with pytest.raises(ArgumentError, match=r"\.html"):
+        page_of().save(tmp_path / "report.pdf")
+
+
+def test_a_notebook_gets_a_table(page_of):
+    text = page_of(name=HOSTILE)._repr_html_()
+    assert text.startswith("<table>")
+    assert "<script" not in text
+    read(text)

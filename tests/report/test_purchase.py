@@ -1,0 +1,121 @@
+"""A report is bought whole, at exact shares, or not at all."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heldout import Budget, Dataset, Session
+from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.report import sections
+from heldout.report.purchase import rehearsed
+from heldout.report.sections import SECTIONS, Options, shared
+
+
+@given(
+    total=st.fractions(min_value="1/1000", max_value=100),
+    weights=st.lists(st.integers(1, 9), min_size=1, max_size=6),
+)
+def test_shares_add_up_to_the_price_exactly(total, weights):
+    shares = shared(total, {str(i): weight for i, weight in enumerate(weights)})
+    assert sum(shares.values()) == total
+    assert all(share > 0 for share in shares.values())
+
+
+def test_what_is_booked_is_the_price_to_the_last_digit(make_session):
+    session = make_session()
+    report = session.report(epsilon="1/7")
+    assert sum(report.shares.values()) == Fraction(1, 7)
+    assert session.spent.epsilon == Fraction(1, 7)
+    assert sum(each.loss.epsilon for each in report) == Fraction(1, 7)
+    for name, release in report.releases.items():
+        assert release.loss.epsilon == report.shares[name]
+
+
+def test_a_report_beyond_the_budget_is_refused_before_anything_is_charged(make_session):
+    session = make_session(epsilon="1")
+    session.confusion(epsilon="0.4")
+    with pytest.raises(BudgetExceeded, match="Nothing was charged"):
+        session.report(epsilon="0.7")
+    assert session.spent.epsilon == Fraction(2, 5), "not even the first section"
+    session.report(epsilon="0.6")
+    assert session.remaining.epsilon == 0
+
+
+@pytest.mark.parametrize("bad", [{"threshold": 2}, {"threshold": "x"}, {"epsilon": "0"}])
+def test_a_request_that_cannot_be_made_costs_nothing(make_session, bad):
+    session = make_session()
+    with pytest.raises(ArgumentError):
+        session.report(**{"epsilon": "1", **bad})
+    assert session.spent.epsilon == 0
+
+
+def test_a_section_that_fails_late_is_found_before_an_earlier_one_is_paid(
+    make_session, monkeypatch
+):
+    def refuse(session, epsilon, options):
+        raise ArgumentError("never")
+
+    last = replace(SECTIONS[-1], ask=refuse)
+    monkeypatch.setattr("heldout.report.purchase.SECTIONS", (*SECTIONS[:-1], last))
+    session = make_session()
+    with pytest.raises(ArgumentError, match="never"):
+        session.report(epsilon="1")
+    assert session.spent.epsilon == 0
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.name)
+def test_a_rehearsal_knows_the_price_and_reads_and_books_nothing(
+    make_session, section, monkeypatch
+):
+    session = make_session()
+    monkeypatch.setattr(Dataset, "_fetch", lambda *_: pytest.fail("rows were read"))
+    loss = rehearsed(session, section, Fraction(1, 3), Options(threshold=0.5))
+    assert loss.epsilon == Fraction(1, 3)
+    assert session.spent.epsilon == 0
+
+
+def test_the_threshold_is_the_middle_of_the_range_unless_given(make_session):
+    assert make_session().report(epsilon="1")["confusion"].threshold == 0.5
+    wide = make_session(score="age", score_range=(0, 120))
+    report = wide.report(epsilon="1")
+    assert report["confusion"].threshold == 60
+    assert "brier" not in report.releases
+    assert sum(report.shares.values()) == 1
+    assert "probabilities" in report.left_out["brier"]
+
+
+def test_a_budget_in_zcdp_is_charged_in_its_own_kind(bundled):
+    dataset = Dataset(bundled, label="readmitted", score="risk_a")
+    session = Session(dataset, budget=Budget(rho="1"))
+    report = session.report(epsilon="1")
+    assert session.spent.rho == sum(share**2 / 2 for share in report.shares.values())
+    with pytest.raises(BudgetExceeded):
+        session.report(epsilon="3")
+
+
+def test_a_report_keeps_no_rows(make_session):
+    report = make_session().report(epsilon="1")
+    assert not any(isinstance(each, Dataset | Session) for each in vars(report).values())
+    json.dumps(report.as_dict(), allow_nan=False)
+
+
+def test_an_unknown_section_is_named(make_session):
+    report = make_session().report(epsilon="1")
+    with pytest.raises(ArgumentError, match=r"section must be one of .*confusion"):
+        report["gini"]
+
+
+def test_section_names_are_distinct_and_weights_positive():
+    names = [each.name for each in sections.SECTIONS]
+    assert len(set(names)) == len(names)
+    assert all(each.weight > 0 for each in sections.SECTIONS)
+
+
+def test_the_short_text_has_a_line_a_measure(make_session):
+    lines = str(make_session().report(epsilon="1")).splitlines()
+    assert lines[0] == "risk_b on stays, epsilon 1, replace-one neighbours"
+    assert any(line.strip().startswith("accuracy") for line in lines)
