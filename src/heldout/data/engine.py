@@ -80,7 +80,7 @@ def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engin
         raise ArgumentError("schema must be left out unless the table is a CSV file.")
     incoming = _to_arrow(source)
     _check_names(incoming.schema.names, "the frame")
-    connection.register("heldout_incoming", incoming)
+    _or_unreadable(lambda: connection.register("heldout_incoming", incoming), None)
     # A copy: what a caller does to a frame afterwards changes nothing that was validated.
     copy = "CREATE TABLE heldout_rows AS SELECT * FROM heldout_incoming"
     _or_unreadable(lambda: connection.execute(copy), None)
