@@ -68,6 +68,26 @@ def test_the_brier_score_is_planned_for(rows):
     assert widths == pytest.approx(answer.half_width, rel=0.1)
 
 
+@pytest.mark.parametrize(("metric", "target"), [("auc", 0.02), ("average precision", 0.05)])
+def test_ranking_metrics_cost_what_their_mechanism_says(metric, target):
+    from heldout.mechanisms.smooth.plan import epsilon_for, half_width_for
+
+    answer = plan(rows=5000, positives=500, metric=metric, value=0.85, target=target)
+    name = metric.replace(" ", "-")
+    least = epsilon_for(target, rows=5000, positives=500, metric=name)
+    assert least * Fraction(99, 100) <= answer.epsilon <= least * Fraction(11, 10)
+    exact = half_width_for(answer.epsilon, rows=5000, positives=500, metric=name)
+    assert answer.half_width == exact <= target
+    assert answer.sampling_half_width < answer.whole_half_width
+
+
+def test_an_auc_is_planned_for_by_its_own_name():
+    answer = ho.plan(rows=5000, positives=500, auc=0.85, target=0.02)
+    assert (answer.metric, answer.value) == ("AUC", 0.85)
+    assert 0.2 < answer.epsilon < 0.5
+    assert 0.015 < answer.sampling_half_width < 0.025  # Hanley and McNeil: ±0.0204
+
+
 def test_units_are_dearer_by_what_one_of_them_can_move():
     alone = plan(rows=ROWS, metric="accuracy", value=0.8, epsilon=1, unit=True)
     three = plan(rows=ROWS, metric="accuracy", value=0.8, epsilon=1, rows_per_unit=3)

@@ -3,9 +3,12 @@
 The very arithmetic of the release, with the expected counts in the place of the noisy ones.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,8 @@ class Forecast:
     whole: Callable[[Fraction], float]
     sampling: float
     assumption: str
+    least: Fraction = Fraction(1, 10**6)
+    most: Fraction = Fraction(1000)
 
 
 def forecast(
@@ -178,7 +183,47 @@ def _smooth_forecast(
     level: float,
     protection: Protection,
 ) -> Forecast:
-    raise ArgumentError(f"metric must be another one: {name} cannot be planned for yet.")
+    """The noise of smooth sensitivity depends on the class counts alone, not on the value."""
+    from heldout.mechanisms.smooth.plan import half_width_for
+
+    if positives is None:
+        raise ArgumentError(f"positives must be given for {name}. A guess will do.")
+    metric = name.lower().replace(" ", "-")
+    negatives = rows - positives
+    if name == "AUC":
+        variance = _area_variance(value, positives=positives, negatives=max(negatives, 1))
+    else:
+        variance = value * (1 - value) / positives
+    sampling = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+
+    @lru_cache(maxsize=256)
+    def noise(epsilon: Fraction) -> float:
+        width = half_width_for(
+            epsilon,
+            rows=rows,
+            positives=positives,
+            metric=metric,
+            level=level,
+            protection=protection,
+        )
+        return min(width, 1.0)
+
+    return Forecast(
+        noise=noise,
+        whole=lambda epsilon: min(1.0, math.hypot(noise(epsilon), sampling)),
+        sampling=sampling,
+        assumption="noise and sampling error add as if both were normal",
+        least=Fraction(1, 1000),
+        most=Fraction(50),
+    )
+
+
+def _area_variance(value: float, *, positives: int, negatives: int) -> float:
+    """The sampling variance of an area under the ROC curve (Hanley and McNeil 1982)."""
+    among_positives = value / (2 - value) - value**2
+    among_negatives = 2 * value**2 / (1 + value) - value**2
+    pairs = (positives - 1) * among_positives + (negatives - 1) * among_negatives
+    return (value * (1 - value) + pairs) / (positives * negatives)
 
 
 def whole_number(number: Any, name: str, *, most: int | None) -> int:

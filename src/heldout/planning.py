@@ -1,13 +1,12 @@
 """Which epsilon for which interval? Answered from public guesses, before anything is spent."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.forecast import BRIER, SMOOTH, forecast, whole_number
+from heldout.forecast import BRIER, SMOOTH, Forecast, forecast, whole_number
 from heldout.measure import checked_level
 from heldout.metrics.registry import registered
 from heldout.privacy import Neighbours, Protection, exact
@@ -21,7 +20,6 @@ ALSO_CALLED = {
     "roc auc": "AUC",
     "sensitivity": "recall",
 }
-SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(1000)
 ENOUGH = 1 / 3  # noise of a third of the sampling error widens the whole by one part in twenty
 
 
@@ -147,7 +145,7 @@ def plan(
     if epsilon is not None:
         price = exact(epsilon, name="epsilon", minimum=0)
     else:
-        price = _cheapest(ahead.noise, _between(target, "target"), rows=rows)
+        price = _cheapest(ahead, _between(target, "target"), rows=rows)
     return Plan(
         metric=name,
         value=expected,
@@ -157,7 +155,7 @@ def plan(
         half_width=ahead.noise(price),
         sampling_half_width=ahead.sampling,
         whole_half_width=ahead.whole(price),
-        enough_epsilon=_cheapest_or_none(ahead.noise, ahead.sampling * ENOUGH),
+        enough_epsilon=_cheapest_or_none(ahead, ahead.sampling * ENOUGH),
         level=level,
         protection=protection,
         assumption=ahead.assumption,
@@ -196,10 +194,10 @@ def decimal(number: Fraction) -> str:
 # --- looking for epsilon -------------------------------------------------------------------------
 
 
-def _cheapest(noise: Callable[[Fraction], float], target: float, *, rows: int) -> Fraction:
-    found = _cheapest_or_none(noise, target)
+def _cheapest(ahead: Forecast, target: float, *, rows: int) -> Fraction:
+    found = _cheapest_or_none(ahead, target)
     if found is None:
-        best = _two_digits(noise(LARGEST))
+        best = _two_digits(ahead.noise(ahead.most))
         raise ArgumentError(
             f"target must be more than {best} with {rows:,} rows, got {target:g}. No epsilon "
             "reaches it; use more rows or a wider target."
@@ -207,16 +205,17 @@ def _cheapest(noise: Callable[[Fraction], float], target: float, *, rows: int) -
     return found
 
 
-def _cheapest_or_none(noise: Callable[[Fraction], float], target: float) -> Fraction | None:
+def _cheapest_or_none(ahead: Forecast, target: float) -> Fraction | None:
     """The least epsilon of two significant digits whose noise half-width is within the target."""
-    if noise(LARGEST) > target:
+    if ahead.noise(ahead.most) > target:
         return None
-    low, high = math.log10(SMALLEST), math.log10(LARGEST)
-    while high - low > 0.001:
+    low, high = math.log10(ahead.least), math.log10(ahead.most)
+    while high - low > 0.002:
         middle = (low + high) / 2
-        low, high = (middle, high) if noise(Fraction(10**middle)) > target else (low, middle)
-    candidate = _rounded_up(Fraction(10**low))
-    while noise(candidate) > target:
+        wide = ahead.noise(Fraction(10**middle)) > target
+        low, high = (middle, high) if wide else (low, middle)
+    candidate = _rounded_up(max(Fraction(10**low), ahead.least))
+    while ahead.noise(candidate) > target:
         candidate = _rounded_up(candidate * Fraction(1001, 1000))
     return candidate
 

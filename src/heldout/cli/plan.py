@@ -29,6 +29,7 @@ def plan(
     ```
     heldout plan --rows 5000 --positives 500 --metric recall --value 0.8 \\
       --target 0.02
+    heldout plan --rows 5000 --positives 500 --auc 0.85 --target 0.02
     heldout plan --rows 5000 --metric accuracy --value 0.9 --epsilon 0.5
     heldout plan --rows 5000 --metric brier --value 0.1 --target 0.01 \\
       --rows-per-unit 3

@@ -10,7 +10,7 @@ from heldout.report.figure import INK, PALETTE, rows, to_svg
 from heldout.report.sections import Figure
 from heldout.report.words import half_width, spread
 
-ROW_HEIGHT = 30
+ROW_HEIGHT = 32
 PLOT_WIDTH = 230
 LABEL_WIDTH = 16  # letters; longer names take two lines
 
@@ -38,7 +38,11 @@ def interval_plot(measures: Mapping[str, Measure], *, level: float) -> Figure:
         sort=[_in_lines(name) for name in measures],
         title=None,
         axis=alt.Axis(
-            labelExpr="split(datum.value, '/')", ticks=False, domain=False, labelPadding=8
+            labelExpr="split(datum.value, '/')",
+            labelOffset=alt.condition("indexof(datum.value, '/') > 0", alt.value(-6), alt.value(0)),
+            ticks=False,
+            domain=False,
+            labelPadding=8,
         ),
     )
     scale = alt.Scale(domain=[0, 1], nice=False)
@@ -72,8 +76,8 @@ def interval_plot(measures: Mapping[str, Measure], *, level: float) -> Figure:
         ),
     )
     caption = (
-        f"Dot: the released value. Thick pale bar: where the exact value on these rows lies "
-        f"({percent}, privacy noise alone). Thin dark bar: where the value in the population "
+        f"Dot: the released value. Thick bar: where the exact value on these rows lies "
+        f"({percent}, privacy noise alone). Thin bar: where the value in the population "
         f"lies ({percent}, privacy noise and chance of the sample)."
     )
     return Figure(svg, caption)
