@@ -119,8 +119,8 @@ class Entry:
         """Plain JSON, with the hashes."""
         return self.content | {"hash": self.hash, "previous": self.previous}
 
-    def check(self) -> None:
-        """Raise unless the hash is that of the content and the columns agree with it."""
+    def check(self) -> dict[str, Any]:
+        """The content; raises unless the hash is that of it and the columns agree with it."""
         texts = (self.account, self.previous, self.hash, self.body)
         if not all(isinstance(text, str) for text in texts):
             raise tampered(self.sequence, "a column is not text")
@@ -134,6 +134,7 @@ class Entry:
             agree = False
         if not agree:
             raise tampered(self.sequence, "its columns and its content differ")
+        return content
 
 
 def canonical(content: Mapping[str, Any]) -> str:

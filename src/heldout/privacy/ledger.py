@@ -175,9 +175,13 @@ class Ledger:
         wanted = None if protection is None else protection.as_dict()
 
         def find(connection: "Connection") -> Account | None:
-            mac = mac_of(self._watch.check(connection).key, fingerprint)
-            row = self._storage.account_of(connection, mac)
-            return None if row is None else self._match(connection, row, budget, wanted)
+            key = self._watch.check(connection).key
+            row = self._storage.account_of(connection, mac_of(key, fingerprint))
+            if row is None:
+                return None
+            if row.seal != seal_of(key, row.id, row.mac):
+                raise tampered(row.sequence, "its account was tied to other rows")
+            return self._match(connection, row, budget, wanted)
 
         def find_or_open(connection: "Connection") -> tuple[Account, Witness | None]:
             found = find(connection)
@@ -373,8 +377,7 @@ class Ledger:
         row, entry = found
         if entry.hash != row.head or entry.account != row.id:
             raise tampered(row.sequence, "it is not the last one of its account")
-        entry.check()
-        content = entry.content
+        content = entry.check()
         if canonical(content["budget"]) != row.budget or canonical(content["spent"]) != row.spent:
             raise tampered(row.sequence, "the stored budget or total of its account differs")
         if entry.budget != account.budget:

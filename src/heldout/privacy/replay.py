@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from heldout.errors import HeldoutError, LedgerTampered
 from heldout.privacy.accountant import charge, compose, fits
@@ -47,6 +48,7 @@ class Replay:
         self.identity = identity
         self.sequence = 0
         self.head = first_hash(identity.ledger)
+        self._priced: dict[tuple[str, Budget], tuple[Loss, Loss]] = {}
         self._accounts: dict[str, tuple[Budget, Loss, int, str]] = {}
 
     def add(self, entry: Entry) -> None:
@@ -56,9 +58,9 @@ class Replay:
             raise tampered(here, "it is missing")
         if entry.previous != self.head:
             raise tampered(here, "it does not follow the entry before it")
-        entry.check()
+        content = entry.check()
         try:
-            budget, spent = self._totals(entry)
+            budget, spent = self._totals(entry, content)
         except LedgerTampered:
             raise
         except (HeldoutError, AttributeError, KeyError, TypeError, ValueError) as error:
@@ -67,9 +69,8 @@ class Replay:
         self._accounts[entry.account] = (budget, spent, entry.sequence, entry.hash)
         self.sequence, self.head = here, entry.hash
 
-    def _totals(self, entry: Entry) -> tuple[Budget, Loss]:
+    def _totals(self, entry: Entry, content: dict[str, Any]) -> tuple[Budget, Loss]:
         """The budget and the rebuilt total of the entry's account after it."""
-        content = entry.content
 
         def require(true: bool, otherwise: str) -> None:
             if not true:
@@ -86,8 +87,7 @@ class Replay:
             if known is None:
                 raise tampered(entry.sequence, "its account was never opened")
             budget, spent = known[:2]
-            event = Event.from_dict(content["event"])
-            loss, cost = price(event), charge(event, budget=budget)
+            loss, cost = self._prices(canonical(content["event"]), budget)
             require(content["loss"] == loss.as_dict(), "its price is not that of its event")
             require(content["charge"] == cost.as_dict(), "its charge is not that of its event")
             require(fits(spent, cost, budget), "it overspends its budget")
@@ -95,6 +95,13 @@ class Replay:
         require(content["budget"] == budget.as_dict(), "its budget is not that of its account")
         require(content["spent"] == spent.as_dict(), "its total is not the sum of its account")
         return budget, spent
+
+    def _prices(self, event: str, budget: Budget) -> tuple[Loss, Loss]:
+        """The price and the charge; a ledger has many events and few different ones."""
+        if (event, budget) not in self._priced:
+            decoded = Event.decode(event)
+            self._priced[event, budget] = price(decoded), charge(decoded, budget=budget)
+        return self._priced[event, budget]
 
     def finish(self, accounts: Iterable[AccountRow]) -> int:
         """Compare the end of the chain and the accounts with what was rebuilt."""
