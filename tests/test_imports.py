@@ -1,0 +1,134 @@
+"""Data flows downwards and imports point one way, and the package loads nothing heavy."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import heldout
+
+SOURCE = Path(heldout.__file__).parent
+
+# A room may import from the rooms before it, and from itself.
+ORDER = [
+    ("heldout.errors",),
+    ("heldout.privacy",),
+    ("heldout.data",),
+    ("heldout.statistics",),
+    ("heldout.mechanisms",),
+    ("heldout.measure", "heldout.release"),
+    ("heldout.metrics",),
+    ("heldout.session", "heldout.scores", "heldout.planning", "heldout.forecast"),
+    ("heldout.examples",),
+    ("heldout.report",),
+    ("heldout.separation", "heldout.regression", "heldout.features", "heldout.audit"),
+    ("heldout.reproduce",),
+    ("heldout.cli", "heldout.server"),
+]
+SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed
+# `Session.report()` is where an analyst looks for a report: loaded inside the method, when called.
+UPWARDS = {("heldout.session", "heldout.report")}
+# Public arithmetic and reproductions stand beside: what each may see of the rest.
+BESIDE = {
+    "heldout.precision_recall": ("heldout.errors", "heldout.report.figure"),
+    "heldout.report.figure": ("heldout.errors",),
+}
+
+
+def modules() -> list[str]:
+    names = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        names.append(".".join(parts).removesuffix(".__init__"))
+    return names
+
+
+def file_of(module: str) -> Path:
+    path = SOURCE.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def imported(module: str) -> Iterator[str]:
+    """What a module imports of this package, when it runs (not for type checkers alone)."""
+    tree = ast.parse(file_of(module).read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    known = set(modules())
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.startswith("heldout"))
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are absolute"
+            if (node.module or "").split(".")[0] == "heldout":
+                for each in node.names:
+                    inner = f"{node.module}.{each.name}"
+                    yield inner if inner in known else str(node.module)
+
+
+def within(module: str, room: str) -> bool:
+    return module == room or module.startswith(f"{room}.")
+
+
+def height(module: str) -> int | None:
+    """The place of a module's room in the order; None for those that stand beside."""
+    if any(within(module, room) for room in BESIDE):
+        return None
+    for place, rooms in enumerate(ORDER):
+        if any(within(module, room) for room in rooms):
+            return place
+    raise AssertionError(f"{module} must be in a room: say which in ORDER")
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name != "heldout"])
+def test_imports_point_one_way(module: str) -> None:
+    for other in imported(module):
+        if other == "heldout":
+            assert (height(module) or 0) >= SHELLS, f"{module} imports the package's front door"
+            continue
+        if (module, other) in UPWARDS:
+            continue
+        beside = next((room for room in BESIDE if within(module, room)), None)
+        if beside is not None:
+            allowed = (beside, *BESIDE[beside])
+            assert any(within(other, room) for room in allowed), f"{module} imports {other}"
+            continue
+        there, here = height(other), height(module)
+        assert here is not None
+        assert there is None or there <= here, f"{module} imports {other}, which is above it"
+
+
+def test_the_checker_sees_imports_inside_functions_and_not_those_for_types() -> None:
+    found = set(imported("heldout.statistics.base"))
+    assert "heldout.statistics" in found, "inside registered()"
+    assert "heldout.data" not in found, "under TYPE_CHECKING"
+    assert "heldout.data.sql" in found
+
+
+HEAVY = [
+    *("scipy", "sklearn", "duckdb", "opendp", "altair", "pandas", "polars", "sqlalchemy"),
+    *("pyarrow", "sqlglot", "flint", "numpy", "cyclopts", "rich"),
+]
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = f"import sys, heldout; print([n for n in {HEAVY!r} if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in heldout.__all__:
+        assert getattr(heldout, name) is not None
+    assert set(heldout.__all__) <= set(dir(heldout))
+    with pytest.raises(AttributeError):
+        heldout.no_such_name  # noqa: B018
