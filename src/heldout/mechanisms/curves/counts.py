@@ -164,9 +164,9 @@ class Cumulative(LinearCounts):
     Sensitivity: a row of the highest bin is in each of the `bins` counts.
     Numerics:    exact.
     Refuses:     an epsilon that is not positive.
-    Reference:   the Laplace baseline of Stoddard, Chen and Machanavajjhala 2014, section 4.2. Its
-                 sensitivity 2t + 1 (t thresholds, replace-one, n public) is 2t + 2 here, because
-                 both classes are counted.
+    Reference:   the Laplace baseline of Stoddard, Chen and Machanavajjhala 2014, section 4.2. They
+                 take sensitivity 2t + 1 for t thresholds; a row is in one class, so that t + 1 is
+                 enough for add-remove, and 2t + 2 for replace-one.
     Cost:        8 microseconds a bin.
 
     >>> Cumulative(bins=11, epsilon=Fraction(1), moved=2).scale

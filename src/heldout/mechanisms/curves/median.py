@@ -47,8 +47,8 @@ class SmoothMedian:
     Neighbours:  one row more or less in the interval; `RecursiveMedians` has the others.
     Sensitivity: S = max(1, max over k of exp(-beta k) (x[h + ceil(k/2)] - x[l - floor(k/2)])),
                  or with ceil and floor exchanged, where x[l], x[h] are the two rows that the
-                 median moves between. The reference's formula is for rows replaced at a fixed
-                 number; the number of rows of an interval is not fixed. proofs/recursive-medians.md.
+                 median moves between; proofs/recursive-medians.md. The reference's formula is for
+                 rows replaced at a fixed number, and the number in an interval is not fixed.
     Numerics:    exact, on the grid: S is a ball at any precision, the draw is `draw_on_lattice`.
                  Doubles only drop terms of the maximum that are lower by more than their error.
     Refuses:     a or beta that is not positive.

@@ -53,10 +53,10 @@ class RecursiveMedians:
                  the row that leaves and the row that arrives may lie in two intervals.
     Numerics:    exact, see `SmoothMedian`.
     Refuses:     an epsilon that is not positive; levels outside 1 to 14.
-    Reference:   Stoddard, Chen and Machanavajjhala 2014, algorithm 4, which forgets the factor 2
-                 and takes the smooth sensitivity for a fixed number of rows; Chen et al. 2016,
-                 algorithm 2. Both draw 8 S/epsilon of noise; with the constants worked out
-                 2 S/epsilon is enough, and is what is drawn here (a = beta = epsilon/2).
+    Reference:   Stoddard, Chen and Machanavajjhala 2014, algorithm 4 (add-remove); Chen et al.
+                 2016, algorithm 2 (replace-one). Both draw 8 S/epsilon of noise a median; with
+                 the constants worked out 2 S/epsilon is enough, and is what is drawn here
+                 (a = beta = epsilon/2).
     Cost:        0.1 ms a median, 2^levels - 1 of them.
 
     >>> cut = RecursiveMedians(levels=2, epsilon=Fraction(1, 5), moved=2)
