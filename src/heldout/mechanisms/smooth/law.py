@@ -1,0 +1,131 @@
+"""What a noise law is: centred noise whose size depends on the rung of the data set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from heldout.mechanisms.smooth.exact import LATTICE, Randomness, draw_on_lattice, rational
+from heldout.privacy.events import Event
+from heldout.privacy.loss import Loss
+from heldout.statistics.ranking.sensitivity import RungSensitivity
+from heldout.statistics.ranking.smooth import SmoothSensitivity
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["NoiseLaw", "ScaledNoise", "error_quantile", "mean_absolute_error", "symmetric"]
+
+
+class NoiseLaw(Protocol):
+    """Symmetric noise for a statistic whose local sensitivity is known by rung. All public."""
+
+    @property
+    def local(self) -> RungSensitivity:
+        """The sensitivity that the noise is made for."""
+
+    def event(self) -> Event:
+        """What the ledger books."""
+
+    def privacy_map(self) -> Loss:
+        """The loss; equal to the price of the event."""
+
+    def describe(self) -> dict[str, object]:
+        """Name and public parameters."""
+
+    def sample(
+        self,
+        value: Fraction,
+        *,
+        rung: int,
+        lattice: Fraction = LATTICE,
+        randomness: Randomness | None = None,
+    ) -> int:
+        """A multiple of the lattice: the value with exact noise, rounded."""
+
+    def survival(self, rungs: Any, distance: Any) -> Any:
+        """P(|noise| > distance) on each of the rungs, in doubles, for plans and intervals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledNoise:
+    """f + (S/a) Z, with S the beta-smooth sensitivity and Z of one fixed law."""
+
+    local: RungSensitivity
+
+    @property
+    def sharpness(self) -> Fraction:
+        """The a of S/a."""
+        raise NotImplementedError
+
+    @property
+    def smoothing(self) -> Fraction:
+        """The beta that S is smooth for."""
+        raise NotImplementedError
+
+    def magnitude(self, tail: "arb") -> "arb":
+        """The z >= 0 with P(|Z| > z) = tail; indeterminate if the tail is not known well enough."""
+        raise NotImplementedError
+
+    def tail(self, z: Any) -> Any:
+        """P(|Z| > z) in doubles."""
+        raise NotImplementedError
+
+    def sample(
+        self,
+        value: Fraction,
+        *,
+        rung: int,
+        lattice: Fraction = LATTICE,
+        randomness: Randomness | None = None,
+    ) -> int:
+        smooth = SmoothSensitivity(local=self.local, beta=self.smoothing, rung=rung)
+
+        def real(uniform: "arb") -> "arb":
+            scale = smooth.ball() / rational(self.sharpness)
+            return rational(value) + scale * symmetric(uniform, self.magnitude)
+
+        return draw_on_lattice(real, lattice=lattice, randomness=randomness)
+
+    def scale(self, rung: int) -> float:
+        """S/a near enough for plans and intervals."""
+        smooth = SmoothSensitivity(local=self.local, beta=self.smoothing, rung=rung)
+        return smooth.approximate() / float(self.sharpness)
+
+    def survival(self, rungs: Any, distance: Any) -> Any:
+        rungs, distance = np.broadcast_arrays(np.asarray(rungs), np.asarray(distance, dtype=float))
+        whole, where = np.unique(np.floor(rungs).astype(np.int64), return_inverse=True)
+        scales = np.array([self.scale(int(rung)) for rung in whole])[where.reshape(rungs.shape)]
+        return self.tail(distance / scales)
+
+
+def symmetric(uniform: "arb", magnitude: Callable[["arb"], "arb"]) -> "arb":
+    """The quantile of a symmetric law from the magnitude's: one coin for the sign, by the half."""
+    from flint import arb, fmpq
+
+    half = arb(fmpq(1, 2))
+    if uniform < half:
+        return -magnitude(2 * uniform)
+    if uniform > half:
+        return magnitude(2 * (1 - uniform))
+    return arb.nan()
+
+
+def error_quantile(law: NoiseLaw, *, rung: int, level: float) -> float:
+    """The t with P(|noise| <= t) = level for a data set on this rung."""
+    low, high = 0.0, 1e-12
+    while law.survival(rung, high) > 1 - level:
+        low, high = high, 4 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if law.survival(rung, middle) > 1 - level else (low, middle)
+    return high
+
+
+def mean_absolute_error(law: NoiseLaw, *, rung: int, cap: float = 1.0) -> float:
+    """The expected size of the noise, where an error counts at most `cap`."""
+    edges = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 4000)]) * cap
+    tails = np.asarray(law.survival(np.full(edges.shape, rung), edges))
+    return float(np.trapezoid(tails, edges))
