@@ -98,5 +98,7 @@ def _scaled_erfc(x: float) -> float:
     """exp(x^2) erfc(x) for x >= 0."""
     if x < 25:
         return math.exp(x * x) * math.erfc(x)
+    if x > 1e9:
+        return 1 / (x * math.sqrt(math.pi))
     square = 2 * x * x
     return (1 - 1 / square + 3 / square**2 - 15 / square**3) / (x * math.sqrt(math.pi))
