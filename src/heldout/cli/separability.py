@@ -1,0 +1,204 @@
+"""`heldout separability`: is privatized data still the data?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from heldout.separation.private import SeparabilityRelease
+    from heldout.separation.result import Separability
+
+
+def separability(
+    truth: Path,
+    privatized: Path,
+    /,
+    *,
+    groups: str | None = None,
+    classifier: Literal["logistic", "tree"] = "logistic",
+    shuffles: int = 20,
+    ignore: str | None = None,
+    categorical: str | None = None,
+    random_state: int | None = None,
+    epsilon: str | None = None,
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    row_key: str | None = None,
+    ledger: str | None = None,
+    budget: str | None = None,
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """Is privatized data still the data?
+
+    A classifier tries to tell true from privatized rows, against its fit to shuffled labels.
+    Reads the truth without noise: what it prints is for the custodian only. With --epsilon it
+    prints a private number for publication instead, at that price. Examples:
+
+    ```
+    heldout separability truth.csv privatized.csv
+    heldout separability truth.csv privatized.csv --groups area,month --out report.html
+    heldout separability truth.csv privatized.csv --classifier tree --json
+    heldout separability truth.csv privatized.csv --ignore area,month --epsilon 1
+    ```
+
+    Parameters
+    ----------
+    truth
+        The ground truth: a .csv, .tsv or .parquet file.
+    privatized
+        The privatized data, with the same columns.
+    groups
+        Columns that name a row (area,month): no features, but the report goes by them.
+    classifier
+        logistic, or tree (of depth 5).
+    shuffles
+        How often labels are shuffled; the p-value is at least 1 over this plus 1.
+    ignore
+        Columns to leave out, such as keys: id,name.
+    categorical
+        Columns of numbers that are codes: type,area.
+    random_state
+        A whole number, for the same shuffles each time.
+    epsilon
+        Release a private number for publication, at this price. Privatized data must be public.
+    neighbours
+        With --epsilon. replace-one: the number of true rows is public. add-remove: it is not.
+    unit
+        With --epsilon: column that says whose row it is.
+    rows_per_unit
+        With --epsilon: how many rows of one unit may count.
+    row_key
+        With --epsilon: column that tells rows apart.
+    ledger
+        With --epsilon: file or database URL that remembers what was spent on the truth.
+    budget
+        With --ledger: what may be spent on the truth in all, when the ledger first meets it.
+    out
+        Write the custodian's report to this .html file.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.errors import ArgumentError
+
+    if epsilon is not None:
+        if groups is not None or out is not None:
+            raise ArgumentError(
+                "--groups and --out must be left out with --epsilon: they belong to the "
+                "custodian's report, which is not private."
+            )
+        if budget is not None and ledger is None:
+            raise ArgumentError(
+                "--budget must go with --ledger, which keeps count of what is left of it."
+            )
+        from heldout.privacy import Budget
+        from heldout.separation.private import private_separability
+
+        release = private_separability(
+            truth,
+            privatized,
+            epsilon=epsilon,
+            ignore=ignore,
+            categorical=categorical,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_key=row_key,
+            neighbours=neighbours,
+            name=truth.name,
+            budget=None if budget is None else Budget(epsilon=budget),
+            ledger=ledger,
+        )
+        _print_private(release, as_json=as_json, remembered=ledger is not None)
+        return
+    if (unit, row_key, ledger, budget) != (None, None, None, None) or rows_per_unit != 1:
+        raise ArgumentError(
+            "--epsilon must be given with --unit, --rows-per-unit, --row-key, --ledger or "
+            "--budget. They belong to the private number; the custodian's report spends nothing."
+        )
+    if out is not None:
+        from heldout.report.report import checked_place
+
+        checked_place(out)
+    from heldout.separation.score import separability as compute
+
+    found = compute(
+        truth,
+        privatized,
+        classifier=classifier,
+        shuffles=shuffles,
+        groups=groups,
+        ignore=ignore,
+        categorical=categorical,
+        random_state=random_state,
+    )
+    if as_json:
+        from heldout.cli.output import print_json
+
+        print_json(found.as_dict())
+    else:
+        _print_plain(found)
+    if out is not None:
+        found.save(out)
+        if not as_json:
+            print(f"Report: {out} (for the custodian only)")
+
+
+def _print_private(release: "SeparabilityRelease", *, as_json: bool, remembered: bool) -> None:
+    from heldout.cli.output import console, print_json, print_table
+    from heldout.report.words import spread
+
+    if as_json:
+        print_json(release.as_dict())
+        return
+    rows = [[name, *spread(each, 0.95)] for name, each in release.measures.items()]
+    print_table(("measure", "value", "95% interval", "noise alone"), rows)
+    say = console()
+    say.print(f"{release}.")
+    say.print(
+        "This may be published. The privatized data can be told from the truth at least so well; "
+        "0 is chance."
+    )
+    print(f"Receipt: {release.receipt.hash}")
+    if not remembered:
+        print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+
+
+def _print_plain(found: "Separability") -> None:
+    from heldout.cli.output import console, print_table
+
+    say = console()
+    say.print(f"{found}")
+    rows = [["separability", f"{found.value:.3f}", _between(found.interval())]]
+    held_out = found.cross_validated
+    if held_out is not None:
+        rows.append(["on rows held out", f"{held_out.value:.3f}", _between(held_out.interval())])
+    bound = found.error_bound
+    most = f"{bound.in_population():.3f} in the population"
+    rows.append(["change of error, at most", f"{bound.on_these_rows:.3f}", most])
+    if found.detection_auc is not None:
+        rows.append(["detection AUC, held out", f"{found.detection_auc:.3f}", ""])
+    if found.pmse_ratio is not None:
+        rows.append(["pMSE ratio", f"{found.pmse_ratio:.2f}", ""])
+    print_table(("for the custodian only", "value", "95% interval"), rows)
+    for hint in found.deep_dive.hints:
+        say.print(hint)
+    clues = [
+        [each.name, f"{each.weight:+.3g}", f"{each.nonzero_true:.0%}",
+         f"{each.nonzero_privatized:.0%}"]
+        for each in found.deep_dive.clues[:5]
+    ]  # fmt: skip
+    if clues:
+        head = ("gives it away", found.deep_dive.method, "non-zero, true", "privatized")
+        print_table(head, clues)
+    for grouping in found.deep_dive.groups:
+        worst = ", ".join(f"{each.name} ({each.probability:.1%})" for each in grouping.worst[:3])
+        say.print(
+            f"{grouping.column}: variance of the probability of being true {grouping.within:.3g} "
+            f"within, {grouping.between:.3g} between groups; worst: {worst}."
+        )
+
+
+def _between(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"

@@ -1,0 +1,242 @@
+"""The separability report as one HTML page that needs nothing from anywhere else."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+
+import heldout
+from heldout.report.sections import Figure
+from heldout.separation.deep_dive import Clue, DeepDive
+from heldout.separation.pictures import clue_figure, group_figure, probability_figure, roc_figure
+from heldout.separation.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
+
+LISTED_CLUES = 20
+BANNER = (
+    ".banner { background: #b3261e; color: #ffffff; padding: .55rem 1.25rem; text-align: center; "
+    "font-weight: 600; position: sticky; top: 0; z-index: 1; }\n"
+    "@media print { .banner { position: static; border: 2px solid #000; color: #000; "
+    "background: none; } }\n"
+)
+
+
+def page(found: Separability, *, level: float = 0.95) -> str:
+    """The whole document."""
+    style = files("heldout.report").joinpath("page.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html>\n<html lang="en-GB">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<meta name="generator" content="heldout {escape(heldout.__version__)}">\n'
+        f"<title>Separability ({CUSTODIAN_ONLY})</title>\n<style>\n{style}{BANNER}</style>\n"
+        f'</head>\n<body>\n<p class="banner" role="note">{_capital(CUSTODIAN_ONLY)}: '
+        f"{WHY_CUSTODIAN}</p>\n{_header(found)}\n<main>\n{_snapshot(found, level)}\n"
+        f"{_deep_dive(found.deep_dive)}\n{_groups(found.deep_dive)}\n{_others(found, level)}\n"
+        f"{_reading()}\n</main>\n{_foot(found)}\n</body>\n</html>\n"
+    )
+
+
+def _header(found: Separability) -> str:
+    true, private = found.numbers.rows
+    thinned = f"; {found.dropped_rows:,} left out at random" if found.dropped_rows else ""
+    constant = len(found.deep_dive.constant)
+    kept_out = f", {constant} of them constant" if constant else ""
+    facts = [
+        ("Rows", f"{true:,} true, {private:,} privatized{thinned}"),
+        ("Columns", f"{found.columns:,}{kept_out}; {found.features:,} features"),
+        ("Classifier", escape(found.classifier)),
+        ("Shuffles", f"{len(found.ratios):,}"),
+    ]
+    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
+    return (
+        '<header>\n<p class="eyebrow">Separability</p>\n'
+        "<h1>Is the privatized data still the data?</h1>\n"
+        f'<p class="lead">{escape(found.snapshot)}</p>\n<dl class="facts">{listed}</dl>\n</header>'
+    )
+
+
+def _snapshot(found: Separability, level: float) -> str:
+    cards = [
+        ("separability", f"{found.value:.3f}", _between(found.interval(level)), "0 is best"),
+        ("p-value", f"{found.p_value:.2g}", f"{len(found.ratios)} shuffles", "of being alike"),
+    ]
+    held_out = found.cross_validated
+    if held_out is not None:
+        cards.append(
+            (
+                "on rows held out",
+                f"{held_out.value:.3f}",
+                _between(held_out.interval(level)),
+                "cross-validated",
+            )
+        )
+    bound = found.error_bound
+    cards.append(
+        (
+            "change of error",
+            f"{bound.on_these_rows:.3f}",
+            f"{bound.in_population(level):.3f} in the population",
+            "at most, see below",
+        )
+    )
+    items = "".join(
+        f'<li><span class="name">{name}</span><span class="value">{value}</span>'
+        f'<span class="range">{under}</span><span class="note">{note}</span></li>'
+        for name, value, under, note in cards
+    )
+    figures = _figures([roc_figure(found), probability_figure(found.deep_dive)])
+    return _section("Snapshot", f'<ul class="cards">{items}</ul>\n{figures}')
+
+
+def _deep_dive(dive: DeepDive) -> str:
+    told = "".join(f"<li>{escape(each)}</li>" for each in dive.hints)
+    usual = f'<ul class="plain">{told}</ul>' if told else "<p>No usual cause was found.</p>"
+    if not dive.clues:
+        return _section("What gives it away", "<p>No column varies.</p>")
+    rows = [_clue_row(clue) for clue in dive.clues[:LISTED_CLUES]]
+    table = _table(
+        f"Features by signed {dive.method}; positive speaks for the truth",
+        ("Feature", "Weight", "Mean, true", "privatized", "Non-zero, true", "privatized"),
+        rows,
+    )
+    return _section("What gives it away", f"{usual}\n{_figures([clue_figure(dive)])}\n{table}")
+
+
+def _clue_row(clue: Clue) -> list[str]:
+    return [
+        escape(clue.name),
+        f"{clue.weight:+.3g}",
+        f"{clue.mean_true:.3g}",
+        f"{clue.mean_privatized:.3g}",
+        f"{clue.nonzero_true:.1%}",
+        f"{clue.nonzero_privatized:.1%}",
+    ]
+
+
+def _groups(dive: DeepDive) -> str:
+    if not dive.groups:
+        return ""
+    rows = [
+        [escape(each.column), f"{each.within:.3g}", f"{each.between:.3g}", f"{each.total:.3g}"]
+        for each in dive.groups
+    ]
+    table = _table(
+        "Variance of the probability of being true, privatized rows",
+        ("Group", "Within", "Between", "Total"),
+        rows,
+    )
+    said = "".join(
+        f"<p>{_share(each.column, each.between, each.total)}</p>" for each in dive.groups
+    )
+    worst = []
+    for each in dive.groups:
+        listed = [[escape(g.name), f"{g.rows:,}", f"{g.probability:.2%}"] for g in each.worst]
+        title = f"Worst groups by {each.column}"
+        worst.append(_table(title, ("Group", "Rows", "Mean probability"), listed))
+    figures = _figures([group_figure(each) for each in dive.groups])
+    return _section("By group", f"{table}\n{said}\n{figures}\n{''.join(worst)}")
+
+
+def _share(column: str, between: float, total: float) -> str:
+    if total <= 0:
+        return f"{escape(column)}: all rows look alike."
+    share = between / total
+    if share >= 0.5:
+        return (
+            f"{escape(column)}: {share:.0%} of the variance lies between groups. Some are "
+            "consistently worse than others; look at the worst ones."
+        )
+    return (
+        f"{escape(column)}: {share:.0%} of the variance lies between groups; rows differ within "
+        "them."
+    )
+
+
+def _others(found: Separability, level: float) -> str:
+    rows = []
+    if found.detection_auc is not None:
+        rows.append(["Detection AUC, rows held out", f"{found.detection_auc:.3f}", "1/2"])
+    in_sample = found.numbers.detection_auc_in_sample
+    shuffled = found.roc["shuffled labels"]
+    level_of_chance = sum(
+        (b - a) * (c + d) / 2
+        for a, b, c, d in zip(
+            shuffled.fpr, shuffled.fpr[1:], shuffled.tpr, shuffled.tpr[1:], strict=False
+        )
+    )
+    rows.append(
+        ["Detection AUC, rows fitted to", f"{in_sample:.3f}", f"{level_of_chance:.3f} (shuffled)"]
+    )
+    if found.pmse is not None and found.pmse_ratio is not None:
+        chance = f"{found.numbers.propensity_shuffled:.4f} (shuffled)"
+        rows.append(["pMSE", f"{found.pmse:.4f}", chance])
+        rows.append(["pMSE ratio", f"{found.pmse_ratio:.2f}", "1"])
+    rows.append(["Spread of single shuffles", f"{found.spread:.3f}", ""])
+    table = _table(
+        "Other scores of the same run", ("Score", "Value", "Where nothing can be told apart"), rows
+    )
+    bound = found.error_bound
+    return _section(
+        "For those who know other scores",
+        f"{table}\n<h3>What the score bounds</h3>\n<p>No yes-or-no question that the classifier’s "
+        f"class can ask has shares of yes that differ by more than {bound.on_these_rows:.3f} "
+        f"between these two tables (by more than {bound.in_population(level):.3f} in the "
+        f"population, with {level:.0%} confidence, for independent rows), so long as the fit found "
+        "the class’s best. A classifier’s mistakes are such a question if the class is closed "
+        "under XOR, as trees are; then this bounds how far its error may change.</p>",
+    )
+
+
+def _reading() -> str:
+    return _section(
+        "How to read it",
+        "<p>The score is the classifier’s accuracy over its accuracy on shuffled labels, less 1, "
+        "averaged over shuffles. Both are taken on the rows that the classifier was fitted to, on "
+        "purpose: the shuffled fit measures how much this class of classifiers overfits.</p>\n"
+        "<p>It is not held to 0 and 1. On small data it may be negative, or above 1 where a "
+        "shuffled fit falls below a half; a number clearly below 0 means that the two tables are "
+        "nearer to each other than new draws would be, as copies are.</p>\n"
+        f"<p><strong>{_capital(CUSTODIAN_ONLY)}.</strong> Nothing on this page is private. For a "
+        "number to publish use <code>private_separability</code>, which pays for it.</p>",
+    )
+
+
+def _foot(found: Separability) -> str:
+    return (
+        f'<footer>\n<p class="note">heldout {escape(heldout.__version__)}, '
+        f"{escape(found.classifier)}. {_capital(CUSTODIAN_ONLY)}.</p>\n</footer>"
+    )
+
+
+def _section(title: str, body: str) -> str:
+    name = title.lower().replace(" ", "-")
+    return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{title}</h2>\n{body}\n</section>'
+
+
+def _figures(figures: Iterable[Figure]) -> str:
+    drawn = "".join(
+        f"<figure>{each.svg}<figcaption>{escape(each.caption)}</figcaption></figure>"
+        for each in figures
+    )
+    return f'<div class="figures">{drawn}</div>'
+
+
+def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose cells are HTML already; the first cell of a row is its header."""
+    said = escape(caption)
+    top = "".join(f'<th scope="col">{escape(each)}</th>' for each in head)
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{said}"><table>'
+        f"<caption>{said}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _between(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

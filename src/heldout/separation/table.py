@@ -1,0 +1,174 @@
+"""Two tables read side by side: which columns they share, and what each column holds."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heldout.data.engine import Engine, open_table
+from heldout.data.sql import column, is_numeric
+from heldout.errors import ArgumentError, EmptyTable, MissingColumn
+
+TIMES = ("DATE", "TIME", "TIMESTAMP")
+CODE = "^[-+]?0[0-9]"  # 007 is a code and not the number seven
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of one length: doubles with NaN where a number is missing, texts with None."""
+
+    numbers: dict[str, Any]
+    texts: dict[str, Any]
+    groups: dict[str, Any]
+    rows: int
+
+
+def read_pair(
+    truth: Any,
+    privatized: Any,
+    *,
+    groups: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+) -> tuple[Table, Table]:
+    """Both tables with the same columns. A column is numeric if it is so in both.
+
+    Group columns name a row and are no features; `categorical` numbers are read as texts.
+    """
+    engines = open_table(as_frame(truth)), open_table(as_frame(privatized))
+    names = shared_columns(engines, groups=groups, ignore=ignore, categorical=categorical)
+    numeric = [numeric_columns(engine, names) for engine in engines]
+    numbers = [name for name in names if all(name in each for each in numeric)]
+    numbers = [name for name in numbers if name not in categorical]
+    texts = [name for name in names if name not in numbers]
+    first, second = (
+        read_columns(engine, numbers=numbers, texts=texts, groups=groups) for engine in engines
+    )
+    for name, table in (("truth", first), ("privatized", second)):
+        if table.rows == 0:
+            raise EmptyTable(f"{name} must have at least one row, got none. Check the file.")
+    return first, second
+
+
+def as_frame(source: Any) -> Any:
+    """A matrix becomes a table with the columns 0, 1, 2, ...; anything else stays as it is."""
+    if isinstance(source, np.ndarray):
+        if source.ndim != 2:
+            raise ArgumentError(
+                f"a table must have two dimensions, got {source.ndim}. Reshape the array."
+            )
+        return {str(index): source[:, index] for index in range(source.shape[1])}
+    return source
+
+
+def shared_columns(
+    engines: tuple[Engine, Engine],
+    *,
+    groups: Sequence[str],
+    ignore: Sequence[str],
+    categorical: Sequence[str],
+) -> list[str]:
+    """The features, in the truth's order; a column of one side alone is refused by name."""
+    truth, privatized = (list(engine.columns) for engine in engines)
+    for what, wanted in (("groups", groups), ("ignore", ignore), ("categorical", categorical)):
+        for name in wanted:
+            if name not in truth and name not in privatized:
+                raise MissingColumn(
+                    f"{what} must name columns of the tables, got {name!r}. "
+                    f"They have: {', '.join(truth[:12])}."
+                )
+    apart = sorted((set(truth) ^ set(privatized)) - set(ignore))
+    if apart:
+        raise MissingColumn(
+            f"truth and privatized must have the same columns, got {', '.join(apart[:8])} on one "
+            "side only. Mend the table, or pass their names as ignore."
+        )
+    names = [name for name in truth if name not in ignore and name not in groups]
+    if not names:
+        raise ArgumentError("tables must have a column to compare besides groups and ignored ones.")
+    return names
+
+
+def read_columns(
+    engine: Engine, *, numbers: Sequence[str], texts: Sequence[str], groups: Sequence[str]
+) -> Table:
+    """All columns in one statement, in the order of the rows."""
+    asked = [("n", name, as_number(name, engine)) for name in numbers]
+    asked += [("t", name, as_category(name, engine)) for name in texts]
+    asked += [("g", name, as_category(name, engine)) for name in groups]
+    chosen = ", ".join(f"{what} AS c{index}" for index, (_, _, what) in enumerate(asked))
+    found = engine.fetch(f"SELECT {chosen} FROM {engine.source} AS held")
+    kept: dict[str, dict[str, Any]] = {"n": {}, "t": {}, "g": {}}
+    for index, (kind, name, _) in enumerate(asked):
+        values = found[f"c{index}"]
+        kept[kind][name] = number_array(values) if kind == "n" else text_array(values)
+    return Table(kept["n"], kept["t"], kept["g"], rows=len(found["c0"]))
+
+
+def as_number(name: str, engine: Engine) -> str:
+    """The column as a double; a time as its seconds since 1970."""
+    kind = engine.columns[name]
+    if kind.startswith(TIMES):
+        return f"epoch({column(name)})"
+    if is_numeric(kind) or kind == "BOOLEAN":
+        return f"CAST({column(name)} AS DOUBLE)"
+    return f"TRY_CAST(CAST({column(name)} AS VARCHAR) AS DOUBLE)"
+
+
+def as_category(name: str, engine: Engine) -> str:
+    """The column as text; 600 and 600.0 are one category."""
+    text = f"CAST({column(name)} AS VARCHAR)"
+    return f"regexp_replace({text}, '^(-?[0-9]+)\\.0+$', '\\1')"
+
+
+def number_array(values: Any) -> Any:
+    """Doubles with NaN for what is missing or infinite."""
+    found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def text_array(values: Any) -> Any:
+    """Texts with None for what is missing."""
+    found = np.array(np.ma.getdata(values), dtype=object)
+    found[np.ma.getmaskarray(values)] = None
+    return found
+
+
+def numeric_columns(engine: Engine, names: Sequence[str]) -> set[str]:
+    """Columns of a numeric type, and texts (of a CSV file) that are all numbers."""
+    found = {name for name in names if _has_numeric_type(engine.columns[name])}
+    unsure = [name for name in names if name not in found]
+    if unsure:
+        tests = ", ".join(f"{_all_numbers(name)} AS c{index}" for index, name in enumerate(unsure))
+        answer = engine.fetch(f"SELECT {tests} FROM {engine.source} AS held")
+        found |= {name for index, name in enumerate(unsure) if bool(answer[f"c{index}"][0])}
+    return found
+
+
+def _has_numeric_type(kind: str) -> bool:
+    return is_numeric(kind) or kind == "BOOLEAN" or kind.startswith(TIMES)
+
+
+def _all_numbers(name: str) -> str:
+    text = f"CAST({column(name)} AS VARCHAR)"
+    return (
+        f"count({text}) = count(TRY_CAST({text} AS DOUBLE)) AND "
+        f"count(*) FILTER (WHERE regexp_matches({text}, '{CODE}')) = 0"
+    )
+
+
+def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]:
+    """One name, "a,b" or a list of names.
+
+    >>> names_of("area, month", name="groups")
+    ('area', 'month')
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return tuple(part for part in re.split(r"\s*,\s*", given.strip()) if part)
+    if isinstance(given, Mapping) or not all(isinstance(each, str) for each in given):
+        raise ArgumentError(f"{name} must be names of columns, got {type(given).__name__}.")
+    return tuple(given)
