@@ -1,0 +1,36 @@
+WITH evaluated AS (
+  SELECT
+    label,
+    score
+  FROM (
+    SELECT
+      label,
+      score,
+      ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY MD5(unit_key || '/' || row_key), row_key) AS place
+    FROM (
+      SELECT
+        label,
+        score,
+        unit_key,
+        CAST(ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY nth) AS TEXT) AS row_key
+      FROM (
+        SELECT
+          held."readmitted" AS label,
+          held."risk" AS score,
+          CAST(held."patient" AS TEXT) AS unit_key,
+          ROW_NUMBER() OVER () AS nth
+        FROM heldout_rows AS held
+      ) AS named
+    ) AS keyed
+  ) AS placed
+  WHERE
+    place <= 2
+)
+SELECT
+  label,
+  CAST(score >= CAST('0.25' AS DOUBLE) AS INT) + CAST(score >= CAST('0.5' AS DOUBLE) AS INT) AS interval_number,
+  COUNT(*) AS n
+FROM evaluated
+GROUP BY
+  1,
+  2

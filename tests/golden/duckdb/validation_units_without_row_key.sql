@@ -1,0 +1,198 @@
+SELECT
+  COUNT(*) AS n,
+  COUNT(*) - COUNT(held."readmitted") AS missing_label,
+  COUNT(*) FILTER(WHERE
+    NOT held."readmitted" IS NULL
+    AND NOT COALESCE(held."readmitted" = 1 OR held."readmitted" = 0, FALSE)) AS unknown_label,
+  COUNT(*) FILTER(WHERE
+    held."risk" IS NULL OR ISNAN(held."risk")) AS missing_score_0,
+  COUNT(*) FILTER(WHERE
+    NOT (
+      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE)
+      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE)
+    )
+    AND NOT ISNAN(held."risk")) AS infinite_0,
+  COUNT(*) FILTER(WHERE
+    (
+      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE)
+      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE)
+    )
+    AND NOT (
+      held."risk" >= CAST('0.0' AS DOUBLE) AND held."risk" <= CAST('1.0' AS DOUBLE)
+    )) AS outside_0,
+  COUNT(*) - COUNT(held."patient") AS missing_unit,
+  CAST(BIT_XOR(
+    HASH(
+      (
+        HASH(CAST(held."visit" AS DOUBLE)) >> 16
+      ) + (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."patient" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      ) + (
+        HASH(CAST(held."readmitted" AS DOUBLE)) >> 16
+      ) + (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."outcome" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."outcome" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."outcome" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      ) + (
+        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+      )
+    )
+  ) AS TEXT) || '/' || CAST(SUM(
+    HASH(
+      (
+        HASH(CAST(held."visit" AS DOUBLE)) >> 16
+      ) + (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."patient" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      ) + (
+        HASH(CAST(held."readmitted" AS DOUBLE)) >> 16
+      ) + (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."outcome" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."outcome" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."outcome" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      ) + (
+        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+      )
+    ) >> 24
+  ) AS TEXT) AS fingerprint_all,
+  CAST(BIT_XOR(
+    HASH(
+      (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."patient" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      )
+    )
+  ) AS TEXT) || '/' || CAST(SUM(
+    HASH(
+      (
+        (
+          CASE
+            WHEN (
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            ) IS NULL
+            THEN HASH(CAST(held."patient" AS TEXT))
+            ELSE HASH(
+              CASE LOWER(CAST(held."patient" AS TEXT))
+                WHEN 'true'
+                THEN 1
+                WHEN 'false'
+                THEN 0
+                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+              END
+            )
+          END
+        ) >> 16
+      )
+    ) >> 24
+  ) AS TEXT) AS fingerprint_keys
+FROM heldout_rows AS held
