@@ -54,7 +54,8 @@ class Session:
         self.dataset = dataset
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._account = self._ledger.account(
-            dataset._fingerprint,
+            dataset._fingerprints[0],
+            also=dataset._fingerprints[1:],
             budget=budget,
             protection=dataset.protection,
             name=dataset.name,

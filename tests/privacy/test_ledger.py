@@ -133,14 +133,14 @@ def test_nothing_that_leaves_the_ledger_depends_on_the_rows(tmp_path, event):
     digest = os.urandom(32)
     account = ledger.account(digest, budget=Budget(epsilon=1))
     ledger.book(account, event, request={})
-    columns = sqlite3.connect(path).execute("SELECT mac, seal FROM heldout_accounts").fetchone()
+    columns = sqlite3.connect(path).execute("SELECT mac, seal FROM heldout_ties").fetchone()
     leaving = repr([entry.as_dict() for entry in ledger.history()]) + account.id
     assert digest.hex() not in path.read_bytes().hex()
     assert not any(private in leaving for private in (digest.hex(), *columns))
     # The chain is a function of what is public and of chance alone: it can be recomputed
     # without the two columns that know the rows.
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE heldout_accounts SET mac = 'x', seal = 'x'")
+        connection.execute("UPDATE heldout_ties SET mac = 'x', seal = 'x'")
     connection.close()
     for entry in ledger.history():
         entry.check()
@@ -281,3 +281,20 @@ def test_the_room_is_light_until_a_ledger_is_opened():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_rows_that_share_one_fingerprint_share_one_budget(ledger, event):
+    first = ledger.account(b"keys", also=[b"cells"], budget=Budget(epsilon=1))
+    ledger.book(first, event, request={})
+    assert ledger.account(b"cells", budget=None) == first
+    assert ledger.account(b"keys", also=[b"other cells"], budget=None) == first
+    assert ledger.account(b"other cells", budget=None) == first
+    assert len(ledger.entries()) == 1
+    ledger.verify()
+
+
+def test_rows_of_two_accounts_are_refused(ledger):
+    ledger.account(b"keys", budget=Budget(epsilon=1))
+    ledger.account(b"cells", budget=Budget(epsilon=1))
+    with pytest.raises(BudgetMismatch, match="opened before as two"):
+        ledger.account(b"keys", also=[b"cells"], budget=None)

@@ -74,7 +74,11 @@ CHANGES = {
     "an edited budget": (
         ["UPDATE heldout_accounts SET budget = replace(budget, '\"2\"', '\"9\"')"], 3),
     "an account tied to other rows": (
-        ["UPDATE heldout_accounts SET mac = 'other rows' WHERE sequence = 3"], 3),
+        ["UPDATE heldout_ties SET mac = 'other rows' WHERE account = "
+         "(SELECT id FROM heldout_accounts WHERE sequence = 3)"], 3),
+    "a deleted tie": (
+        ["DELETE FROM heldout_ties WHERE account = "
+         "(SELECT id FROM heldout_accounts WHERE sequence = 3)"], 3),
     "a deleted account": (["DELETE FROM heldout_accounts WHERE sequence = 3"], 3),
     "an account pointed to an older entry": (
         [f"UPDATE heldout_accounts SET sequence = 2, head = (SELECT hash FROM {ENTRIES} WHERE "

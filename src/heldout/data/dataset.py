@@ -1,6 +1,5 @@
 """A table of private rows, with everything about it that is public."""
 
-import hashlib
 import math
 import os
 from collections.abc import Mapping
@@ -81,18 +80,21 @@ class Dataset:
             row_key=row_key,
         )
         self._engine = open_table(table, schema=schema)
-        self._rows, self._fingerprint = self._validated(self._declared)
+        self._rows, self._fingerprints = self._validated(self._declared)
 
-    def _validated(self, declared: validation.Declared) -> tuple[int, bytes]:
+    def _validated(self, declared: validation.Declared) -> tuple[int, tuple[bytes, ...]]:
         validation.check_columns(self._engine, declared)
         validation.check_hash(self._engine)
         columns = self._engine.fetch(validation.statement(self._engine, declared))
-        first = {name: values[0] for name, values in columns.items()}
-        hashes = [str(first.pop(name)) for name in ("fingerprint_xor", "fingerprint_sum")]
-        counts = {name: int(value) for name, value in first.items()}
+        found = {name: values[0] for name, values in columns.items()}
+        fingerprints = validation.fingerprints(found)
+        counts = {name: int(value) for name, value in found.items()}
         validation.judge(counts, declared)
-        content = "/".join([str(counts["n"]), *hashes])
-        return counts["n"], hashlib.sha256(content.encode()).digest()
+        return counts["n"], fingerprints
+
+    @property
+    def _fingerprint(self) -> bytes:
+        return self._fingerprints[0]
 
     @property
     def public_rows(self) -> int | None:
@@ -114,7 +116,7 @@ class Dataset:
         other._declared = validation.Declared(
             **{**self._declared.__dict__, "scores": (*self._declared.scores, *scores)}
         )
-        other._rows, other._fingerprint = other._validated(other._declared)
+        other._rows, other._fingerprints = other._validated(other._declared)
         return other
 
     def statement(self, body: str) -> str:

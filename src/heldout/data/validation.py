@@ -4,7 +4,9 @@ Errors raised here may depend on the rows: only the custodian sees them. They na
 is broken and never a value. After this, nothing in the rows can make a release fail.
 """
 
+import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from heldout.data.engine import Engine
 from heldout.data.sql import (
@@ -113,20 +115,31 @@ def statement(engine: Engine, declared: Declared) -> str:
 def fingerprint_columns(engine: Engine, declared: Declared) -> list[str]:
     """Two sums over row hashes: the same rows have the same, in any order, from any file.
 
-    With a row key or a unit the hash covers these keys alone: another model's scores, or another
-    outcome, of the same people are the same data. Without one it covers every cell of the table,
-    whichever columns are called label and score. Data that is told apart too little shares a
-    budget, which is safe; data that is told apart too much would get two.
+    `fingerprint_all` covers every cell of the table, whichever columns are called label and
+    score. With a row key or a unit `fingerprint_keys` covers these keys alone: another model's
+    scores, or another outcome, of the same people are the same data. Either leads to the rows'
+    one budget. Data that is told apart too little shares a budget, which is safe; data that is
+    told apart too much would get two.
     """
     keys = [name for name in (declared.unit, declared.row_key) if name is not None]
+    sums = _row_sums(engine, list(engine.columns), "all")
+    return sums + _row_sums(engine, keys, "keys") if keys else sums
+
+
+def _row_sums(engine: Engine, names: list[str], what: str) -> list[str]:
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    cells = [_hash(name, engine.columns[name]) for name in keys or engine.columns]
-    row = " + ".join(f"({cell} >> 16)" for cell in cells)
-    return [
-        f"CAST(bit_xor(hash({row})) AS VARCHAR) AS fingerprint_xor",
-        f"CAST(sum(hash({row}) >> 24) AS VARCHAR) AS fingerprint_sum",
-    ]
+    row = " + ".join(f"({_hash(name, engine.columns[name])} >> 16)" for name in names)
+    both = (
+        f"CAST(bit_xor(hash({row})) AS VARCHAR) || '/' || CAST(sum(hash({row}) >> 24) AS VARCHAR)"
+    )
+    return [f"{both} AS fingerprint_{what}"]
+
+
+def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
+    """The digests by which a ledger finds the rows again, by keys first; takes them out."""
+    sums = [found.pop(name) for name in ("fingerprint_keys", "fingerprint_all") if name in found]
+    return tuple(hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums)
 
 
 def _hash(name: str, column_type: str) -> str:

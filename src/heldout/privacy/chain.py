@@ -23,6 +23,7 @@ __all__ = [
     "AccountRow",
     "Entry",
     "Identity",
+    "Tie",
     "canonical",
     "first_hash",
     "link",
@@ -44,11 +45,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class AccountRow:
-    """One data set's account as it is stored; `mac` and `seal` never leave the ledger."""
+    """One data set's account as it is stored."""
 
     id: str
-    mac: str
-    seal: str
     budget: str
     spent: str
     sequence: int
@@ -56,8 +55,17 @@ class AccountRow:
 
 
 @dataclass(frozen=True)
+class Tie:
+    """One fingerprint by which an account is found; `mac` and `seal` never leave the ledger."""
+
+    mac: str
+    account: str
+    seal: str
+
+
+@dataclass(frozen=True)
 class Entry:
-    """One link of the chain: an account that was opened, or a booking."""
+    """One link of the chain: an account that was opened or tied to more rows, or a booking."""
 
     sequence: int
     account: str
@@ -72,9 +80,11 @@ class Entry:
         return content
 
     @property
-    def kind(self) -> Literal["opening", "booking"]:
-        """opening: a data set got its budget; booking: a release was paid for."""
-        return "booking" if self.content["kind"] == "booking" else "opening"
+    def kind(self) -> Literal["opening", "tie", "booking"]:
+        """opening: a data set got its budget; tie: it was declared in a further way, which leads
+        to the same budget; booking: a release was paid for."""
+        kind: Literal["opening", "tie", "booking"] = self.content["kind"]
+        return kind
 
     @property
     def time(self) -> datetime:

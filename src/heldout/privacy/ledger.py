@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from heldout.privacy.chain import (
     AccountRow,
     Entry,
     Identity,
+    Tie,
     canonical,
     link,
     mac_of,
@@ -157,65 +158,77 @@ class Ledger:
         fingerprint: bytes,
         *,
         budget: Budget | None,
+        also: Sequence[bytes] = (),
         name: str | None = None,
         protection: Protection | None = None,
     ) -> Account:
         """The account of a data set: found by its rows, or opened with the budget.
 
-        `fingerprint` is the private content digest of the rows; only its HMAC under the ledger's
-        own random key is stored. The same rows are the same account however they are named. An
-        account keeps the budget and the protection that it was opened with, because losses under
-        two neighbouring relations do not add.
+        `fingerprint` is the private content digest of the rows, `also` further ones (by their
+        keys, by all of their cells); only HMACs under the ledger's own random key are stored. Rows
+        that share one of them are the same account, however they are named or declared, and the
+        others are tied to it. An account keeps the budget and the protection that it was opened
+        with, because losses under two neighbouring relations do not add.
         """
-        if not isinstance(fingerprint, bytes) or not fingerprint:
+        given = (fingerprint, *also)
+        if not all(isinstance(each, bytes) and each for each in given):
             raise ArgumentError(
                 "fingerprint must be the bytes of a digest, got something else. "
                 "Pass the data set's content digest."
             )
         wanted = None if protection is None else protection.as_dict()
 
-        def find(connection: "Connection") -> Account | None:
+        def find(connection: "Connection") -> tuple[Account | None, list[str]]:
+            """The account, and the digests that do not lead to it yet."""
             key = self._watch.check(connection).key
-            row = self._storage.account_of(connection, mac_of(key, fingerprint))
-            if row is None:
-                return None
-            if row.seal != seal_of(key, row.id, row.mac):
-                raise tampered(row.sequence, "its account was tied to other rows")
-            return self._match(connection, row, budget, wanted)
+            macs = [mac_of(key, each) for each in dict.fromkeys(given)]
+            ties = self._storage.ties(connection, macs)
+            for tie in ties:
+                if tie.seal != seal_of(key, tie.account, tie.mac):
+                    raise tampered(None, "an account was tied to other rows")
+            if not ties:
+                return None, macs
+            if len({tie.account for tie in ties}) > 1:
+                raise BudgetMismatch(
+                    "rows must have one budget, got two: they were opened before as two data "
+                    "sets. Declare them as they were then."
+                )
+            known = {tie.mac for tie in ties}
+            account = self._match(connection, ties[0].account, budget, wanted)
+            return account, [mac for mac in macs if mac not in known]
 
         def find_or_open(connection: "Connection") -> tuple[Account, Witness | None]:
-            found = find(connection)
-            if found is not None:
-                return found, None
-            if budget is None:
-                raise ArgumentError(
-                    "budget must be given when a data set is opened for the first time, got None. "
-                    "Pass Budget(epsilon=...)."
-                )
+            account, loose = find(connection)
+            if account is not None and not loose:
+                return account, None
             identity = self._watch.check(connection)
-            opened = Account(secrets.token_hex(16), budget)
-            spent = accountant.compose([], budget=budget)
-            content = {"kind": "opening", "name": name, "protection": wanted}
-            entry = self._entry(identity, opened, spent, content)
-            mac = mac_of(identity.key, fingerprint)
-            self._storage.add_account(
-                connection,
-                AccountRow(
-                    id=opened.id,
-                    mac=mac,
-                    seal=seal_of(identity.key, opened.id, mac),
-                    budget=canonical(budget.as_dict()),
-                    spent=canonical(spent.as_dict()),
-                    sequence=entry.sequence,
-                    head=entry.hash,
-                ),
-            )
+            if account is None:
+                if budget is None:
+                    raise ArgumentError(
+                        "budget must be given when a data set is opened for the first time, got "
+                        "None. Pass Budget(epsilon=...)."
+                    )
+                account = Account(secrets.token_hex(16), budget)
+                spent = accountant.compose([], budget=budget)
+                content: dict[str, Any] = {"kind": "opening", "name": name, "protection": wanted}
+                entry = self._entry(identity, account, spent, content | {"ties": len(loose)})
+                total = canonical(spent.as_dict())
+                limit = canonical(budget.as_dict())
+                row = AccountRow(account.id, limit, total, entry.sequence, entry.hash)
+                self._storage.add_account(connection, row)
+            else:
+                row, spent = self._state(connection, account)
+                content = {"kind": "tie", "name": name, "ties": len(loose)}
+                entry = self._entry(identity, account, spent, content)
+                self._storage.swap_account(connection, row, spent=row.spent, entry=entry)
+            sealed = [Tie(mac, account.id, seal_of(identity.key, account.id, mac)) for mac in loose]
+            self._storage.add_ties(connection, sealed)
             self._storage.append(connection, identity, entry)
-            return opened, Witness(identity.ledger, entry.sequence, entry.hash)
+            return account, Witness(identity.ledger, entry.sequence, entry.hash)
 
         with self._guard():
-            known = self._watch.look(find)
-            if known is not None:
+            known, loose = self._watch.look(find)
+            if known is not None and not loose:
                 return known
             account, written = self._storage.write(find_or_open)
             if written is not None:
@@ -225,13 +238,13 @@ class Ledger:
     def _match(
         self,
         connection: "Connection",
-        row: AccountRow,
+        account: str,
         budget: Budget | None,
         protection: Mapping[str, Any] | None,
     ) -> Account:
-        opening = self._storage.opening(connection, row.id)
+        opening = self._storage.opening(connection, account)
         if opening is None or opening.kind != "opening":
-            raise tampered(row.sequence, "the opening of its account is missing")
+            raise tampered(None, "the opening of an account is missing")
         opening.check()
         if opening.content["budget"] != (own := opening.budget).as_dict():
             raise tampered(opening.sequence, "its budget cannot be read")
@@ -246,7 +259,7 @@ class Ledger:
                 "with, got others. Declare the data set as before: losses under two neighbouring "
                 "relations do not add up."
             )
-        return Account(row.id, own)
+        return Account(account, own)
 
     # --- booking ---------------------------------------------------------------------------------
 
@@ -355,7 +368,9 @@ class Ledger:
                 replay.add(entry)
                 if entry.hash == receipt:
                     found = entry.sequence
-            count = replay.finish(self._storage.accounts(connection))
+            count = replay.finish(
+                self._storage.accounts(connection), self._storage.ties(connection)
+            )
             if receipt is not None and found is None:
                 raise tampered(None, "it has no booking with this receipt, unless it is another's")
             end = (replay.sequence, replay.head)

@@ -1,5 +1,6 @@
 """A whole ledger, walked from its first entry: what `Ledger.verify` finds."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from heldout.privacy.chain import (
     AccountRow,
     Entry,
     Identity,
+    Tie,
     canonical,
     first_hash,
     seal_of,
@@ -50,6 +52,7 @@ class Replay:
         self.head = first_hash(identity.ledger)
         self._priced: dict[tuple[str, Budget], tuple[Loss, Loss]] = {}
         self._accounts: dict[str, tuple[Budget, Loss, int, str]] = {}
+        self._ties: Counter[str] = Counter()
 
     def add(self, entry: Entry) -> None:
         """Check the next entry: its place, its hash, its price, its account's total."""
@@ -67,6 +70,7 @@ class Replay:
             reason = "it holds something that this version of heldout cannot price"
             raise tampered(here, reason) from error
         self._accounts[entry.account] = (budget, spent, entry.sequence, entry.hash)
+        self._ties[entry.account] += int(content.get("ties", 0))
         self.sequence, self.head = here, entry.hash
 
     def _totals(self, entry: Entry, content: dict[str, Any]) -> tuple[Budget, Loss]:
@@ -83,10 +87,14 @@ class Replay:
             budget = Budget.from_dict(content["budget"])
             spent = compose([], budget=budget)
         else:
-            require(content["kind"] == "booking", "it is of an unknown kind")
+            require(content["kind"] in ("booking", "tie"), "it is of an unknown kind")
             if known is None:
                 raise tampered(entry.sequence, "its account was never opened")
             budget, spent = known[:2]
+            if content["kind"] == "tie":
+                require(content["spent"] == spent.as_dict(), "a tie must not spend")
+                require(content["budget"] == budget.as_dict(), "its budget is not its account's")
+                return budget, spent
             loss, cost = self._prices(canonical(content["event"]), budget)
             require(content["loss"] == loss.as_dict(), "its price is not that of its event")
             require(content["charge"] == cost.as_dict(), "its charge is not that of its event")
@@ -103,7 +111,11 @@ class Replay:
             self._priced[event, budget] = price(decoded), charge(decoded, budget=budget)
         return self._priced[event, budget]
 
-    def finish(self, accounts: Iterable[AccountRow]) -> int:
+    def _last(self, account: str) -> int | None:
+        known = self._accounts.get(account)
+        return None if known is None else known[2]
+
+    def finish(self, accounts: Iterable[AccountRow], ties: Iterable[Tie]) -> int:
         """Compare the end of the chain and the accounts with what was rebuilt."""
         identity = self.identity
         if (identity.sequence, identity.head) != (self.sequence, self.head):
@@ -115,12 +127,18 @@ class Replay:
                 raise tampered(None, "an account was never opened in the chain")
             budget, spent, sequence, head = rebuilt
             amounts = canonical(budget.as_dict()), canonical(spent.as_dict())
-            if row.seal != seal_of(identity.key, row.id, row.mac):
-                raise tampered(sequence, "its account was tied to other rows")
             if (row.budget, row.spent) != amounts:
                 raise tampered(sequence, "the stored budget or total of its account differs")
             if (row.sequence, row.head) != (sequence, head):
                 raise tampered(sequence, "its account points to another entry")
         if open_accounts:
             raise tampered(max(row[2] for row in open_accounts.values()), "its account is missing")
+        left = Counter(self._ties)
+        for tie in ties:
+            if tie.seal != seal_of(identity.key, tie.account, tie.mac):
+                raise tampered(self._last(tie.account), "its account was tied to other rows")
+            left[tie.account] -= 1
+        for account, missing in left.items():
+            if missing:
+                raise tampered(self._last(account), "its account is tied to more or fewer rows")
         return len(self._accounts)

@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import NullPool, StaticPool
 
 from heldout.errors import LedgerError, MissingDependency
-from heldout.privacy.chain import AccountRow, Entry, Identity, first_hash, tampered
+from heldout.privacy.chain import AccountRow, Entry, Identity, Tie, first_hash, tampered
 
 __all__ = ["LostRace", "Storage"]
 
@@ -45,12 +45,17 @@ _accounts = sa.Table(
     "heldout_accounts",
     _metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("mac", sa.Text, nullable=False, unique=True),
-    sa.Column("seal", sa.Text, nullable=False),
     sa.Column("budget", sa.Text, nullable=False),
     sa.Column("spent", sa.Text, nullable=False),
     sa.Column("sequence", sa.BigInteger, nullable=False),
     sa.Column("head", sa.Text, nullable=False),
+)
+_ties = sa.Table(
+    "heldout_ties",
+    _metadata,
+    sa.Column("mac", sa.Text, primary_key=True),
+    sa.Column("account", sa.Text, nullable=False, index=True),
+    sa.Column("seal", sa.Text, nullable=False),
 )
 _entries = sa.Table(
     "heldout_entries",
@@ -343,9 +348,15 @@ class Storage:
         for row in connection.execute(sa.select(_accounts)):
             yield AccountRow(*row)
 
-    def account_of(self, connection: sa.Connection, mac: str) -> AccountRow | None:
-        row = connection.execute(sa.select(_accounts).where(_accounts.c.mac == mac)).one_or_none()
-        return None if row is None else AccountRow(*row)
+    def ties(self, connection: sa.Connection, macs: list[str] | None = None) -> list[Tie]:
+        """The fingerprints on record, or those of `macs` that are."""
+        query = sa.select(_ties)
+        if macs is not None:
+            query = query.where(_ties.c.mac.in_(macs))
+        return [Tie(*row) for row in connection.execute(query)]
+
+    def add_ties(self, connection: sa.Connection, ties: list[Tie]) -> None:
+        connection.execute(_ties.insert(), [vars(tie) for tie in ties])
 
     def account(self, connection: sa.Connection, name: str) -> tuple[AccountRow, Entry] | None:
         """An account and the entry that it points to; None without an account."""
