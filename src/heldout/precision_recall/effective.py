@@ -8,7 +8,7 @@ answers, n being the number of positives: variance theta (1 - theta) / n. Their 
    closed form (O(N) after the sort), the prevalence held fixed. All consistent estimators of the
    area have the same limiting variance, so one V serves them.
 2. The effective sample size solves 1/n_eff = (1 - w) V / (theta (1 - theta)) + w / n. V is itself
-   noisy and too small when it matters, so a part w = 1/(1 + 3/4 n^(1/4)) of the cautious binomial
+   noisy and too small when it matters, so a part w = 1/(1 + n^(1/4) / 2) of the cautious binomial
    answer stays; it fades as n grows.
 3. The quantile is Student's, with the degrees of freedom that the fourth moments of the jackknife
    values give V (Satterthwaite), at least 4: few influential examples mean few degrees of freedom.
@@ -47,7 +47,7 @@ def effective_size(levels: Levels, value: float, prevalence: float | None = None
     With fewer than two examples of a class there is nothing to delete: n_eff is then n.
     """
     n, m = levels.positives, levels.negatives
-    weight = (1.0 + 0.75 * n**0.25) ** -1.0 if n else 1.0
+    weight = 1.0 / (1.0 + 0.5 * n**0.25)
     uncertain = value * (1.0 - value)
     if n < 2 or m < 2 or uncertain <= 0.0:
         return EffectiveSize(max(n, 1.0), float("inf"))

@@ -2,7 +2,7 @@
 
 | method | needs | what simulation says (prevalence 0.1, 20 to 1000 positives) |
 |---|---|---|
-| `effective` | labels and scores | covers at least 95%, about a tenth narrower than `logit` |
+| `effective` | labels and scores | covers at least 95%, some 8% narrower than `logit` |
 | `logit` | area, positives | covers more than 95%, stays in (0, 1) |
 | `binomial` | area, positives | covers about 95% or more, may leave [0, 1] |
 | `bootstrap` | labels and scores | covers less than 95% when positives are few |

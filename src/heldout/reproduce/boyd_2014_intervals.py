@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heldout.precision_recall.effective import effective_size, score_interval
 from heldout.precision_recall.levels import Levels
-from heldout.report.figure import INK, rows
+from heldout.report.figure import INK, PALETTE, rows
 from heldout.reproduce.batches import (
     STUDIED,
     bootstrap_areas,
@@ -311,7 +311,11 @@ def _panels(
             for row in part:
                 row[y] = max(row[y], floor) if floor else row[y]
             domain = alt.Scale(domain=[0.75, 1.0]) if floor else alt.Scale(zero=False)
-            colour = alt.Color("method:N", title="Interval", sort=list(METHODS))
+            present = [m for m in METHODS if any(row["method"] == m for row in part)]
+            hues = [PALETTE[METHODS.index(m)] for m in present]  # the same in every figure
+            colour = alt.Color(
+                "method:N", title="Interval", scale=alt.Scale(domain=present, range=hues)
+            )
             base = alt.Chart(rows(part)).encode(
                 x=alt.X(f"{x}:Q", title=x_title, scale=scale, **ticks),
                 y=alt.Y(f"{y}:Q", title=y_title, scale=domain),

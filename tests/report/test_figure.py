@@ -1,0 +1,71 @@
+"""Charts become SVG in the house style, without network."""
+
+import xml.etree.ElementTree as ET
+
+import altair as alt
+import pytest
+
+from heldout.report.figure import PALETTE, house_theme, rows, specification, to_png, to_svg
+
+
+@pytest.fixture
+def chart():
+    return (
+        alt.Chart(rows([{"x": 0, "y": 1}, {"x": 1, "y": 3}]))
+        .mark_line()
+        .encode(x="x:Q", y="y:Q")
+        .properties(title="Drawn title")
+    )
+
+
+def test_the_picture_is_valid_xml_with_a_title_for_screen_readers(chart):
+    root = ET.fromstring(to_svg(chart, title="A & B", description='says "more" <here>'))
+    space = "{http://www.w3.org/2000/svg}"
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == 'A & B. says "more" <here>'
+    assert root.find(f"{space}title").text == "A & B"
+    assert root.find(f"{space}desc").text == 'says "more" <here>'
+
+
+def test_the_house_theme_is_used_and_text_stays_text(chart):
+    svg = to_svg(chart, title="t")
+    assert PALETTE[0] in svg
+    assert "system-ui" in svg
+    assert "Drawn title" in svg
+
+
+def test_nothing_comes_from_another_host(chart):
+    svg = to_svg(chart, title="t")
+    outside = svg.replace("http://www.w3.org", "")
+    assert "http" not in outside
+    assert "<script" not in svg
+    assert "@font-face" not in svg
+    with pytest.raises(ValueError, match=r"(?i)not allowed|denied|failed"):
+        to_svg(
+            {
+                "data": {"url": "https://example.org/data.json"},
+                "mark": "point",
+                "encoding": {"x": {"field": "x", "type": "quantitative"}},
+            },
+            title="t",
+        )
+
+
+def test_a_chart_may_overrule_the_theme(chart):
+    own = specification(chart.configure_axis(grid=False, labelFontSize=20))
+    assert own["config"]["axis"]["labelFontSize"] == 20
+    assert own["config"]["axis"]["titleFontSize"] == house_theme()["axis"]["titleFontSize"]
+    assert own["config"]["view"] == house_theme()["view"]
+
+
+def test_plain_vega_lite_is_accepted():
+    spec = {"data": {"values": [{"x": 1}]}, "mark": "bar", "encoding": {"x": {"field": "x"}}}
+    assert to_svg(spec, title="t").startswith("<svg")
+
+
+def test_png_is_png(chart):
+    assert to_png(chart, scale=1)[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_eight_different_colours():
+    assert len(set(PALETTE)) == 8
