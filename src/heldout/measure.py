@@ -113,8 +113,10 @@ def checked_level(level: float) -> float:
 
 
 def _digits(width: float) -> Callable[[float], str]:
-    """Enough decimals to see the interval's width, three at least."""
-    places = 3 if width <= 0 else min(9, max(3, 1 - math.floor(math.log10(width))))
+    """Enough decimals to see the interval's width, three at least; powers of ten far from 1."""
+    if width > 0 and not 1e-7 <= width <= 1e9:
+        return lambda value: f"{value:.4g}"
+    places = 3 if width <= 0 else max(3, 1 - math.floor(math.log10(width)))
     return lambda value: f"{value:.{places}f}"
 
 
