@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
 from heldout.metrics.curves.assemble import cumulative_counts, isotonic, precision_recall, roc
@@ -15,15 +16,11 @@ numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
 
 @given(numbers)
 def test_the_isotonic_fit_is_that_of_scipy(values: list[float]) -> None:
-    from scipy.optimize import isotonic_regression
-
     np.testing.assert_allclose(isotonic(values), isotonic_regression(values).x, atol=1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(0.1, 9)), min_size=1, max_size=12))
 def test_the_weighted_fit_is_that_of_scipy(pairs: list[tuple[float, float]]) -> None:
-    from scipy.optimize import isotonic_regression
-
     values, weights = (list(each) for each in zip(*pairs, strict=True))
     expected = isotonic_regression(values, weights=weights).x
     np.testing.assert_allclose(isotonic(values, weights), expected, atol=1e-9)
