@@ -17,9 +17,12 @@ _PLACES = {
     "Loss": "heldout.privacy.loss",
     "Release": "heldout.release",
     "Session": "heldout.session",
+    "average_precision_score": "heldout.scores",
     "brier_score_loss": "heldout.scores",
     "confusion_matrix": "heldout.scores",
     "plan": "heldout.planning",
+    "roc_auc_score": "heldout.scores",
+    "separability": "heldout.separation.score",
 }
 _ROOMS = ("errors", "examples", "precision_recall")
 
@@ -30,12 +33,15 @@ __all__ = [
     "Loss",
     "Release",
     "Session",
+    "average_precision_score",
     "brier_score_loss",
     "confusion_matrix",
     "errors",
     "examples",
     "plan",
     "precision_recall",
+    "roc_auc_score",
+    "separability",
 ]
 
 if TYPE_CHECKING:
@@ -45,7 +51,13 @@ if TYPE_CHECKING:
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss
     from heldout.release import Release
-    from heldout.scores import brier_score_loss, confusion_matrix
+    from heldout.scores import (
+        average_precision_score,
+        brier_score_loss,
+        confusion_matrix,
+        roc_auc_score,
+    )
+    from heldout.separation.score import separability
     from heldout.session import Session
 
 

@@ -10,6 +10,7 @@ from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.session import Epsilon, Session
 
@@ -42,6 +43,46 @@ def one_off(
         neighbours=neighbours,
     )
     return Session(dataset, budget=Budget(epsilon=exact(epsilon, name="epsilon")))
+
+
+def roc_auc_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    method: str = "piecewise-laplace",
+    smaller_class: int | None = None,
+    **labels: Any,
+) -> AucRelease:
+    """The private area under the ROC curve.
+
+    >>> release = roc_auc_score([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> 0.9 < float(release) <= 1
+    True
+    """
+    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
+    return session.auc(epsilon=epsilon, method=method, smaller_class=smaller_class)
+
+
+def average_precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    method: str = "piecewise-laplace",
+    smaller_class: int | None = None,
+    **labels: Any,
+) -> RankingRelease:
+    """The private average precision; within a tie the negatives come first.
+
+    >>> release = average_precision_score([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> 0.7 < float(release) <= 1
+    True
+    """
+    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
+    return session.average_precision(epsilon=epsilon, method=method, smaller_class=smaller_class)
 
 
 def confusion_matrix(

@@ -2,7 +2,6 @@
 
 import math
 import os
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from heldout.data import Dataset
@@ -10,14 +9,17 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.privacy import Budget, Ledger, Loss, exact
+from heldout.privacy.rational import Rational
+from heldout.ranking_request import ranking_request
 from heldout.release import Drawn, Request, release
 from heldout.statistics import BoundedSum, ThresholdCounts
 
 if TYPE_CHECKING:
     from heldout.report import Report
 
-Epsilon = str | int | float | Fraction
+Epsilon = Rational
 
 
 class Session:
@@ -74,8 +76,9 @@ class Session:
         """What is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
 
-    def _release(self, request: Request) -> Drawn:
-        return release(request, dataset=self.dataset, ledger=self._ledger, account=self._account)
+    def _release(self, request: Request, *, dataset: Dataset | None = None) -> Drawn:
+        rows = dataset or self.dataset
+        return release(request, dataset=rows, ledger=self._ledger, account=self._account)
 
     def _counts_request(
         self, name: str, statistic: Any, *, dimension: int, epsilon: Epsilon, **parameters: Any
@@ -122,6 +125,85 @@ class Session:
             name, statistic, dimension=1 + with_rest, epsilon=epsilon, error=error
         )
         return MeanRelease(self._release(request))
+
+    def auc(
+        self,
+        *,
+        epsilon: Epsilon,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> AucRelease:
+        """The area under the ROC curve; a tied pair counts one half, as in scikit-learn.
+
+        `smaller_class` is a public guess of the smaller class, which makes the noise fit better
+        and costs nothing when it is wrong but accuracy. `method` may name another noise law:
+        "polynomial-tail", "cauchy", or the papers' "boyd-2015-cauchy" and "boyd-2015-laplace"
+        (with `delta`). `scores` is "exact" or "grid"; a ranking on the grid needs little memory
+        and is the default for more than five million rows where their number is public.
+        """
+        request = ranking_request(
+            "auc",
+            self.dataset,
+            epsilon=epsilon,
+            method=method,
+            smaller_class=smaller_class,
+            delta=delta,
+            scores=scores,
+        )
+        return AucRelease(self._release(request))
+
+    def average_precision(
+        self,
+        *,
+        epsilon: Epsilon,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> RankingRelease:
+        """The mean precision at the positive rows' ranks; within a tie negatives come first.
+
+        `smaller_class` is a public guess of the number of positives; the rest is as in `auc`.
+        """
+        request = ranking_request(
+            "average-precision",
+            self.dataset,
+            epsilon=epsilon,
+            method=method,
+            smaller_class=smaller_class,
+            delta=delta,
+            scores=scores,
+        )
+        return RankingRelease(self._release(request))
+
+    def compare(
+        self,
+        *,
+        score: str,
+        epsilon: Epsilon,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+    ) -> CompareRelease:
+        """Is the model with this score better on the same rows? The difference of the two AUCs.
+
+        One release with noise of twice one AUC's, where two releases at half the price each would
+        have noise of four times and more. A score that is missing counts as the lowest.
+        """
+        if not isinstance(score, str):
+            raise ArgumentError(f"score must be the name of a column, got {score!r}.")
+        rivals = self.dataset.with_rival(score)
+        request = ranking_request(
+            "auc-difference",
+            rivals,
+            epsilon=epsilon,
+            method=method,
+            smaller_class=smaller_class,
+            scores="exact",
+            rival=score,
+        )
+        return CompareRelease(self._release(request, dataset=rivals))
 
     def report(self, *, epsilon: Epsilon, threshold: float | None = None) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.

@@ -176,12 +176,12 @@ def test_a_file_that_is_not_there_is_refused(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scores", [[0.5, None], [0.5, NAN], [0.5, INF], [0.5, 1.5]])
-def test_a_further_score_is_judged_like_the_first(scores: list[Any]) -> None:
+def test_no_row_decides_whether_an_analyst_may_name_a_rival(scores: list[Any]) -> None:
     dataset = ho.Dataset({"y": [1, 0], "p": [0.5, 0.25], "q": scores}, label="y", score="p")
-    with pytest.raises(errors.DataError):
-        dataset.with_scores("q")
-    with pytest.raises(errors.MissingColumn):
-        dataset.with_scores("r")
+    rivals = dataset.with_rival("q")._fetch("SELECT rival FROM evaluated ORDER BY rival")["rival"]
+    assert rivals.tolist() in ([0.0, 0.5], [0.5, 1.0])
+    with pytest.raises(errors.ArgumentError):
+        dataset.with_rival("r")
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ class Dataset:
         name: str | None = None,
     ) -> None:
         self.label, self.score = label, score
+        self._rival: str | None = None
         self.score_range = _checked_range(score_range)
         self.protection = Protection(
             neighbours=Neighbours.parse(neighbours),
@@ -72,7 +73,7 @@ class Dataset:
         self.name = name or _name_of(table)
         self._declared = validation.Declared(
             label=label,
-            scores=(score,),
+            score=score,
             positive=positive,
             negative=_other_label(positive, negative),
             score_range=self.score_range,
@@ -109,14 +110,19 @@ class Dataset:
         """Whether the file under this data set was written to since it was validated."""
         return self._engine.has_changed()
 
-    def with_scores(self, *scores: str) -> "Dataset":
-        """The same rows with further score columns, validated alike, as score_1, score_2, ..."""
+    def with_rival(self, score: str) -> "Dataset":
+        """The same rows with a second model's score beside the first, as `rival`.
+
+        An analyst names it, so no row may make it fail: what is missing or not a number counts as
+        the lowest score, and what is out of range as the nearest end. Only the schema is looked at.
+        """
+        if score not in self._engine.columns:
+            raise ArgumentError(f"score must be a column of the table, got {score!r}.")
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
-        other._declared = validation.Declared(
-            **{**self._declared.__dict__, "scores": (*self._declared.scores, *scores)}
+        other._rival = sql.held_to(
+            sql.as_double(sql.column(score), self._engine.columns[score]), *self.score_range
         )
-        other._rows, other._fingerprints = other._validated(other._declared)
         return other
 
     def statement(self, body: str) -> str:
@@ -128,10 +134,10 @@ class Dataset:
             positive=declared.positive,
             negative=declared.negative,
         )
-        columns = {"label": label}
-        for index, name in enumerate(declared.scores):
-            score = sql.as_double(sql.column(name), engine.columns[name])
-            columns["score" if index == 0 else f"score_{index}"] = score
+        score = sql.as_double(sql.column(self.score), engine.columns[self.score])
+        columns = {"label": label, "score": score}
+        if self._rival is not None:
+            columns["rival"] = self._rival
         rows = sql.evaluated(
             source=engine.source,
             columns=columns,

@@ -96,6 +96,12 @@ def as_double(column: str, column_type: str) -> str:
     return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
 
 
+def held_to(number: str, low: float, high: float) -> str:
+    """A number within the range whatever the cell holds: NULL and NaN count as the lowest."""
+    known = f"CASE WHEN isnan({number}) THEN {double(low)} ELSE {number} END"
+    return f"least(greatest(coalesce({known}, {double(low)}), {double(low)}), {double(high)})"
+
+
 def evaluated(
     *,
     source: str,

@@ -53,7 +53,7 @@ class Declared:
     """What the custodian says of the table; all of it public."""
 
     label: str
-    scores: tuple[str, ...]
+    score: str | None
     positive: object
     negative: object
     score_range: tuple[float, float]
@@ -64,7 +64,8 @@ class Declared:
 def check_columns(engine: Engine, declared: Declared) -> None:
     """Every declared column is there."""
     keys = [name for name in (declared.unit, declared.row_key) if name is not None]
-    for name in (declared.label, *declared.scores, *keys):
+    scores = [] if declared.score is None else [declared.score]
+    for name in (declared.label, *scores, *keys):
         if name not in engine.columns:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
@@ -94,14 +95,14 @@ def statement(engine: Engine, declared: Declared) -> str:
         f"count(*) FILTER (WHERE {label} IS NOT NULL AND NOT"
         f" coalesce({positive} OR {negative}, FALSE)) AS unknown_label"
     )
-    for index, name in enumerate(declared.scores):
-        score = as_double(column(name), engine.columns[name])
+    if declared.score is not None:
+        score = as_double(column(declared.score), engine.columns[declared.score])
         finite = f"{score} >= {double(-LARGEST)} AND {score} <= {double(LARGEST)}"
         counts += [
-            f"count(*) FILTER (WHERE {score} IS NULL OR isnan({score})) AS missing_score_{index}",
-            f"count(*) FILTER (WHERE NOT ({finite}) AND NOT isnan({score})) AS infinite_{index}",
+            f"count(*) FILTER (WHERE {score} IS NULL OR isnan({score})) AS missing_score",
+            f"count(*) FILTER (WHERE NOT ({finite}) AND NOT isnan({score})) AS infinite",
             f"count(*) FILTER (WHERE ({finite}) AND NOT ({score} >= {low} AND {score} <= {high}))"
-            f" AS outside_{index}",
+            f" AS outside",
         ]
     for role, key in (("unit", declared.unit), ("key", declared.row_key)):
         if key is not None:
@@ -168,21 +169,22 @@ def judge(counts: dict[str, int], declared: Declared) -> None:
             "or drop the other rows.",
         ),
     ]
-    for index, name in enumerate(declared.scores):
+    if declared.score is not None:
+        name = declared.score
         rules += [
             (
-                f"missing_score_{index}",
+                "missing_score",
                 MissingScore,
                 f"score {name!r} must be a number, but some are NULL, NaN or text. Give every "
                 "row a score, or drop it by a rule that does not look at the label.",
             ),
             (
-                f"infinite_{index}",
+                "infinite",
                 InfiniteScore,
                 f"score {name!r} must be finite. Map it to a bounded range first.",
             ),
             (
-                f"outside_{index}",
+                "outside",
                 ScoreOutOfRange,
                 f"score {name!r} must lie within score_range ({low:g}, {high:g}). Declare the "
                 "range that the model can give, not the one that the data happens to have.",

@@ -25,7 +25,7 @@ __all__ = [
     "two_sided_p_value",
 ]
 
-PRIOR: Final = 0.1  # a class count of k noise scales gets the weight 1 + PRIOR/k
+PRIOR: Final = 2.0  # a class count of k noise scales gets the weight 1 + PRIOR/k
 _REACH: Final = 12.0
 _SPACING: Final = 0.25
 _NODES: Final = 100
@@ -57,17 +57,17 @@ class Belief:
 
 def belief(draw: RankingDraw) -> Belief | None:
     """What the noisy counts say; None if none were released."""
-    mechanism = draw.mechanism
-    if mechanism.counts is None:
+    mechanism, looks = draw.mechanism, draw.looks
+    if not looks:
         return None
-    scale = float(mechanism.counts.scale)
-    if len(draw.noisy_counts) == 1:
+    scale = looks[-1][1]
+    if len(looks[0][0]) == 1:
         rows = mechanism.rows or 0
-        positives, weights = _candidates(draw.noisy_counts[0], scale, rows)
+        positives, weights = _candidates([(counts[0], each) for counts, each in looks], rows)
         negatives = rows - positives
     else:
-        first, first_weights = _candidates(draw.noisy_counts[0], scale, None)
-        second, second_weights = _candidates(draw.noisy_counts[1], scale, None)
+        first, first_weights = _candidates([(counts[0], each) for counts, each in looks], None)
+        second, second_weights = _candidates([(counts[1], each) for counts, each in looks], None)
         positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
@@ -82,8 +82,9 @@ def belief(draw: RankingDraw) -> Belief | None:
     )
 
 
-def _candidates(noisy: int, scale: float, most: int | None) -> tuple[Any, Any]:
-    """True counts that could have given the noisy one, with their likelihoods."""
+def _candidates(looks: list[tuple[int, float]], most: int | None) -> tuple[Any, Any]:
+    """True counts that could have given the noisy ones, with their likelihoods."""
+    noisy, scale = looks[-1]  # the sharpest look says where to search
     spacing = max(scale * _SPACING, 0.25)
     centre = float(max(noisy, 0) if most is None else min(max(noisy, 0), most))
     low = max(0.0, centre - _REACH * scale)
@@ -91,7 +92,8 @@ def _candidates(noisy: int, scale: float, most: int | None) -> tuple[Any, Any]:
     cells = max(1, math.ceil((high - low) / spacing))
     edges = np.linspace(low, high, cells + 1)
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
-    return middles, np.exp(-np.abs(middles - centre) / scale)
+    logarithm = sum(-np.abs(middles - count) / each for count, each in looks)
+    return middles, np.exp(logarithm - np.max(logarithm))
 
 
 def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
@@ -135,7 +137,7 @@ def noise_interval(
 
 
 def _noise_quantile(draw: RankingDraw, candidates: Belief, level: float) -> float:
-    law = draw.mechanism.law
+    law = draw.law
 
     def beyond(distance: float) -> float:
         tails = law.survival(candidates.rungs, np.full(candidates.rungs.shape, distance))
@@ -220,7 +222,7 @@ def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: f
     gaps = distance - deviation * nodes
     sizes = np.broadcast_to(np.abs(gaps)[:, None], (nodes.size, candidates.rungs.size))
     rungs = np.broadcast_to(candidates.rungs[None, :], sizes.shape)
-    half = draw.mechanism.law.survival(rungs, sizes) / 2
+    half = draw.law.survival(rungs, sizes) / 2
     tails = np.where(gaps[:, None] >= 0, half, 1 - half)
     return float(node_weights @ tails @ candidates.weights)
 

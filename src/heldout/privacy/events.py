@@ -266,6 +266,12 @@ def _smooth_laplace_2015(*, epsilon: Fraction, delta: Fraction) -> Loss:
     return Loss.approximate(epsilon, delta)
 
 
+@_priced("piecewise-laplace", 1, epsilon=_positive)
+def _piecewise_laplace(*, epsilon: Fraction) -> Loss:
+    """Noise that climbs down a ladder of scales, certified for this epsilon when it is made."""
+    return Loss.pure(epsilon)
+
+
 @_priced("exponential", 1, epsilon=_positive)
 def _exponential(*, epsilon: Fraction) -> Loss:
     """Selection whose privacy loss is epsilon (the factor 2 of the exponent is inside)."""

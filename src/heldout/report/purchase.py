@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
+from heldout.data import Dataset
 from heldout.errors import BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
 from heldout.release import Request
@@ -62,7 +63,7 @@ class _Rehearsal(Session):
     def __init__(self, session: Session) -> None:
         self.__dict__.update(session.__dict__)
 
-    def _release(self, request: Request) -> NoReturn:
+    def _release(self, request: Request, *, dataset: Dataset | None = None) -> NoReturn:
         raise _AtTheDoor(request)
 
 

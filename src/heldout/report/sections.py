@@ -67,6 +67,14 @@ class Section:
     lower_is_better: bool = False
 
 
+def _auc(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.auc(epsilon=epsilon)
+
+
+def _average_precision(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.average_precision(epsilon=epsilon)
+
+
 def _confusion(session: "Session", epsilon: Fraction, options: Options) -> Release:
     return session.confusion(threshold=options.threshold, epsilon=epsilon)
 
@@ -93,6 +101,22 @@ def _not_a_probability(dataset: Dataset) -> str | None:
 
 
 SECTIONS: tuple[Section, ...] = (
+    Section(
+        name="auc",
+        title="Ranking: area under the ROC curve",
+        meaning="How often a positive row has a higher score than a negative one; a tie counts "
+        "one half, and 0.5 is chance.",
+        weight=1,
+        ask=_auc,
+    ),
+    Section(
+        name="average_precision",
+        title="Ranking: average precision",
+        meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
+        "top of the list are right. Chance gives the prevalence.",
+        weight=2,
+        ask=_average_precision,
+    ),
     Section(
         name="confusion",
         title="Decisions at the threshold",

@@ -13,16 +13,17 @@ from heldout.privacy.neighbours import Protection
 from heldout.separation.recipe import Recipe, row_products
 from heldout.separation.table import Table, number_array, text_array
 from heldout.separation.truth import MOST_TIMES
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import VectorStatistic, rows_moved
 
-TOLERANCE = Fraction(1, 2**30)  # of the gradient's length at the minimum that is found
+TOLERANCE = Fraction(1, 2**30)  # of the gradient's length at the minimum that is found, at least
+HEAVIEST = 2 * MOST_TIMES  # all rows weigh at most so much together
 CHUNK = 4096  # rows that are added up in one product
 UNIT_ROUNDOFF = Fraction(1, 2**53)
 LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic):
+class Separator(VectorStatistic):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
@@ -92,18 +93,22 @@ class Separator(Statistic):
         """The same before rounding."""
         root = Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
         gradient = Fraction(1, 2 * self.expected)
-        return root * (gradient + 2 * (TOLERANCE + self.rounding)) / self.ridge
+        return root * (gradient + 2 * (self.tolerance + self.rounding)) / self.ridge
+
+    @property
+    def tolerance(self) -> Fraction:
+        """The gradient's length at which the solver stops; above what doubles can get wrong."""
+        return max(TOLERANCE, 4 * self.rounding)
 
     @property
     def rounding(self) -> Fraction:
-        """A bound on the error of a gradient's length that is computed in doubles."""
-        root = Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
-        operations = CHUNK + 4 * self.dimension + 64
-        return 4 * root * operations * UNIT_ROUNDOFF * (MOST_TIMES + 1)
+        """A bound on the length of the error of a gradient that is computed in doubles."""
+        products = self.dimension * HEAVIEST / self.ridge
+        return 2 * HEAVIEST * UNIT_ROUNDOFF * (CHUNK + 64 + products)
 
     def minimum(self, true: Any) -> Any:
-        """Newton's method, shortened until the gradient shrinks, to a gradient of TOLERANCE."""
-        ridge, tolerance = float(self.ridge), float(TOLERANCE)
+        """Newton's method, shortened until the gradient shrinks, down to the tolerance."""
+        ridge, tolerance = float(self.ridge), float(self.tolerance)
         at = np.zeros(self.dimension)
         slope = self.gradient(true, at)
         while np.sqrt(slope @ slope) > tolerance:
@@ -138,7 +143,7 @@ class Separator(Statistic):
         )
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[VectorStatistic]:
         return []
 
 

@@ -48,7 +48,7 @@ class Truth(Dataset):
         self.name = name or "truth"
         self._declared = validation.Declared(
             label="",
-            scores=(),
+            score=None,
             positive=1,
             negative=0,
             score_range=(0.0, 1.0),
@@ -63,6 +63,10 @@ class Truth(Dataset):
                 f"truth must have at most {MOST_TIMES} rows for each privatized one, got more. "
                 "Compare tables of about the same size."
             )
+        # Every cell is read once while only the custodian sees what fails.
+        self._engine.fetch(
+            self.statement(f"SELECT {', '.join(map(_count, self._columns))} FROM evaluated")
+        )
 
     def _chosen(self, numbers: tuple[str, ...], texts: tuple[str, ...]) -> dict[str, str]:
         keys = [key for key in (self._declared.unit, self._declared.row_key) if key is not None]
@@ -106,3 +110,7 @@ class Truth(Dataset):
     def __repr__(self) -> str:
         rows = "" if self.public_rows is None else f", {self.public_rows:,} rows"
         return f"Truth({len(self._columns) - 1} columns, {self.protection.describe()}{rows})"
+
+
+def _count(name: str) -> str:
+    return f"count({name}) AS {name}"

@@ -1,6 +1,6 @@
 """Exact sufficient statistics and how far one person can move them. No noise here."""
 
-from heldout.statistics.base import Statistic, compute
+from heldout.statistics.base import Statistic, VectorStatistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
 from heldout.statistics.counts import LabelCounts, ThresholdCounts
 from heldout.statistics.score_table import ScoreTable
@@ -13,5 +13,6 @@ __all__ = [
     "Sealed",
     "Statistic",
     "ThresholdCounts",
+    "VectorStatistic",
     "compute",
 ]

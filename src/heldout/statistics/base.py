@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """An exact statistic of the rows, as integers. Its parameters are public.
-
-    A subclass is found by the conformance suite through `registered()`: it gives `examples()`,
-    whose sensitivity is then brute-forced on all small neighbouring data sets.
-    """
+    """An exact statistic of the rows. Its parameters are public."""
 
     claim: ClassVar[str]
 
@@ -28,7 +24,15 @@ class Statistic(ABC):
 
     @abstractmethod
     def read(self, columns: Columns) -> Any:
-        """The integer vector that the statement's columns mean."""
+        """What the statement's columns mean, in integers and rationals."""
+
+
+class VectorStatistic(Statistic):
+    """A vector of integers with a sensitivity that is the same for all data sets.
+
+    A subclass is found by the conformance suite through `registered()`: it gives `examples()`,
+    whose sensitivity is then brute-forced on all small neighbouring data sets.
+    """
 
     @abstractmethod
     def sensitivity(self, protection: Protection) -> int:
@@ -36,7 +40,7 @@ class Statistic(ABC):
 
     @classmethod
     @abstractmethod
-    def examples(cls, protection: Protection) -> list["Statistic"]:
+    def examples(cls, protection: Protection) -> list["VectorStatistic"]:
         """Small instances for the conformance suite."""
 
 
@@ -58,13 +62,15 @@ def rows_moved(protection: Protection) -> int:
     return protection.rows_per_unit * (2 if both else 1)
 
 
-def registered() -> list[type[Statistic]]:
-    """Every statistic there is, for the conformance suite and the documentation."""
+def registered() -> list[type[VectorStatistic]]:
+    """Every vector statistic there is, for the conformance suite and the documentation."""
     import heldout.statistics
 
     found = (getattr(heldout.statistics, name) for name in heldout.statistics.__all__)
     return [
         each
         for each in found
-        if isinstance(each, type) and issubclass(each, Statistic) and each is not Statistic
+        if isinstance(each, type)
+        and issubclass(each, VectorStatistic)
+        and each is not VectorStatistic
     ]

@@ -9,11 +9,11 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import VectorStatistic, rows_moved
 
 
 @dataclass(frozen=True)
-class LabelCounts(Statistic):
+class LabelCounts(VectorStatistic):
     """Negatives and positives, as a vector of two.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
@@ -47,12 +47,12 @@ class LabelCounts(Statistic):
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[VectorStatistic]:
         return [cls()]
 
 
 @dataclass(frozen=True)
-class ThresholdCounts(Statistic):
+class ThresholdCounts(VectorStatistic):
     """Rows by label and by the interval between public thresholds that their score falls in.
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
@@ -109,5 +109,5 @@ class ThresholdCounts(Statistic):
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[VectorStatistic]:
         return [cls(thresholds=(0.5,)), cls(thresholds=(0.25, 0.5, 0.75))]

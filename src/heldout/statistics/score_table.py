@@ -8,11 +8,11 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import VectorStatistic, rows_moved
 
 
 @dataclass(frozen=True)
-class ScoreTable(Statistic):
+class ScoreTable(VectorStatistic):
     """Rows by label and by the nearest point of an even grid over the range; negatives first.
 
     The grid has `cells` equal steps, so `cells + 1` points, both ends of the range among them.
@@ -72,5 +72,5 @@ class ScoreTable(Statistic):
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[VectorStatistic]:
         return [cls(score_range=(0, 1), cells=2), cls(score_range=(0, 1), cells=2**16)]

@@ -51,7 +51,8 @@ def half_width_for(
         delta=delta,
     )
     rung = mechanism.local.rung(positives=positives, negatives=rows - positives)
-    width = error_quantile(mechanism.law, rung=rung, level=level)
+    law = mechanism.expected_law(positives=positives, negatives=rows - positives)
+    width = error_quantile(law, rung=rung, level=level)
     return 2 * width if metric == "auc-difference" else width
 
 

@@ -1,40 +1,37 @@
 """One release of a ranking metric: noisy class counts and the noisy value, for one epsilon.
 
 The size of the noise depends on a class count, so an honest interval needs to know that count. A
-small share of epsilon buys it: first the counts get discrete Laplace noise, then the value gets
-its own noise with the rest. Both together are one composed event that costs epsilon exactly.
+small share of epsilon buys it, in two looks: the first, with 2% of epsilon, says roughly how
+large the class is, and thereby (it is public now) how much a second look deserves: little if the
+class is large, up to a quarter of epsilon if it is small. The value gets the rest. Each part is
+pure and the parts add up to epsilon whatever the first look says, so all of it costs epsilon.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.choose import METHODS, choose, guessed_rung, sensitivity_for
-from heldout.mechanisms.smooth.exact import LATTICE, Randomness
+from heldout.mechanisms.smooth.exact import LATTICE, Randomness, discrete_laplace
 from heldout.mechanisms.smooth.law import NoiseLaw
 from heldout.privacy.events import Event
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
+from heldout.statistics.ranking.ranked import RankingStatistic
 from heldout.statistics.ranking.sensitivity import RungSensitivity
 from heldout.statistics.sealed import Sealed, unseal
 
-__all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic", "count_share"]
+__all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic"]
 
-_SMALLEST_SHARE: Final = Fraction(1, 20)
-_LARGEST_SHARE: Final = Fraction(1, 4)
-
-
-@dataclass(frozen=True)
-class RankingStatistic:
-    """The exact value in [0, 1] and the class counts: what a `Sealed` holds for this mechanism."""
-
-    value: Fraction
-    positives: int
-    negatives: int
+_FIRST_SHARE: Final = Fraction(1, 50)
+_SHARES: Final = tuple(Fraction(each, 100) for each in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
+_WANTED_SCALES: Final = {"auc": 9, "auc-difference": 9, "average-precision": 6}
+"""How many noise scales of the second look the class should measure: intervals are then within a
+few percent of those with the true count. For areas more, as the smaller of two counts is used."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,8 @@ class RankingDraw:
 
     mechanism: "RankingMechanism"
     units: int
-    noisy_counts: tuple[int, ...]
+    first_counts: tuple[int, ...] = ()
+    second_counts: tuple[int, ...] = ()
 
     @property
     def unclamped(self) -> float:
@@ -55,28 +53,46 @@ class RankingDraw:
         """The noisy value, clamped to [0, 1]."""
         return min(1.0, max(0.0, self.unclamped))
 
+    @cached_property
+    def law(self) -> NoiseLaw:
+        """The law of the value's noise, which the first look at the counts decided."""
+        return self.mechanism.law_after(self.first_counts)
+
+    @property
+    def looks(self) -> list[tuple[tuple[int, ...], float]]:
+        """Each release of the counts with the scale of its noise."""
+        first, second = self.mechanism.first_look, self.mechanism.second_look(self.first_counts)
+        pairs = ((self.first_counts, first), (self.second_counts, second))
+        return [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
+
     def as_dict(self) -> dict[str, object]:
         """The released numbers as drawn."""
-        names = ("positives", "negatives")[: len(self.noisy_counts)]
-        counts = dict(zip(names, self.noisy_counts, strict=True))
-        return {"unclamped": self.unclamped, "lattice": str(LATTICE), "noisy_counts": counts}
+        names = ("positives", "negatives")
+        looks = [
+            {**dict(zip(names, counts, strict=False)), "scale": scale}
+            for counts, scale in self.looks
+        ]
+        return {"unclamped": self.unclamped, "lattice": str(LATTICE), "noisy_counts": looks}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankingMechanism:
     """Noisy class counts and a noisy ranking metric. Everything in it is public.
 
-    Claim:       the loss of the counts and of the noise law add up to epsilon exactly (and to
-                 delta for the one method that has it).                [claim: piecewise-laplace]
+    Claim:       pure DP, epsilon (and delta for the one method that has it).
+                                                                       [claim: ranking-release]
     Neighbours:  the protection's.
     Sensitivity: counts: one row with a public row count, else as many as may leave and arrive;
                  value: the noise law's own.
     Numerics:    exact.
     Refuses:     an unknown metric or method; a share outside [0, 1).
-    Reference:   sequential composition.
-    Cost:        under 1 ms, after 20 to 60 ms once for an epsilon.
+    Reference:   adaptive composition of pure mechanisms; proofs/ranking-release.md.
+    Cost:        about 1 ms, after 20 to 60 ms once for each new epsilon of the value.
 
-    >>> from heldout.privacy.neighbours import Protection
+    `smaller_class` is a public guess (for average precision: of the positives) that only the
+    methods with parameters to choose use; `share` fixes the part of epsilon for the counts, in
+    one look.
+
     >>> mechanism = RankingMechanism(
     ...     metric="auc", epsilon=Fraction(1, 2), rows=2000,
     ...     protection=Protection(neighbours="replace-one"))
@@ -107,40 +123,79 @@ class RankingMechanism:
             raise ArgumentError(
                 f"share must be at least 0 and below 1, got {self.share}. Leave it out."
             )
-        _ = self.law  # a wrong argument is refused here, before anything is booked
+        self._law(self.epsilon * (1 - self._first_share))  # refuses what it must before booking
 
     @cached_property
     def local(self) -> RungSensitivity:
         return sensitivity_for(self.metric, protection=self.protection, method=self.method)
 
+    @property
+    def two_looks(self) -> bool:
+        """Whether the first look at the counts decides on a second."""
+        return self.method == "piecewise-laplace" and self.share is None
+
     @cached_property
-    def spent_on_counts(self) -> Fraction:
-        """The part of epsilon that goes to the class counts; none with the published methods."""
+    def _first_share(self) -> Fraction:
         if self.share is not None:
-            return self.epsilon * self.share
+            return self.share
         if self.method.startswith("boyd-2015"):
+            return Fraction(0)  # exactly as published
+        if self.two_looks:
+            return _FIRST_SHARE
+        guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
+        return self._deserved(guess * self.local.rows_per_unit)
+
+    @cached_property
+    def first_look(self) -> DiscreteLaplace | None:
+        return self._look(self._first_share)
+
+    def second_share(self, first_counts: tuple[int, ...]) -> Fraction:
+        """The share of epsilon that the second look deserves, by what the first one said."""
+        if not self.two_looks:
             return Fraction(0)
-        return self.epsilon * count_share(
-            self.epsilon, self.local, rows=self.rows, smaller_class=self.smaller_class
-        )
+        positives, *rest = first_counts
+        negatives = rest[0] if rest else (self.rows or 0) - positives
+        size = int(self.local.rung_size(positives=positives, negatives=negatives))
+        if self.metric == "average-precision" or self.first_look is None:
+            return self._deserved(size)
+        # The smaller of two noisy counts is too small by up to one scale; take half of it back.
+        return self._deserved(max(size, 0) + int(self.first_look.scale / 2))
 
-    @cached_property
-    def counts(self) -> DiscreteLaplace | None:
-        """With a public row count the positives alone are noised: the negatives are the rest."""
-        if self.spent_on_counts == 0:
+    def second_look(self, first_counts: tuple[int, ...]) -> DiscreteLaplace | None:
+        return self._look(self.second_share(first_counts))
+
+    def law_after(self, first_counts: tuple[int, ...]) -> NoiseLaw:
+        """The value's noise: with all that the looks at the counts leave of epsilon."""
+        spent = self._first_share + self.second_share(first_counts)
+        return self._law(self.epsilon * (1 - spent))
+
+    def expected_law(self, *, positives: int, negatives: int) -> NoiseLaw:
+        """The value's noise if the first look is right: for plans and benchmarks."""
+        both = (positives, negatives)
+        return self.law_after(both[: 1 if self.protection.row_count_is_public else 2])
+
+    def _deserved(self, size: int) -> Fraction:
+        wanted = _WANTED_SCALES[self.metric] * self._moved / (max(size, 1) * self.epsilon)
+        return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
+
+    @property
+    def _moved(self) -> int:
+        """With a public row count only the positives are counted, and one row changes them by 1."""
+        return 1 if self.protection.row_count_is_public else rows_moved(self.protection)
+
+    def _look(self, share: Fraction) -> DiscreteLaplace | None:
+        if share == 0:
             return None
-        public = self.protection.row_count_is_public
         return DiscreteLaplace.for_epsilon(
-            self.spent_on_counts,
-            l1_sensitivity=1 if public else rows_moved(self.protection),
-            dimension=1 if public else 2,
+            self.epsilon * share,
+            l1_sensitivity=self._moved,
+            dimension=1 if self.protection.row_count_is_public else 2,
         )
 
-    @cached_property
-    def law(self) -> NoiseLaw:
+    def _law(self, epsilon: Fraction) -> NoiseLaw:
         return choose(
             self.method,
-            epsilon=self.epsilon - self.spent_on_counts,
+            epsilon=epsilon,
             local=self.local,
             rows=self.rows,
             smaller_class=self.smaller_class,
@@ -148,9 +203,12 @@ class RankingMechanism:
         )
 
     def event(self) -> Event:
-        if self.counts is None:
-            return self.law.event()
-        return Event.composed([self.counts.event(), self.law.event()])
+        """Counts, then the rest. With two looks the rest holds the second look and the value:
+        how it is split depends on the first look, its price does not."""
+        rest = self._law(self.epsilon * (1 - self._first_share)).event()
+        if self.first_look is None:
+            return rest
+        return Event.composed([self.first_look.event(), rest])
 
     def privacy_map(self) -> Loss:
         if self.delta is not None:
@@ -158,35 +216,27 @@ class RankingMechanism:
         return Loss.pure(self.epsilon)
 
     def describe(self) -> dict[str, object]:
-        described = {"metric": self.metric, **self.law.describe()}
-        if self.counts is not None:
-            described["counts"] = self.counts.describe()
+        rest = self._law(self.epsilon * (1 - self._first_share)).describe()
+        described: dict[str, object] = {"metric": self.metric, **rest}
+        if self.first_look is not None:
+            described["counts"] = self.first_look.describe()
         return described
 
     def sample(
         self, sealed: Sealed[RankingStatistic], *, randomness: Randomness | None = None
     ) -> RankingDraw:
         statistic = unseal(sealed)
-        noisy: tuple[int, ...] = ()
-        if self.counts is not None:
-            both = [statistic.positives, statistic.negatives]
-            drawn: Any = self.counts.sample(Sealed(both[: self.counts.dimension]))
-            noisy = tuple(int(count) for count in drawn)
+        first = _noisy(self.first_look, statistic, randomness)
+        second = _noisy(self.second_look(first), statistic, randomness)
         rung = self.local.rung(positives=statistic.positives, negatives=statistic.negatives)
-        units = self.law.sample(statistic.value, rung=rung, randomness=randomness)
-        return RankingDraw(self, units, noisy)
+        units = self.law_after(first).sample(statistic.value, rung=rung, randomness=randomness)
+        return RankingDraw(self, units, first, second)
 
 
-def count_share(
-    epsilon: Fraction, local: RungSensitivity, *, rows: int | None, smaller_class: int | None
-) -> Fraction:
-    """The share of epsilon for the counts: enough to know the guessed class to about a tenth.
-
-    At least 1/20, so that a class much smaller than guessed is still seen, and at most 1/4.
-    """
-    rungs = guessed_rung(local, rows=rows, smaller_class=smaller_class)
-    moved = 1 if local.protection.row_count_is_public else rows_moved(local.protection)
-    moved_rungs = Fraction(moved, local.rows_per_unit)
-    share = Fraction(13, 2) * moved_rungs / (rungs * epsilon)
-    rounded = Fraction(round(share * 1000), 1000)
-    return min(_LARGEST_SHARE, max(_SMALLEST_SHARE, rounded))
+def _noisy(
+    look: DiscreteLaplace | None, statistic: RankingStatistic, randomness: Randomness | None
+) -> tuple[int, ...]:
+    if look is None:
+        return ()
+    counts = (statistic.positives, statistic.negatives)[: look.dimension]
+    return tuple(count + discrete_laplace(look.scale, randomness=randomness) for count in counts)

@@ -5,6 +5,7 @@ from heldout.statistics.ranking.average_precision import (
     average_precision,
     average_precision_of_table,
 )
+from heldout.statistics.ranking.ranked import RankedRows, RankedTable, RankingStatistic
 from heldout.statistics.ranking.sensitivity import (
     AreaSensitivity,
     PrecisionSensitivity,
@@ -17,6 +18,9 @@ __all__ = [
     "AreaSensitivity",
     "PrecisionSensitivity",
     "PublishedPrecisionSensitivity",
+    "RankedRows",
+    "RankedTable",
+    "RankingStatistic",
     "RungSensitivity",
     "SmoothSensitivity",
     "area",

@@ -1,0 +1,98 @@
+"""What every command that reads private rows must be told about them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from heldout.data import Dataset
+    from heldout.session import Session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The table's declaration and its budget.
+
+    Parameters
+    ----------
+    label
+        Column with the outcome.
+    score
+        Column with the model's score; higher means more likely positive.
+    positive
+        The label's value for positive, such as 1, true or yes; quote it ("'1'") to mean text.
+    negative
+        The other value. May be left out if positive is 0, 1, true or false.
+    score_range
+        Lowest and highest score that the model can give. Public; never read off the data.
+    unit
+        Column that says whose row it is, to protect people with all their rows.
+    rows_per_unit
+        How many rows of one unit may count.
+    row_key
+        Column that tells rows apart.
+    neighbours
+        replace-one: the number of rows is public. add-remove: it is not.
+    ledger
+        File or database URL that remembers what was spent on these rows.
+    budget
+        What may be spent on these rows in all. Needed once, when a ledger first meets them.
+    name
+        What to call the data; the file's name if left out.
+    """
+
+    label: str
+    score: str
+    positive: str = "1"
+    negative: str | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
+    unit: str | None = None
+    rows_per_unit: int = 1
+    row_key: str | None = None
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    ledger: str | None = None
+    budget: str | None = None
+    name: str | None = None
+
+    def dataset(self, table: Path) -> "Dataset":
+        """The table, validated."""
+        from heldout.cli.values import label_value
+        from heldout.data import Dataset
+
+        return Dataset(
+            table,
+            label=self.label,
+            score=self.score,
+            positive=label_value(self.positive),
+            negative=None if self.negative is None else label_value(self.negative),
+            unit=self.unit,
+            rows_per_unit=self.rows_per_unit,
+            row_key=self.row_key,
+            score_range=self.score_range,
+            neighbours=self.neighbours,
+            name=self.name,
+        )
+
+    def session(self, table: Path, *, epsilon: str) -> "Session":
+        """A session on the table; without a ledger its budget is this one request."""
+        from heldout.errors import ArgumentError
+        from heldout.privacy import Budget, Ledger
+        from heldout.session import Session
+
+        dataset = self.dataset(table)
+        if self.ledger is None:
+            if self.budget is not None:
+                raise ArgumentError(
+                    "--budget must go with --ledger, which keeps count of what is left of it."
+                )
+            return Session(dataset, budget=Budget(epsilon=epsilon))
+        book = Ledger.open(self.ledger)
+        if self.budget is not None:
+            return Session(dataset, budget=Budget(epsilon=self.budget), ledger=book)
+        try:
+            return Session(dataset, ledger=book)
+        except ArgumentError:
+            raise ArgumentError(
+                "--budget must be given when a ledger first meets these rows. Say what may be "
+                "spent on them in all, for example --budget 3."
+            ) from None

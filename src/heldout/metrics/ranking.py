@@ -1,0 +1,105 @@
+"""What people read of a released ranking: AUC, average precision, the better of two models."""
+
+from typing import Any
+
+from heldout.errors import ArgumentError
+from heldout.measure import Interval, Measure
+from heldout.mechanisms.smooth.ranking import RankingDraw
+from heldout.metrics.auc_interval import noise_interval, population_interval, two_sided_p_value
+from heldout.metrics.binormal import BinormalCurve, binormal_curve
+from heldout.release import Drawn, Release
+
+NAMES = {"auc": "AUC", "average-precision": "average precision", "auc-difference": "difference"}
+
+
+class RankingRelease(Release):
+    """A noisy ranking metric, with the noisy class counts that its intervals need."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        draw = drawn.values
+        assert isinstance(draw, RankingDraw)
+        self._draw = draw
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        draw = self._draw
+        name = NAMES[draw.mechanism.metric]
+
+        def noise(level: float) -> Interval:
+            return noise_interval(draw, level=level)
+
+        def population(level: float) -> Interval:
+            return population_interval(draw, level=level)
+
+        return {name: self._measure(name, draw.value, noise, population)}
+
+    def _measure(self, name: str, value: float, noise: Any, population: Any) -> Measure:
+        return Measure(
+            value,
+            name=name,
+            terms=self._drawn.terms,
+            noise_interval=noise,
+            interval=population,
+        )
+
+    def _noisy(self) -> Any:
+        return self._draw.as_dict()
+
+
+class AucRelease(RankingRelease):
+    """A private area under the ROC curve."""
+
+    def binormal_roc(self, *, level: float = 0.95, points: int = 101) -> BinormalCurve:
+        """The symmetric binormal ROC curve of this area, with its band. Free.
+
+        The band holds as far as the binormal form does; `session.curves` assumes no form.
+        """
+        if points < 2:
+            raise ArgumentError(f"points must be at least 2, got {points}.")
+        return binormal_curve(self.value, interval=self.interval(level), points=points)
+
+
+class CompareRelease(RankingRelease):
+    """The second model's AUC less the first one's, on the same rows."""
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        half = super().measures["difference"]
+
+        def doubled(interval: Interval) -> Interval:
+            low, high = interval
+            return (2 * low - 1, 2 * high - 1)
+
+        name = f"AUC of {self.rival} less AUC of {self.score}"
+        return {
+            name: self._measure(
+                name,
+                2 * half.value - 1,
+                lambda level: doubled(half.noise_interval(level)),
+                lambda level: doubled(half.interval(level)),
+            )
+        }
+
+    @property
+    def score(self) -> str:
+        return str(self._drawn.request.parameters["score"])
+
+    @property
+    def rival(self) -> str:
+        return str(self._drawn.request.parameters["rival"])
+
+    @property
+    def p_value(self) -> float:
+        """How often a difference at least as large would be released if the models were equal.
+
+        Two-sided, for the population, from the released numbers alone: free. It takes sampling
+        error and noise together.
+        """
+        return two_sided_p_value(self._draw, null=0.5)
+
+    def __str__(self) -> str:
+        return f"{self.headline}, p-value {self.p_value:.3g}"
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {**super().as_dict(level), "p_value": self.p_value}

@@ -1,0 +1,64 @@
+"""Turns what is asked of a ranking into a request at the door."""
+
+from typing import Any
+
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.privacy import exact
+from heldout.privacy.rational import Rational
+from heldout.release import Request
+from heldout.statistics import ScoreTable, Statistic
+from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable
+
+
+def ranking_request(
+    metric: str,
+    dataset: Dataset,
+    *,
+    epsilon: Rational,
+    method: str,
+    smaller_class: int | None = None,
+    delta: Rational | None = None,
+    scores: str | None = None,
+    **named: str,
+) -> Request:
+    """One ranking metric, with noise whose parameters come from public facts alone."""
+    from heldout.mechanisms.smooth.ranking import RankingMechanism
+
+    mechanism = RankingMechanism(
+        metric=metric,
+        epsilon=exact(epsilon, name="epsilon"),
+        protection=dataset.protection,
+        rows=dataset.public_rows,
+        smaller_class=_checked_guess(smaller_class),
+        method=method,
+        delta=None if delta is None else exact(delta, name="delta"),
+    )
+    resolution = _resolution(dataset, scores)
+    statistic: Statistic = RankedRows(metric)
+    if resolution == "grid":
+        statistic = RankedTable(metric, ScoreTable(score_range=dataset.score_range))
+    parameters: dict[str, Any] = {"score": dataset.score, "scores": resolution, "method": method}
+    if smaller_class is not None:
+        parameters["smaller_class"] = smaller_class
+    return Request(metric, statistic, mechanism, parameters | named)
+
+
+def _resolution(dataset: Dataset, scores: str | None) -> str:
+    """Exact scores or the public grid: decided by what is declared or public, never by rows."""
+    if scores is None:
+        rows = dataset.public_rows
+        return "exact" if rows is None or rows <= LARGEST_EXACT else "grid"
+    if scores not in ("exact", "grid"):
+        raise ArgumentError(f"scores must be 'exact' or 'grid', got {scores!r}.")
+    return scores
+
+
+def _checked_guess(smaller_class: int | None) -> int | None:
+    whole = isinstance(smaller_class, int) and not isinstance(smaller_class, bool)
+    if smaller_class is not None and (not whole or smaller_class < 1):
+        raise ArgumentError(
+            f"smaller_class must be a whole number from 1, got {smaller_class!r}. Leave it out "
+            "if there is no public guess."
+        )
+    return smaller_class

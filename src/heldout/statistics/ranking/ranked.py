@@ -1,0 +1,113 @@
+"""The rows' ranking by score, read in one pass: a metric's exact value and the class counts."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.data.sql import Columns
+from heldout.errors import ArgumentError
+from heldout.statistics.base import Statistic
+from heldout.statistics.ranking.auc import area, area_of_table, difference
+from heldout.statistics.ranking.average_precision import (
+    average_precision,
+    average_precision_of_table,
+)
+from heldout.statistics.score_table import ScoreTable
+
+__all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic"]
+
+LARGEST_EXACT: Final = 5_000_000
+"""Beyond so many rows, where their number is public, a ranking is read off the score table."""
+
+CLAIMS: Final = {
+    "auc": "auc-sensitivity",
+    "average-precision": "ap-sensitivity",
+    "auc-difference": "auc-difference",
+}
+
+
+@dataclass(frozen=True)
+class RankingStatistic:
+    """The exact value in [0, 1] and the class counts: what a `Sealed` of this room holds."""
+
+    value: Fraction
+    positives: int
+    negatives: int
+
+
+@dataclass(frozen=True)
+class RankedRows(Statistic):
+    """A ranking metric of the exact scores.
+
+    Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
+                 any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
+    Numerics:    exact: scores are only compared.
+    Refuses:     a metric it does not know.
+    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
+    Cost:        one scan, one sort a class, O(rows) memory.
+    """
+
+    metric: str
+    claim: ClassVar[str] = "auc-sensitivity"
+
+    def __post_init__(self) -> None:
+        if self.metric not in CLAIMS:
+            raise ArgumentError(f"metric must be one of {', '.join(CLAIMS)}, got {self.metric!r}.")
+
+    def body(self) -> str:
+        rival = ", rival" if self.metric == "auc-difference" else ""
+        return f"SELECT label, score{rival}\nFROM evaluated"
+
+    def read(self, columns: Columns) -> RankingStatistic:
+        positive = np.asarray(columns["label"]) == 1
+        score = np.asarray(columns["score"], dtype=np.float64)
+        positives, negatives = score[positive], score[~positive]
+        if self.metric == "average-precision":
+            value = average_precision(positives, negatives)
+        else:
+            value = area(positives, negatives)
+        if self.metric == "auc-difference":
+            rival = np.asarray(columns["rival"], dtype=np.float64)
+            value = difference(value, area(rival[positive], rival[~positive]))
+        return RankingStatistic(value, positives.size, negatives.size)
+
+
+@dataclass(frozen=True)
+class RankedTable(Statistic):
+    """A ranking metric of the scores rounded to the public grid, in memory that does not grow.
+
+    Rows at one point of the grid are tied. The claim is that of the exact scores, since it holds
+    for any scores; only the value may differ, by what the ties hide.
+
+    Claim:       see `RankedRows`.          [claim: auc-sensitivity] [claim: ap-sensitivity]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
+    Numerics:    exact.
+    Refuses:     the difference of two models, which needs the joint ranking.
+    Reference:   as `RankedRows`.
+    Cost:        one scan, O(cells) memory.
+    """
+
+    metric: str
+    table: ScoreTable
+    claim: ClassVar[str] = "auc-sensitivity"
+
+    def __post_init__(self) -> None:
+        if self.metric not in ("auc", "average-precision"):
+            raise ArgumentError(
+                f"scores must be 'exact' for {self.metric!r}, got 'grid'. Compare fewer rows."
+            )
+
+    def body(self) -> str:
+        return self.table.body()
+
+    def read(self, columns: Columns) -> RankingStatistic:
+        counts: Any = self.table.read(columns)
+        negatives, positives = counts[: self.table.points], counts[self.table.points :]
+        metric = area_of_table if self.metric == "auc" else average_precision_of_table
+        value = metric(negatives, positives)
+        return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
