@@ -21,7 +21,7 @@ def test_the_table_has_every_measure_and_the_price(evaluate):
     assert (outcome.code, outcome.err) == (0, "")
     for name in [*MEASURES, "Brier score"]:
         assert name in outcome.out
-    assert "accuracy 0." in outcome.out
+    assert "AUC 0." in outcome.out
     assert "Paid epsilon 1 (" in outcome.out
     assert "Nothing is remembered" in outcome.out
     assert outcome.out.count("Receipt for") >= 2
