@@ -193,7 +193,7 @@ def _print_plain(found: "Separability") -> None:
         head = ("gives it away", found.deep_dive.method, "non-zero, true", "privatized")
         print_table(head, clues)
     for grouping in found.deep_dive.groups:
-        worst = ", ".join(f"{each.name} ({each.probability:.1%})" for each in grouping.worst[:3])
+        worst = ", ".join(f"{each.name} ({each.probability:.2g})" for each in grouping.worst[:3])
         say.print(
             f"{grouping.column}: variance of the probability of being true {grouping.within:.3g} "
             f"within, {grouping.between:.3g} between groups; worst: {worst}."

@@ -20,24 +20,27 @@ class Disjoint:
     vector of, once the first noisy answer is public. `moved` is how many rows leave and arrive
     between neighbours at most; each row lies in the first part or in the second, never in both.
 
-    Claim:       pure DP, epsilon = moved / scale_in_rows, for both answers together.
-                                                                       [claim: separability]
+    Claim:       pure DP, epsilon, for both answers together.          [claim: separability]
     Neighbours:  those for which `moved` was derived.
-    Sensitivity: a row of the first part moves the first vector by at most `first_unit` (L1) and
-                 the second not at all; a row of the second part moves the second by at most 1.
-    Numerics:    exact, as DiscreteLaplace.
+    Sensitivity: with a rows of the first part and b of the second that leave or arrive,
+                 a + b <= moved, the first vector moves by at most a * first_row + first_slack
+                 (L1) and the second by at most b.
+    Numerics:    exact, as DiscreteLaplace. The slack is for what is not exact in the first vector
+                 (a solver, doubles): it may differ even where no row of its part does.
     Refuses:     what DiscreteLaplace refuses.
     Reference:   McSherry 2009, theorem 4 (parallel composition), with an adaptive second part.
     Cost:        that of the two draws.
 
-    >>> both = Disjoint(epsilon=Fraction(1), moved=2, first_unit=50, dimensions=(3, 2), then=max)
+    >>> both = Disjoint(epsilon=Fraction(1), moved=2, first_row=48, first_slack=2,
+    ...                 dimensions=(3, 2), then=max)
     >>> both.first.scale, both.second.scale, str(both.privacy_map())
-    (Fraction(100, 1), Fraction(2, 1), 'epsilon 1')
+    (Fraction(100, 1), Fraction(100, 49), 'epsilon 1')
     """
 
     epsilon: Fraction
     moved: int
-    first_unit: int
+    first_row: int
+    first_slack: int
     dimensions: tuple[int, int]
     then: Callable[[Any, Any], Any]
 
@@ -47,16 +50,19 @@ class Disjoint:
 
     @property
     def first(self) -> DiscreteLaplace:
+        """All of epsilon, if every row that moves is in the first part."""
         return DiscreteLaplace.for_epsilon(
             self.epsilon,
-            l1_sensitivity=self.moved * self.first_unit,
+            l1_sensitivity=self.moved * (self.first_row + self.first_slack),
             dimension=self.dimensions[0],
         )
 
     @property
     def second(self) -> DiscreteLaplace:
+        """What the slack leaves of epsilon, if every row that moves is in the second part."""
+        left = self.epsilon - self.first_slack / self.first.scale
         return DiscreteLaplace.for_epsilon(
-            self.epsilon, l1_sensitivity=self.moved, dimension=self.dimensions[1]
+            left, l1_sensitivity=self.moved, dimension=self.dimensions[1]
         )
 
     def event(self) -> Event:

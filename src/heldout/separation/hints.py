@@ -21,14 +21,14 @@ def hints(truth: Table, privatized: Table) -> Iterator[str]:
 
 def _lost_zeros(truth: Table, privatized: Table) -> Iterator[str]:
     before, after = _zeros(truth), _zeros(privatized)
-    if before >= 0.2 and after <= before / 2:
+    if before >= 0.2 and before - after >= 0.1:
         yield (
             f"Lost zeros: {before:.0%} of the true numbers are zero, but {after:.0%} of the "
             "privatized ones. Noise on empty cells gives the data away. Use a mechanism that "
             "keeps zeros (noise on the cells that are known to be filled, or a threshold below "
             "which a noisy count is dropped)."
         )
-    elif after >= 0.2 and before <= after / 2:
+    elif after >= 0.2 and after - before >= 0.05:
         yield (
             f"New zeros: {before:.0%} of the true numbers are zero, but {after:.0%} of the "
             "privatized ones. Small counts were dropped. Lower the threshold."

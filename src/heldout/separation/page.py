@@ -13,7 +13,8 @@ from heldout.separation.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separabilit
 LISTED_CLUES = 20
 BANNER = (
     ".banner { background: #b3261e; color: #ffffff; padding: .55rem 1.25rem; text-align: center; "
-    "font-weight: 600; position: sticky; top: 0; z-index: 1; }\n"
+    "font-weight: 600; position: sticky; top: 0; z-index: 1; margin: 0; max-width: none; }\n"
+    "tbody th::first-letter { text-transform: none; }\n"
     "@media print { .banner { position: static; border: 2px solid #000; color: #000; "
     "background: none; } }\n"
 )
@@ -56,8 +57,18 @@ def _header(found: Separability) -> str:
 
 def _snapshot(found: Separability, level: float) -> str:
     cards = [
-        ("separability", f"{found.value:.3f}", _between(found.interval(level)), "0 is best"),
-        ("p-value", f"{found.p_value:.2g}", f"{len(found.ratios)} shuffles", "of being alike"),
+        (
+            "separability",
+            f"{found.value:.3f}",
+            _between(found.interval(level)),
+            f"0 is best, {found.ceiling:.3f} the most it can be here",
+        ),
+        (
+            "p-value",
+            f"{found.p_value:.2g}",
+            f"{len(found.ratios)} shuffles",
+            f"{1 / (1 + len(found.ratios)):.2g} is the least they can show",
+        ),
     ]
     held_out = found.cross_validated
     if held_out is not None:
@@ -129,7 +140,7 @@ def _groups(dive: DeepDive) -> str:
     )
     worst = []
     for each in dive.groups:
-        listed = [[escape(g.name), f"{g.rows:,}", f"{g.probability:.2%}"] for g in each.worst]
+        listed = [[escape(g.name), f"{g.rows:,}", f"{_percent(g.probability)}"] for g in each.worst]
         title = f"Worst groups by {each.column}"
         worst.append(_table(title, ("Group", "Rows", "Mean probability"), listed))
     figures = _figures([group_figure(each) for each in dive.groups])
@@ -193,8 +204,10 @@ def _reading() -> str:
         "averaged over shuffles. Both are taken on the rows that the classifier was fitted to, on "
         "purpose: the shuffled fit measures how much this class of classifiers overfits.</p>\n"
         "<p>It is not held to 0 and 1. On small data it may be negative, or above 1 where a "
-        "shuffled fit falls below a half; a number clearly below 0 means that the two tables are "
-        "nearer to each other than new draws would be, as copies are.</p>\n"
+        "shuffled fit falls below a half. A classifier that fits shuffled labels well has little "
+        "room: the score is at most 1 over the shuffled accuracy, less 1. A number clearly below 0 "
+        "means that the two tables are nearer to each other than new draws would be, as copies "
+        "are.</p>\n"
         f"<p><strong>{_capital(CUSTODIAN_ONLY)}.</strong> Nothing on this page is private. For a "
         "number to publish use <code>private_separability</code>, which pays for it.</p>",
     )
@@ -232,6 +245,10 @@ def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         f'<div class="scroll" role="region" tabindex="0" aria-label="{said}"><table>'
         f"<caption>{said}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2g}%" if share < 0.1 else f"{share:.1%}"
 
 
 def _between(interval: tuple[float, float]) -> str:

@@ -74,7 +74,12 @@ def probability_figure(dive: DeepDive) -> Figure:
         alt.Chart(rows(bars))
         .mark_bar(opacity=0.65)
         .encode(
-            x=alt.X("low:Q", bin="binned", title="Estimated probability of being true"),
+            x=alt.X(
+                "low:Q",
+                bin="binned",
+                title="Estimated probability of being true",
+                axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
+            ),
             x2="high:Q",
             y=alt.Y("share:Q", stack=None, title="Share of rows", axis=alt.Axis(format="%")),
             color=alt.Color("side:N", scale=colours, title=None, legend=alt.Legend(orient="top")),
@@ -86,7 +91,7 @@ def probability_figure(dive: DeepDive) -> Figure:
     return Figure(
         svg,
         f"How true each row looks. Privatized rows should look like true ones; on average they "
-        f"get {mean:.1%}, where 50% is what cannot be told apart.",
+        f"get {mean:.2g}, where 0.5 is what cannot be told apart.",
     )
 
 
@@ -139,12 +144,12 @@ def group_figure(grouping: Grouping) -> Figure:
         x=alt.X(
             "probability:Q",
             title="Mean probability of being true",
-            axis=alt.Axis(format="%", tickCount=5),
+            axis=alt.Axis(format=".2~p", tickCount=4),
             scale=alt.Scale(zero=True),
         )
     )
     text = base.mark_text(align="left", dx=8, color=INK).encode(
-        x="probability:Q", text=alt.Text("probability:Q", format=".1%")
+        x="probability:Q", text=alt.Text("probability:Q", format=".2p")
     )
     chart = (dots + text).properties(width=260, height=18 * max(len(records), 3))
     svg = to_svg(chart, title=f"Worst groups by {grouping.column}", description="Lowest first.")

@@ -112,7 +112,8 @@ def private_separability(
     mechanism = Disjoint(
         epsilon=price,
         moved=moved,
-        first_unit=statistic.unit,
+        first_row=statistic.row,
+        first_slack=statistic.slack,
         dimensions=(statistic.dimension, 2),
         then=count,
     )

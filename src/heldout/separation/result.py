@@ -135,6 +135,11 @@ class Separability:
         return float(np.std(self.ratios, ddof=1))
 
     @property
+    def ceiling(self) -> float:
+        """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
+        return float(np.mean([1 / each - 1 for each in self.numbers.shuffled]))
+
+    @property
     def accuracy(self) -> float:
         return self.numbers.accuracy
 
@@ -232,6 +237,7 @@ class Separability:
             "level": level,
             "interval": list(self.interval(level)),
             "spread": self.spread,
+            "ceiling": self.ceiling,
             "p_value": self.p_value,
             "sentence": self.snapshot,
             "classifier": self.classifier,
@@ -273,9 +279,9 @@ class Separability:
 
     def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
         """Write the report as one HTML file."""
-        place = Path(path)
-        if place.suffix.lower() not in (".html", ".htm"):
-            raise ArgumentError(f"path must end in .html, got {place.name!r}.")
+        from heldout.report.report import checked_place
+
+        place = checked_place(path)
         content = self.html(level)
         try:
             place.write_text(content, encoding="utf-8")

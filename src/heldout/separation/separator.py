@@ -31,13 +31,13 @@ class Separator(VectorStatistic):
     with m a public number, and are rounded to a public lattice. The other half, the rows held
     out, is sealed beside them for the count that follows (`called_true`).
 
-    Claim:       a training row that leaves or arrives moves the coefficients by at most `unit`
-                 (L1, lattice steps) and a held-out row does not; a held-out row that leaves or
-                 arrives moves one later count by 1 and a training row none. [claim: separability]
+    Claim:       a rows of the training half that leave or arrive move the coefficients by at most
+                 a * row + slack (L1, lattice steps); b rows of the other half move a later count
+                 by at most b.                                         [claim: separability]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: the minimum of a function with curvature `ridge` moves by the change of gradient,
-                 at most 1/(2 m) a row, over `ridge`; L1 is at most sqrt(d) times that, and
-                 rounding adds one step an entry. The solver's and the doubles' errors are added.
+                 at most 1/(2 m) a row, over `ridge`; L1 is at most sqrt(d) times that. The slack
+                 holds the solver's and the doubles' errors and the rounding to the lattice.
     Numerics:    doubles with a proved bound on their error, then exact integers.
     Refuses:     nothing in the rows.
     Reference:   Chaudhuri, Monteleoni and Sarwate 2011, corollary 8 (output perturbation).
@@ -76,24 +76,33 @@ class Separator(VectorStatistic):
         return np.rint(found / float(self.step)).astype(np.int64), vectors[out]
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection) * self.unit
+        """Of the coefficients alone, in lattice steps."""
+        return rows_moved(protection) * self.row + self.slack
 
     @cached_property
     def step(self) -> Fraction:
         """The lattice: a power of two, fine against what one row moves."""
-        return power_of_two(self._moves / (LATTICE * self.dimension))
+        return power_of_two(self._curved(self._gradient) / (LATTICE * self.dimension))
 
     @cached_property
-    def unit(self) -> int:
-        """Lattice steps, summed over entries, by which one training row moves the coefficients."""
-        return math.ceil(self._moves / self.step) + self.dimension
+    def row(self) -> int:
+        """Lattice steps, summed over entries, by which one training row moves the minimum."""
+        return math.ceil(self._curved(self._gradient) / self.step)
+
+    @cached_property
+    def slack(self) -> int:
+        """Lattice steps by which errors and rounding may move the coefficients besides."""
+        errors = self._curved(2 * (self.tolerance + self.rounding))
+        return math.ceil(errors / self.step) + self.dimension
 
     @property
-    def _moves(self) -> Fraction:
-        """The same before rounding."""
+    def _gradient(self) -> Fraction:
+        return Fraction(1, 2 * self.expected)
+
+    def _curved(self, gradient: Fraction) -> Fraction:
+        """How far a gradient of this length moves the minimum at most, in L1."""
         root = Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
-        gradient = Fraction(1, 2 * self.expected)
-        return root * (gradient + 2 * (self.tolerance + self.rounding)) / self.ridge
+        return root * gradient / self.ridge
 
     @property
     def tolerance(self) -> Fraction:
