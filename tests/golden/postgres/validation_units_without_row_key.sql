@@ -5,13 +5,13 @@ SELECT
     NOT held."readmitted" IS NULL
     AND NOT COALESCE(held."readmitted" = 1 OR held."readmitted" = 0, FALSE)) AS unknown_label,
   COUNT(*) FILTER(WHERE
-    held."risk" IS NULL OR IS_NAN(held."risk")) AS missing_score_0,
+    held."risk" IS NULL OR IS_NAN(held."risk")) AS missing_score,
   COUNT(*) FILTER(WHERE
     NOT (
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
       AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
     )
-    AND NOT IS_NAN(held."risk")) AS infinite_0,
+    AND NOT IS_NAN(held."risk")) AS infinite,
   COUNT(*) FILTER(WHERE
     (
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
@@ -20,7 +20,7 @@ SELECT
     AND NOT (
       held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
       AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)
-    )) AS outside_0,
+    )) AS outside,
   COUNT(*) - COUNT(held."patient") AS missing_unit,
   CAST(BIT_XOR(
     HASH(
