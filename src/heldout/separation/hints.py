@@ -25,8 +25,8 @@ def _lost_zeros(truth: Table, privatized: Table) -> Iterator[str]:
         yield (
             f"Lost zeros: {before:.0%} of the true numbers are zero, but {after:.0%} of the "
             "privatized ones. Noise on empty cells gives the data away. Use a mechanism that "
-            "keeps zeros (noise on the cells that are known to be filled, or a threshold below "
-            "which a noisy count is dropped)."
+            "keeps zeros: draw counts from noisy totals, or drop noisy counts below a threshold "
+            "(a high one gives itself away by lost small counts)."
         )
     elif after >= 0.2 and after - before >= 0.05:
         yield (
