@@ -19,12 +19,15 @@ _PLACES = {
     "Session": "heldout.session",
     "average_precision_score": "heldout.scores",
     "brier_score_loss": "heldout.scores",
+    "calibration_curve": "heldout.scores",
     "confusion_matrix": "heldout.scores",
     "plan": "heldout.planning",
+    "precision_recall_curve": "heldout.scores",
     "roc_auc_score": "heldout.scores",
+    "roc_curve": "heldout.scores",
     "separability": "heldout.separation.score",
 }
-_ROOMS = ("errors", "examples", "precision_recall")
+_ROOMS = ("audit", "errors", "examples", "precision_recall")
 
 __all__ = [
     "Budget",
@@ -33,19 +36,23 @@ __all__ = [
     "Loss",
     "Release",
     "Session",
+    "audit",
     "average_precision_score",
     "brier_score_loss",
+    "calibration_curve",
     "confusion_matrix",
     "errors",
     "examples",
     "plan",
     "precision_recall",
+    "precision_recall_curve",
     "roc_auc_score",
+    "roc_curve",
     "separability",
 ]
 
 if TYPE_CHECKING:
-    from heldout import errors, examples, precision_recall
+    from heldout import audit, errors, examples, precision_recall
     from heldout.data.dataset import Dataset
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger
@@ -54,8 +61,11 @@ if TYPE_CHECKING:
     from heldout.scores import (
         average_precision_score,
         brier_score_loss,
+        calibration_curve,
         confusion_matrix,
+        precision_recall_curve,
         roc_auc_score,
+        roc_curve,
     )
     from heldout.separation.score import separability
     from heldout.session import Session

@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
+    "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),
+    "attack": ("heldout.cli.attack:attack", "How exposed is a metric published without noise?"),
     "reproduce": ("heldout.cli.reproduce:reproduce", "Redo the figures of the papers."),
 }
 

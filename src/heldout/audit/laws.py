@@ -1,0 +1,80 @@
+"""The mechanisms themselves, without rows: noise on the worst pair of statistics."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.audit.subjects import MECHANISM, Pair, Subject, register
+from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
+from heldout.mechanisms.smooth.exact import LATTICE
+from heldout.privacy.loss import Loss
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.sealed import Sealed
+
+_REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
+_DELTA = Fraction(1, 100)
+
+
+def _counts(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+    exact = list(pair.side(side))
+    mechanism = DiscreteLaplace.for_epsilon(
+        epsilon, l1_sensitivity=pair.options["l1"], dimension=len(exact) * count
+    )
+    # The entries of one draw are independent, so many short vectors are one long one.
+    return mechanism.sample(Sealed(np.tile(exact, count))).reshape(count, len(exact))
+
+
+register(
+    Subject(
+        name="discrete-laplace",
+        kind=MECHANISM,
+        pairs=(
+            Pair("one entry by one", [0], [1], {"l1": 1}),
+            Pair("two entries, opposite ways", [5, 5], [4, 6], {"l1": 2}),
+            Pair("one entry by all", [0, 0, 0], [3, 0, 0], {"l1": 3}),
+            Pair("a scale below one", [0], [1000], {"l1": 1000}),
+        ),
+        claim=Loss.pure,
+        draw=_counts,
+    )
+)
+
+
+def _smooth(method: str, metric: str) -> None:
+    """value and rung of either neighbour; the values are as far apart as the rungs allow."""
+    local = sensitivity_for(metric, protection=_REPLACE, method=method)
+    delta = _DELTA if method == "boyd-2015-laplace" else None
+
+    def far(rung: int) -> Fraction:
+        return Fraction(local.upper(rung))
+
+    def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+        law = choose(method, epsilon=epsilon, local=local, rows=2000, delta=delta)
+        value, rung = pair.side(side)
+        units = [law.sample(value, rung=rung) for _ in range(count)]
+        return np.array(units, dtype=np.float64) * float(LATTICE)
+
+    def claim(epsilon: Fraction) -> Loss:
+        return choose(method, epsilon=epsilon, local=local, rows=2000, delta=delta).privacy_map()
+
+    register(
+        Subject(
+            name=f"{method}-{metric}",
+            kind=MECHANISM,
+            pairs=(
+                Pair("rung 1", (Fraction(0), 1), (far(1), 1)),
+                Pair("from rung 1 to 2", (Fraction(0), 1), (far(2), 2)),
+                Pair("rung 30", (Fraction(0), 30), (far(30), 30)),
+                Pair("from rung 30 to 31, the value stays", (far(1), 30), (far(1), 31)),
+            ),
+            claim=claim,
+            draw=draw,
+        )
+    )
+
+
+for _method in METHODS:
+    _smooth(_method, "auc")
+_smooth("piecewise-laplace", "average-precision")

@@ -1,0 +1,258 @@
+"""Audits of the exact samplers: the law, the lattice, and that no two of them share a stream."""
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.audit.parallel import Progress, mapper
+from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
+from heldout.mechanisms.smooth.law import NoiseLaw
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.sealed import Sealed
+
+__all__ = ["Check", "check_lattice", "check_law", "check_streams", "sampler_checks", "samplers"]
+
+_REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
+FALSE_ALARM = 1e-5
+OFF = 0.03
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, and how it came out."""
+
+    name: str
+    passed: bool
+    found: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Draws noise around a value, and the chance that the noise is larger than a distance."""
+
+    name: str
+    draw: Callable[[int], Any]
+    survival: Callable[[Any, float], Any]  # of the law with its scale times a factor
+    step: float  # the lattice it lives on
+
+
+def _smooth(method: str, rung: int) -> Sampler:
+    local = sensitivity_for("auc", protection=_REPLACE, method=method)
+    delta = Fraction(1, 100) if method == "boyd-2015-laplace" else None
+    law: NoiseLaw = choose(method, epsilon=Fraction(1), local=local, rows=2000, delta=delta)
+    step = 2.0**-40
+
+    def draw(count: int) -> Any:
+        return np.array([law.sample(Fraction(0), rung=rung) for _ in range(count)]) * step
+
+    def survival(distance: Any, factor: float) -> Any:
+        return law.survival(np.full(np.shape(distance), rung), distance / factor)
+
+    return Sampler(f"{method}, rung {rung}", draw, survival, step)
+
+
+def _discrete(scale: Fraction) -> Sampler:
+    def draw(count: int) -> Any:
+        mechanism = DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=count)
+        return mechanism.sample(Sealed(np.zeros(count, dtype=np.int64))).astype(float)
+
+    def survival(distance: Any, factor: float) -> Any:
+        """P(|x| > t) for whole x, at a t that need not be whole."""
+        rate = 1 / (factor * float(scale))
+        return np.exp(-rate * (np.floor(distance) + 1)) / ((1 + math.exp(-rate)) / 2)
+
+    return Sampler(f"discrete Laplace, scale {scale}", draw, survival, 1.0)
+
+
+def samplers() -> list[Sampler]:
+    """Every exact sampler there is, at a small and at a large parameter."""
+    return [
+        _discrete(Fraction(3)),
+        _discrete(Fraction(2**21, 3)),
+        *(_smooth(method, rung) for method in METHODS for rung in (1, 40)),
+    ]
+
+
+def check_law(sampler: Sampler, *, draws: int) -> Check:
+    """Accepted as it is, rejected 3% off either way; the tail to one in ten thousand included.
+
+    The sizes of the noise are counted in cells of the law. The score of the scale (the direction
+    in which counts move if the scale is a little off) must be as expected, and all cells together
+    too. 120,000 draws tell 3% apart for a Cauchy law, which is the hardest.
+    """
+    noise = np.sort(np.abs(sampler.draw(draws)))
+    edges = _edges(sampler)
+    counts = np.diff(np.searchsorted(noise, edges, side="right"), prepend=0, append=draws)
+    verdicts = [_rejected(sampler, edges, counts, scale) for scale in (1.0, 1 - OFF, 1 + OFF)]
+    words = ["rejected" if each else "accepted" for each in verdicts]
+    return Check(
+        f"law of {sampler.name}",
+        verdicts == [False, True, True],
+        f"{words[0]} as claimed, {words[1]} at -3%, {words[2]} at +3% ({draws:,} draws)",
+    )
+
+
+def _rejected(sampler: Sampler, edges: Any, counts: Any, scale: float) -> bool:
+    from scipy.special import chdtrc, ndtr
+
+    def chances(factor: float) -> Any:
+        beyond = np.concatenate([[1.0], sampler.survival(edges, factor), [0.0]])
+        return -np.diff(beyond)
+
+    there, step = chances(scale), 1e-3
+    slope = (chances(scale * (1 + step)) - chances(scale * (1 - step))) / (2 * step * there)
+    draws = counts.sum()
+    score = (counts @ slope) / math.sqrt(draws * (there @ slope**2))
+    off = ((counts - draws * there) ** 2 / (draws * there)).sum()
+    return bool(2 * ndtr(-abs(score)) < FALSE_ALARM or chdtrc(counts.size - 1, off) < FALSE_ALARM)
+
+
+def _edges(sampler: Sampler) -> Any:
+    """Borders of about forty cells, from the centre to one in ten thousand."""
+    levels = np.concatenate([np.linspace(0.97, 0.03, 32), np.geomspace(0.02, 1e-4, 6)])
+    edges = np.array([_quantile(sampler, level) for level in levels])
+    return np.unique(np.floor(edges) + 0.5) if sampler.step == 1.0 else edges
+
+
+def _quantile(sampler: Sampler, level: float) -> float:
+    low, high = 0.0, 1e-9
+    while float(sampler.survival(np.array(high), 1.0)) > level:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        beyond = float(sampler.survival(np.array(middle), 1.0)) > level
+        low, high = (middle, high) if beyond else (low, middle)
+    return high
+
+
+def check_lattice(
+    *, releases: int, workers: int | None = 1, progress: Progress | None = None
+) -> Check:
+    """Every answer is a whole number of public steps, and no residue tells the data apart.
+
+    Noise on values that lie between lattice points, in two data sets; the lowest four bits of the
+    lattice number must be uniform on both.
+    """
+    chunk = 50_000
+    jobs = [
+        (side, min(chunk, releases // 2 - start))
+        for start in range(0, releases // 2, chunk)
+        for side in (0, 1)
+    ]
+    counts = np.zeros((2, 17), dtype=np.int64)
+    with mapper(workers, len(jobs)) as mapped:
+        for done, (side, found) in enumerate(mapped(_lattice_job, jobs), start=1):
+            counts[side] += found
+            if progress is not None:
+                progress("lattice", done, len(jobs))
+    off = int(counts[:, 16].sum())
+    p_values = [_uniform(each[:16]) for each in counts]
+    return Check(
+        "lattice",
+        off == 0 and min(p_values) > FALSE_ALARM,
+        f"{counts.sum():,} answers, {off} off the lattice, lowest bits uniform "
+        f"(p = {p_values[0]:.2f} and {p_values[1]:.2f} on two data sets)",
+    )
+
+
+def _lattice_job(job: tuple[int, int]) -> tuple[int, Any]:
+    """Counts of the lowest four bits, and of answers that are not whole numbers of steps."""
+    side, count = job
+    local = sensitivity_for("auc", protection=_REPLACE)
+    law = choose("piecewise-laplace", epsilon=Fraction(1), local=local, rows=2000)
+    value = (Fraction(1, 3), Fraction(2, 3) + Fraction(1, 2**50))[side]
+    drawn = [law.sample(value, rung=50) for _ in range(count)]
+    lowest = [each & 15 if type(each) is int else 16 for each in drawn]
+    return side, np.bincount(lowest, minlength=17)
+
+
+def _uniform(counts: Any) -> float:
+    from scipy.special import chdtrc
+
+    expected = counts.sum() / counts.size
+    return float(chdtrc(counts.size - 1, ((counts - expected) ** 2 / expected).sum()))
+
+
+_CODE = "from heldout.audit.samplers import fresh; print(*fresh(8))"
+
+
+def fresh(count: int) -> list[int]:
+    """Answers so fine that two equal ones mean a shared stream."""
+    local = sensitivity_for("auc", protection=_REPLACE)
+    law = choose("piecewise-laplace", epsilon=Fraction(1), local=local, rows=2000)
+    wide = DiscreteLaplace(scale=Fraction(2**50), l1_sensitivity=1, dimension=count)
+    whole = wide.sample(Sealed(np.zeros(count, dtype=np.int64)))
+    return [*(law.sample(Fraction(1, 2), rung=1) for _ in range(count)), *whole.tolist()]
+
+
+def check_streams(*, threads: int = 4, forks: int = 4, restarts: int = 2) -> Check:
+    """Threads, forked children and fresh processes: no answer comes twice."""
+    seen = list(fresh(8))
+    with ThreadPoolExecutor(threads) as pool:
+        for drawn in pool.map(fresh, [8] * threads):
+            seen += drawn
+    for _ in range(forks):
+        seen += _in_a_fork()
+    for _ in range(restarts):
+        done = subprocess.run(
+            [sys.executable, "-c", _CODE], capture_output=True, text=True, check=True
+        )
+        seen += [int(each) for each in done.stdout.split()]
+    twice = len(seen) - len(set(seen))
+    found = f"{len(seen)} answers of {threads} threads, {forks} forks and {restarts} restarts"
+    return Check("streams", twice == 0, f"{found}, {twice} twice")
+
+
+def _in_a_fork() -> list[int]:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, " ".join(map(str, fresh(8))).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return [int(each) for each in text.split()]
+
+
+def sampler_checks(
+    *,
+    draws: int = 150_000,
+    lattice: int = 100_000,
+    workers: int | None = 1,
+    progress: Progress | None = None,
+) -> Sequence[Check]:
+    """All of the above."""
+    laws = []
+    jobs = [(place, draws) for place in range(len(samplers()))]
+    with mapper(workers, len(jobs)) as mapped:
+        for done, found in enumerate(mapped(_law_job, jobs), start=1):
+            laws.append(found)
+            if progress is not None:
+                progress("samplers", done, len(jobs))
+    laws.sort(key=lambda each: each.name)
+    return [
+        *laws,
+        check_lattice(releases=lattice, workers=workers, progress=progress),
+        check_streams(),
+    ]
+
+
+def _law_job(job: tuple[int, int]) -> Check:
+    place, draws = job
+    return check_law(samplers()[place], draws=draws)

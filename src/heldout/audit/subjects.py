@@ -1,0 +1,93 @@
+"""What can be audited, by name. A subject is a few lines; see `releases.py`.
+
+A subject has pairs of neighbours that are the worst we know for it, a loss that it claims, and a
+way to draw many outcomes on either neighbour. Modules of this package that register subjects are
+named in `MODULES`; a subject whose code is not there yet says so instead of being left out.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from heldout.errors import ArgumentError
+from heldout.privacy.loss import Loss
+
+__all__ = ["Pair", "Subject", "find", "register", "registered"]
+
+MODULES = ("releases", "laws", "violators", "sparse_vectors")
+RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbours, and why they are the worst that we know.
+
+    For a release `first` and `second` are tables and `options` the words of `heldout.Dataset`.
+    """
+
+    name: str
+    first: Any
+    second: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def side(self, index: int) -> Any:
+        return self.second if index else self.first
+
+
+Draw = Callable[[Pair, int, Fraction, int, str], Any]
+"""draw(pair, side, epsilon, count, door): outcomes as rows of numbers."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Something that claims to be private."""
+
+    name: str
+    kind: str
+    pairs: tuple[Pair, ...]
+    claim: Callable[[Fraction], Loss]
+    draw: Draw
+    missing: Callable[[], str | None] = lambda: None
+    note: str = ""
+    epsilon: str = "1"
+    """What it is audited at unless another is asked for: where its fault shows soonest."""
+    slowness: int = 1
+    """A slow subject is audited with so many times fewer samples."""
+
+    def pair(self, name: str) -> Pair:
+        for each in self.pairs:
+            if each.name == name:
+                return each
+        known = ", ".join(repr(each.name) for each in self.pairs)
+        raise ArgumentError(f"pair must be one of {known}, got {name!r}.")
+
+
+_SUBJECTS: dict[str, Subject] = {}
+
+
+def register(subject: Subject) -> Subject:
+    """Make a subject known; a later one of the same name takes its place."""
+    _SUBJECTS[subject.name] = subject
+    return subject
+
+
+def registered(kind: str | None = None) -> list[Subject]:
+    """Every subject, or those of one kind, in the order of their registration."""
+    for module in MODULES:
+        importlib.import_module(f"heldout.audit.{module}")
+    return [each for each in _SUBJECTS.values() if kind is None or each.kind == kind]
+
+
+def find(name: str) -> Subject:
+    """A subject by name.
+
+    >>> find("confusion").kind
+    'release'
+    """
+    known = {each.name: each for each in registered()}
+    name = str(name).replace("_", "-")
+    if name not in known:
+        raise ArgumentError(f"subject must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]

@@ -1,0 +1,152 @@
+"""`heldout audit`: tries to prove the privacy claims wrong."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def audit(
+    *subjects: str,
+    epsilon: str | None = None,
+    samples: int = 20_000,
+    door: Literal["replay", "public"] = "replay",
+    confidence: float = 0.999,
+    workers: int | None = None,
+    all_subjects: Annotated[bool, Parameter(name="--all", negative=())] = False,
+    list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    lattice: int = 100_000,
+    draws: int = 150_000,
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """Try to prove our privacy claims wrong, on made-up data.
+
+    Answers are drawn on two neighbouring data sets that are the worst we know. From half of them
+    an event is chosen, with the other half it is tested: epsilon is at least what is printed, with
+    the given confidence. More than claimed is a bug, and an error. Examples:
+
+    ```
+    heldout audit confusion --samples 2000 --workers 1
+    heldout audit half-the-scale --samples 2000 --workers 1 --json
+    heldout audit --list
+    ```
+
+    Parameters
+    ----------
+    subjects
+        What to audit, such as auc; --list shows all.
+    epsilon
+        The price to audit at. Left out: where a subject shows most, mostly 1.
+    samples
+        Answers on each neighbour of each pair.
+    door
+        public: each answer is booked, read and drawn anew. replay: only drawn anew.
+    confidence
+        Of all that is printed together.
+    workers
+        Processes to use instead of one a core.
+    all_subjects
+        Audit everything: releases, mechanisms, planted violators, samplers.
+    list_all
+        List what can be audited.
+    lattice
+        With --all: answers for the check of the lattice.
+    draws
+        With --all: draws for the check of each sampler.
+    out
+        With --all: write the page of results to this .md file.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.audit.auditor import audit as audited
+    from heldout.audit.long import long_audit
+    from heldout.audit.subjects import VIOLATOR, registered
+    from heldout.cli.output import print_json, print_table
+    from heldout.errors import ArgumentError, PrivacyError
+
+    if list_all:
+        rows = [(each.name, each.kind, each.missing() or each.note) for each in registered()]
+        if as_json:
+            print_json([dict(zip(("name", "kind", "note"), row, strict=True)) for row in rows])
+        else:
+            print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
+        return
+    if not subjects and not all_subjects:
+        raise ArgumentError("subject must be given, got none. Try --list, or --all.")
+    with _bar(not as_json) as progress:
+        if all_subjects:
+            page = long_audit(
+                samples=samples,
+                door=door,
+                confidence=confidence,
+                workers=workers,
+                lattice=lattice,
+                draws=draws,
+                progress=progress,
+            )
+            if out is not None:
+                out.write_text(page.markdown(), encoding="utf-8")
+            results, bad = page.results, page.bad
+        else:
+            error = (1 - confidence) / len(subjects)
+            results = [
+                audited(
+                    name,
+                    epsilon=epsilon,
+                    samples=samples,
+                    door=door,
+                    confidence=1 - error,
+                    workers=workers,
+                    progress=progress,
+                )
+                for name in subjects
+            ]
+            bad = [e.subject for e in results if e.violated and e.kind != VIOLATOR]
+    if as_json:
+        print_json([each.as_dict() for each in results])
+    else:
+        head = ("subject", "claimed", "at least", "worst pair", "")
+        print_table(
+            head,
+            [
+                (
+                    each.subject,
+                    str(each.claimed).removeprefix("epsilon "),
+                    f"{each.epsilon:.3f}",
+                    each.worst.pair,
+                    "not as claimed" if each.violated else "",
+                )
+                for each in results
+            ],
+            left=(0, 3, 4),
+        )
+    if bad:
+        raise PrivacyError(
+            f"every subject must be as private as it claims, got another answer for "
+            f"{', '.join(bad)}. Report it; see docs/security.md."
+        )
+
+
+@contextmanager
+def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
+    import sys
+
+    from rich.console import Console
+
+    console = Console(file=sys.stderr)
+    if not (wanted and console.is_terminal):
+        yield lambda _name, _done, _total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=1)
+
+        def move(name: str, done: int, total: int) -> None:
+            bars.update(task, description=name, completed=done, total=total)
+
+        yield move
