@@ -22,6 +22,7 @@ _PLACES = {
     "calibration_curve": "heldout.scores",
     "confusion_matrix": "heldout.scores",
     "plan": "heldout.planning",
+    "private_separability": "heldout.separation.private",
     "precision_recall_curve": "heldout.scores",
     "roc_auc_score": "heldout.scores",
     "roc_curve": "heldout.scores",
@@ -46,6 +47,7 @@ __all__ = [
     "plan",
     "precision_recall",
     "precision_recall_curve",
+    "private_separability",
     "roc_auc_score",
     "roc_curve",
     "separability",
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         roc_auc_score,
         roc_curve,
     )
+    from heldout.separation.private import private_separability
     from heldout.separation.score import separability
     from heldout.session import Session
 

@@ -22,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
     "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),
     "attack": ("heldout.cli.attack:attack", "How exposed is a metric published without noise?"),
+    "separability": (
+        "heldout.cli.separability:separability",
+        "Is privatized data still the data?",
+    ),
     "reproduce": ("heldout.cli.reproduce:reproduce", "Redo the figures of the papers."),
 }
 

@@ -272,6 +272,12 @@ def _piecewise_laplace(*, epsilon: Fraction) -> Loss:
     return Loss.pure(epsilon)
 
 
+@_priced("disjoint-rows", 1, epsilon=_positive)
+def _disjoint_rows(*, epsilon: Fraction) -> Loss:
+    """Several answers, each row in the part of one of them: the dearest part is the price."""
+    return Loss.pure(epsilon)
+
+
 @_priced("exponential", 1, epsilon=_positive)
 def _exponential(*, epsilon: Fraction) -> Loss:
     """Selection whose privacy loss is epsilon (the factor 2 of the exponent is inside)."""
