@@ -142,6 +142,12 @@ RELEASES: dict[str, Callable[[ho.Session, str], Release]] = {
     "absolute": lambda door, epsilon: door.mean_absolute_error(epsilon=epsilon),
     "squared": lambda door, epsilon: door.mean_squared_error(epsilon=epsilon),
 }
+RANKINGS: dict[str, Callable[[ho.Session, str], Release]] = {
+    "auc": lambda door, epsilon: door.auc(epsilon=epsilon),
+    "auc on the grid": lambda door, epsilon: door.auc(epsilon=epsilon, scores="grid"),
+    "average precision": lambda door, epsilon: door.average_precision(epsilon=epsilon),
+    "compare": lambda door, epsilon: door.compare(score="q", epsilon=epsilon),
+}
 awkward = st.sampled_from([0.0, -0.0, 5e-324, 0.5, float(np.nextafter(1, 0)), 1.0, 2.0**-1022])
 ranges = st.sampled_from(
     [(0, 1), (-1, 1), (0, 1e-150), (-4e149, 4e149), (1e16, 1e16 + 4), (-1e-300, 1), (-3.5, -3.25)]
@@ -157,7 +163,7 @@ ranges = st.sampled_from(
 )
 @example([(1, 0.0, 0)], (0, 1), "replace-one", None, "1/3")
 @example([(0, 1.0, 0)] * 5, (0, 1), "add-remove", 1, "1/3")
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_in_valid_data_makes_a_release_fail(
     rows: list[tuple[int, float, int]],
     score_range: tuple[float, float],
@@ -165,25 +171,54 @@ def test_nothing_in_valid_data_makes_a_release_fail(
     unit: int | None,
     epsilon: str,
 ) -> None:
+    door = awkward_session(rows, score_range, neighbours, unit)
+    for ask in RELEASES.values():
+        check_is_whole(ask(door, epsilon))
+
+
+@pytest.mark.parametrize("unit", [None, 3])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("ask", RANKINGS.values(), ids=RANKINGS)
+def test_nothing_in_valid_data_makes_a_ranking_fail(
+    ask: Callable[[ho.Session, str], Release], neighbours: str, unit: int | None
+) -> None:
+    for rows in (
+        [(1, 0.0, 0)],
+        [(0, 1.0, 1)] * 5,
+        [(1, 5e-324, 0), (0, -0.0, 1), (0, 0.5, 2), (1, 0.5, 2)],
+    ):
+        for score_range in ((0, 1), (-4e149, 4e149), (0, 1e-150)):
+            door = awkward_session(rows, score_range, neighbours, unit)
+            check_is_whole(ask(door, "1/3"))
+
+
+def awkward_session(
+    rows: list[tuple[int, float, int]],
+    score_range: tuple[float, float],
+    neighbours: str,
+    unit: int | None,
+) -> ho.Session:
     low, high = score_range
     table = {
         "y": [label for label, _, _ in rows],
         "p": [min(max(low + share * (high - low), low), high) for _, share, _ in rows],
         "u": [who for _, _, who in rows],
+        "q": [(share, None, math.inf)[who] for _, share, who in rows],
     }
     declared: dict[str, Any] = {} if unit is None else {"unit": "u", "rows_per_unit": unit}
     dataset = ho.Dataset(
         table, label="y", score="p", score_range=score_range, neighbours=neighbours, **declared
     )
-    door = ho.Session(dataset, budget=ho.Budget(epsilon="1e201"))
-    for ask in RELEASES.values():
-        release = ask(door, epsilon)
-        assert str(release)
-        for measure in release.measures.values():
-            assert math.isfinite(measure.value)
-            for interval in (measure.interval(0.95), measure.noise_interval(0.5)):
-                assert interval[0] <= measure.value <= interval[1]
-                assert not any(math.isnan(bound) for bound in interval)
+    return ho.Session(dataset, budget=ho.Budget(epsilon="1e201"))
+
+
+def check_is_whole(release: Release) -> None:
+    assert str(release)
+    for measure in release.measures.values():
+        assert math.isfinite(measure.value)
+        for interval in (measure.interval(0.95), measure.noise_interval(0.5)):
+            assert interval[0] <= measure.value <= interval[1]
+            assert not any(math.isnan(bound) for bound in interval)
 
 
 # --- threads and neighbours at the door ----------------------------------------------------------

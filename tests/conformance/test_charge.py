@@ -18,12 +18,22 @@ RELEASES: dict[str, Callable[[ho.Session, Any], Release]] = {
     "mean absolute error": lambda session, epsilon: session.mean_absolute_error(epsilon=epsilon),
     "mean squared error": lambda session, epsilon: session.mean_squared_error(epsilon=epsilon),
 }
+RANKINGS: dict[str, Callable[[ho.Session, Any], Release]] = {
+    "auc": lambda session, epsilon: session.auc(epsilon=epsilon),
+    "auc on the grid": lambda session, epsilon: session.auc(epsilon=epsilon, scores="grid"),
+    "auc with a guess": lambda session, epsilon: session.auc(epsilon=epsilon, smaller_class=9),
+    "auc, Cauchy": lambda session, epsilon: session.auc(epsilon=epsilon, method="cauchy"),
+    "average precision": lambda session, epsilon: session.average_precision(epsilon=epsilon),
+    "compare": lambda session, epsilon: session.compare(score="q", epsilon=epsilon),
+}
 PROTECTIONS = [
     {"neighbours": relation} | unit
     for relation in ("replace-one", "add-remove")
     for unit in ({}, {"unit": "who", "rows_per_unit": 1}, {"unit": "who", "rows_per_unit": 7})
 ]
-each_release = pytest.mark.parametrize("ask", RELEASES.values(), ids=RELEASES)
+ALL = RELEASES | RANKINGS
+each_release = pytest.mark.parametrize("ask", ALL.values(), ids=ALL)
+each_vector_release = pytest.mark.parametrize("ask", RELEASES.values(), ids=RELEASES)
 each_protection = pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
 
 
@@ -32,6 +42,7 @@ def data(protection: dict[str, Any], rows: int = 60) -> ho.Dataset:
         "who": [row // 9 for row in range(rows)],
         "y": [row % 3 == 0 for row in range(rows)],
         "p": [row / rows for row in range(rows)],
+        "q": [row * 7 % rows / rows for row in range(rows)],
     }
     return ho.Dataset(table, label="y", score="p", positive=True, **protection)
 
@@ -62,7 +73,7 @@ def test_the_ledger_takes_exactly_what_the_release_claims(
 
 
 @each_protection
-@each_release
+@each_vector_release
 def test_the_mechanism_is_built_for_the_sensitivity_of_its_statistic(
     ask: Callable[[ho.Session, Any], Release], protection: dict[str, Any]
 ) -> None:
@@ -80,7 +91,7 @@ def test_what_is_charged_does_not_depend_on_the_rows() -> None:
     """Neighbours and strangers alike: the same request leaves the same entry, but for the time."""
     contents = []
     for rows in (5, 60, 61):
-        for ask in RELEASES.values():
+        for ask in ALL.values():
             session = ho.Session(
                 data({"neighbours": "add-remove"}, rows), budget=ho.Budget(epsilon=1)
             )
@@ -90,7 +101,7 @@ def test_what_is_charged_does_not_depend_on_the_rows() -> None:
             for changing in ("time", "account", "ledger"):
                 del content[changing]
             contents.append(json.dumps(content, sort_keys=True))
-    assert len(set(contents)) == len(RELEASES)
+    assert len(set(contents)) == len(ALL)
 
 
 def test_a_million_rows_cost_what_sixty_do() -> None:

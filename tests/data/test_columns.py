@@ -16,7 +16,7 @@ from heldout.mechanisms.discrete_laplace import unseal
 from heldout.statistics import BoundedSum, ThresholdCounts, compute
 
 OURS = [
-    *("label", "score", "score_1", "n", "cell", "point", "total", "interval_number", "count"),
+    *("label", "score", "rival", "n", "cell", "point", "total", "interval_number", "count"),
     *("evaluated", "held", "named", "keyed", "placed", "place", "nth", "unit_key", "row_key"),
     *("heldout_key", "heldout_position", "heldout_rows", "heldout_incoming", "missing_label"),
     *("unknown_label", "missing_score_0", "infinite_0", "outside_0", "missing_unit", "duplicate"),
