@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["LATTICE", "Randomness", "draw_on_lattice", "rational", "working_precision"]
+__all__ = [
+    "LATTICE",
+    "Randomness",
+    "discrete_laplace",
+    "draw_on_lattice",
+    "rational",
+    "working_precision",
+]
 
 LATTICE: Final = Fraction(1, 2**40)
 """The public lattice of released areas and precisions: far finer than any noise in use."""
@@ -89,3 +96,33 @@ def draw_on_lattice(
             return int(nearest)
         known = (known << _MORE_BITS) | int.from_bytes(source(_MORE_BITS // 8), "big")
         bits += _MORE_BITS
+
+
+def discrete_laplace(scale: Fraction, *, randomness: Randomness | None = None) -> int:
+    """An integer x with probability proportional to exp(-|x|/scale).
+
+    The whole part of an exponential variable is geometric, and the difference of two geometric
+    variables has this law.
+
+    Claim:       the law of the output is the discrete Laplace law at the exact scale.
+                                                                      [claim: lattice-rounding]
+    Neighbours:  any.
+    Sensitivity: not used here.
+    Numerics:    exact.
+    Refuses:     nothing; the scale is checked by `DiscreteLaplace`.
+    Reference:   Ghosh, Roughgarden and Sundararajan 2009; proofs/lattice-rounding.md.
+    Cost:        about 0.03 ms.
+
+    >>> isinstance(discrete_laplace(Fraction(7, 2)), int)
+    True
+    """
+
+    def shifted_exponential(uniform: "arb") -> "arb":
+        # Minus one half: rounding to the nearest integer is then taking the whole part.
+        return -uniform.log() * rational(scale) - rational(Fraction(1, 2))
+
+    first, second = (
+        draw_on_lattice(shifted_exponential, lattice=Fraction(1), randomness=randomness)
+        for _ in range(2)
+    )
+    return first - second

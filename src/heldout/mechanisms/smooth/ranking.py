@@ -29,7 +29,7 @@ __all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic"]
 
 _FIRST_SHARE: Final = Fraction(1, 50)
 _SHARES: Final = tuple(Fraction(each, 100) for each in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
-_WANTED_SCALES: Final = {"auc": 9, "auc-difference": 9, "average-precision": 6}
+_WANTED_SCALES: Final = {"auc": 11, "auc-difference": 11, "average-precision": 9}
 """How many noise scales of the second look the class should measure: intervals are then within a
 few percent of those with the true count. For areas more, as the smaller of two counts is used."""
 
@@ -155,11 +155,8 @@ class RankingMechanism:
             return Fraction(0)
         positives, *rest = first_counts
         negatives = rest[0] if rest else (self.rows or 0) - positives
-        size = int(self.local.rung_size(positives=positives, negatives=negatives))
-        if self.metric == "average-precision" or self.first_look is None:
-            return self._deserved(size)
-        # The smaller of two noisy counts is too small by up to one scale; take half of it back.
-        return self._deserved(max(size, 0) + int(self.first_look.scale / 2))
+        size = self.local.rung_size(positives=positives, negatives=negatives)
+        return self._deserved(int(size))
 
     def second_look(self, first_counts: tuple[int, ...]) -> DiscreteLaplace | None:
         return self._look(self.second_share(first_counts))

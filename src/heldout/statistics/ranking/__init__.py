@@ -1,10 +1,11 @@
 """Ranking statistics: area under the ROC curve and average precision. No noise here."""
 
-from heldout.statistics.ranking.auc import area, area_of_table, difference
+from heldout.statistics.ranking.auc import area, area_of_table
 from heldout.statistics.ranking.average_precision import (
     average_precision,
     average_precision_of_table,
 )
+from heldout.statistics.ranking.difference import difference
 from heldout.statistics.ranking.ranked import RankedRows, RankedTable, RankingStatistic
 from heldout.statistics.ranking.sensitivity import (
     AreaSensitivity,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["area", "area_of_table", "difference", "pairs_won"]
+__all__ = ["area", "area_of_table", "pairs_won"]
 
 HALF = Fraction(1, 2)
 
@@ -60,24 +60,3 @@ def area_of_table(negatives_per_cell: Any, positives_per_cell: Any) -> Fraction:
     # Each product is below 2 n m; beyond 2^31 rows it may not fit 64 bits.
     wide = positives.astype(object) if n + m >= 2**31 else positives
     return Fraction(int((wide * twice_below).sum()), 2 * n * m)
-
-
-def difference(first: Fraction, second: Fraction) -> Fraction:
-    """Half of (second area - first area) plus one half: a number in [0, 1].
-
-    Two models score the same rows, so n and m are the same and each pair's term, half of the
-    difference of its two terms plus one half, lies in [0, 1]. That is all that the proof of
-    `area` uses: the sensitivity is that of one area, and the difference itself has twice it.
-
-    Claim:       the same as `area`.                                    [claim: auc-difference]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: see above; it is attained. proofs/auc-difference.md.
-    Numerics:    exact.
-    Refuses:     nothing.
-    Reference:   none; follows from the sensitivity of one area.
-    Cost:        O(1).
-
-    >>> difference(Fraction(3, 4), Fraction(1))
-    Fraction(5, 8)
-    """
-    return (second - first + 1) / 2

@@ -9,11 +9,12 @@ import numpy as np
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.statistics.base import Statistic
-from heldout.statistics.ranking.auc import area, area_of_table, difference
+from heldout.statistics.ranking.auc import area, area_of_table
 from heldout.statistics.ranking.average_precision import (
     average_precision,
     average_precision_of_table,
 )
+from heldout.statistics.ranking.difference import difference
 from heldout.statistics.score_table import ScoreTable
 
 __all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic"]
