@@ -10,6 +10,7 @@ from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.session import Epsilon, Session
@@ -83,6 +84,65 @@ def average_precision_score(
     """
     session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
     return session.average_precision(epsilon=epsilon, method=method, smaller_class=smaller_class)
+
+
+def roc_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    method: str = "heldout",
+    **labels: Any,
+) -> CurvesRelease:
+    """The private ROC curve, as `.roc`; the other curves are in the same release, at no cost.
+
+    >>> release = roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> float(release.roc.fpr[0]), float(release.roc.tpr[-1]), release.auc > 0.8
+    (0.0, 1.0, True)
+    """
+    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
+    return session.curves(epsilon=epsilon, method=method)
+
+
+def precision_recall_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    method: str = "heldout",
+    **labels: Any,
+) -> CurvesRelease:
+    """The private precision-recall curve, as `.precision_recall`; see `roc_curve`.
+
+    >>> release = precision_recall_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> float(release.precision_recall.recall[-1])
+    1.0
+    """
+    return roc_curve(
+        y_true, y_score, epsilon=epsilon, neighbours=neighbours, method=method, **labels
+    )
+
+
+def calibration_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    method: str = "heldout",
+    **labels: Any,
+) -> CurvesRelease:
+    """The private reliability diagram, as `.calibration`; see `roc_curve`.
+
+    >>> release = calibration_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> len(release.calibration.predicted) == len(release.calibration.observed)
+    True
+    """
+    return roc_curve(
+        y_true, y_prob, epsilon=epsilon, neighbours=neighbours, method=method, **labels
+    )
 
 
 def confusion_matrix(

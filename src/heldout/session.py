@@ -17,6 +17,7 @@ from heldout.release import Drawn, Request, release
 from heldout.statistics import BoundedSum, ThresholdCounts
 
 if TYPE_CHECKING:
+    from heldout.metrics.curves.release import CurvesRelease
     from heldout.report import Report
 
 Epsilon = Rational
@@ -205,15 +206,31 @@ class Session:
         )
         return CompareRelease(self._release(request, dataset=rivals))
 
-    def report(self, *, epsilon: Epsilon, threshold: float | None = None) -> "Report":
+    def curves(
+        self, *, epsilon: Epsilon, method: str = "heldout", **options: Any
+    ) -> "CurvesRelease":
+        """One score table with noise; ROC, precision-recall, calibration and more are then free.
+
+        `method` may name one of the papers' instead: "laplace", "fixed-space",
+        "recursive-medians" or "hierarchical-quantile", with its own options.
+        """
+        from heldout.metrics.curves.release import CurvesRelease, curves_request
+
+        request = curves_request(self.dataset, epsilon=epsilon, method=method, **options)
+        return CurvesRelease(self._release(request))
+
+    def report(
+        self, *, epsilon: Epsilon, threshold: float | None = None, curves: bool = False
+    ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
-        `threshold` is the middle of the score range unless it is given. What cannot be made or
-        paid in full is refused before anything is charged.
+        `threshold` is the middle of the score range unless it is given; `curves` adds them, for
+        half of the price. What cannot be made or paid in full is refused before anything is
+        charged.
         """
         from heldout.report import build
 
-        return build(self, epsilon=epsilon, threshold=threshold)
+        return build(self, epsilon=epsilon, threshold=threshold, curves=curves)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, budget {self.budget}, {self.remaining} left)"

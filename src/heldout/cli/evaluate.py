@@ -15,6 +15,7 @@ def evaluate(
     epsilon: str,
     rows: Annotated[Rows, Parameter(name="*")],
     threshold: float | None = None,
+    curves: bool = False,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -40,6 +41,8 @@ def evaluate(
         The price of everything that is printed, such as 1, 0.5 or 1/3.
     threshold
         Rows with at least this score are called positive. Left out: the middle of the range.
+    curves
+        Add the ROC and precision-recall curves, for half of the price.
     out
         Write a report to this .html file.
     as_json
@@ -53,7 +56,7 @@ def evaluate(
         if out is not None:
             checked_place(out)
         session = rows.session(table, epsilon=epsilon)
-        report = session.report(epsilon=epsilon, threshold=threshold)
+        report = session.report(epsilon=epsilon, threshold=threshold, curves=curves)
     # What is paid for is printed before anything else can go wrong.
     if as_json:
         print_json(report.as_dict())

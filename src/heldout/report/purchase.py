@@ -1,6 +1,6 @@
 """Buys what a report needs: everything is checked and priced before anything is paid."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
@@ -8,39 +8,56 @@ from typing import TYPE_CHECKING, NoReturn
 from heldout.data import Dataset
 from heldout.errors import BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
-from heldout.release import Request
+from heldout.release import Release, Request
 from heldout.report.report import Report, Subject
-from heldout.report.sections import SECTIONS, Options, Section, shared
+from heldout.report.sections import SECTIONS, WITH_CURVES, Options, Section, shared
 from heldout.session import Session, checked_threshold
 
 if TYPE_CHECKING:
     from heldout.session import Epsilon
 
 
-def build(session: Session, *, epsilon: "Epsilon", threshold: float | None = None) -> Report:
+def build(
+    session: Session, *, epsilon: "Epsilon", threshold: float | None = None, curves: bool = False
+) -> Report:
     """Release every section that applies, each at its own exact share of epsilon.
 
-    `threshold` is the middle of the score range unless it is given. A request that cannot be made
-    or paid in full is refused before anything is charged. (If somebody else spends from the same
-    budget in between, the ledger refuses the rest, and what was booked stays booked.)
+    `threshold` is the middle of the score range unless it is given; `curves` adds their section.
+    A request that cannot be made or paid in full is refused before anything is charged. (If
+    somebody else spends from the same budget in between, the ledger refuses the rest, and what
+    was booked stays booked.)
     """
     low, high = session.dataset.score_range
     middle = low + (high - low) / 2
     options = Options(checked_threshold(middle if threshold is None else threshold, low, high))
     total = exact(epsilon, name="epsilon", minimum=0)
-    reasons = {each.name: each.why_not(session.dataset) for each in SECTIONS}
-    wanted = [each for each in SECTIONS if reasons[each.name] is None]
+    sections = (*SECTIONS, *WITH_CURVES) if curves else SECTIONS
+    reasons = {each.name: each.why_not(session.dataset) for each in sections}
+    wanted = [each for each in sections if reasons[each.name] is None]
     shares = shared(total, {each.name: each.weight for each in wanted})
 
     prices = [rehearsed(session, each, shares[each.name], options) for each in wanted]
     _refuse_unless_affordable(session, prices)
     releases = {each.name: each.ask(session, shares[each.name], options) for each in wanted}
+    left_out = {name: why for name, why in reasons.items() if why is not None}
+    return assembled(session, releases, epsilon=total, shares=shares, left_out=left_out)
+
+
+def assembled(
+    session: Session,
+    releases: Mapping[str, Release],
+    *,
+    epsilon: Fraction,
+    shares: Mapping[str, Fraction],
+    left_out: Mapping[str, str],
+) -> Report:
+    """The report of releases that are paid for already, by section."""
     return Report(
         subject=Subject.of(session.dataset),
-        epsilon=total,
+        epsilon=epsilon,
         shares=shares,
         releases=releases,
-        left_out={name: why for name, why in reasons.items() if why is not None},
+        left_out=left_out,
         budget=session.budget,
         spent=session.spent,
         remaining=session.remaining,

@@ -100,6 +100,21 @@ def _not_a_probability(dataset: Dataset) -> str | None:
     return f"it judges probabilities, and the scores have the range {low:g} to {high:g}"
 
 
+def _curves(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.curves(epsilon=epsilon)
+
+
+def _curve_measures(release: Release) -> dict[str, Measure]:
+    """Those that are better when they are higher."""
+    return dict(list(release.measures.items())[:3])
+
+
+def _curve_figures(release: Release) -> list[Figure]:
+    from heldout.report.curves import curve_figures
+
+    return curve_figures(release)
+
+
 SECTIONS: tuple[Section, ...] = (
     Section(
         name="auc",
@@ -140,9 +155,25 @@ SECTIONS: tuple[Section, ...] = (
 )
 
 
+WITH_CURVES: tuple[Section, ...] = (
+    Section(
+        name="curves",
+        title="Curves",
+        meaning="One table of noisy counts by score, and all that is read off it: the ROC and the "
+        "precision-recall curve, the largest gap between the two rates (KS) and how far "
+        "predicted lie from observed shares.",
+        weight=6,
+        ask=_curves,
+        plotted=_curve_measures,
+        figures=_curve_figures,
+    ),
+)
+"""What a report holds beside the rest if curves are asked for."""
+
+
 def section(name: str) -> Section:
     """A section by its name."""
-    return next(each for each in SECTIONS if each.name == name)
+    return next(each for each in (*SECTIONS, *WITH_CURVES) if each.name == name)
 
 
 def shared(total: Fraction, weights: dict[str, int]) -> dict[str, Fraction]:

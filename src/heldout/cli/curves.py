@@ -1,0 +1,129 @@
+"""`heldout curves`: ROC, precision-recall and reliability curves from one private release."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from heldout.cli.rows import Rows
+
+if TYPE_CHECKING:
+    from heldout.metrics.curves.release import CurvesRelease
+    from heldout.session import Session
+
+Method = Literal["heldout", "laplace", "fixed-space", "recursive-medians", "hierarchical-quantile"]
+RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
+
+
+def curves(
+    table: Path,
+    /,
+    *,
+    epsilon: str,
+    rows: Annotated[Rows, Parameter(name="*")],
+    method: Method = "heldout",
+    kind: Literal["roc", "precision-recall", "calibration"] = "roc",
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """ROC, precision-recall and reliability, paid once.
+
+    One release of a noisy score table; every curve, area and threshold is read off it at no
+    further cost. Examples:
+
+    ```
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 --out curves.html
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1/2 \\
+      --kind precision-recall --out curve.svg --json
+    ```
+
+    Parameters
+    ----------
+    table
+        A .parquet, .csv or .tsv file.
+    epsilon
+        The price of everything, such as 1, 0.5 or 1/3.
+    method
+        heldout, or a method of the literature to compare with.
+    kind
+        Which curve goes into an .svg file.
+    out
+        Write a report to this .html file, or one curve to this .svg file.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.cli.output import patience, print_json
+
+    with patience(f"Reading {table.name}"):
+        if out is not None:
+            _checked_out(out)
+        session = rows.session(table, epsilon=epsilon)
+        release = session.curves(epsilon=epsilon, method=method)
+    if as_json:
+        print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
+    else:
+        _print(release, session)
+        if rows.ledger is None:
+            print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    if out is not None:
+        with patience(f"Writing {out.name}"):
+            _write(out, release, session, kind=kind)
+        if not as_json:
+            print(f"Curves: {out}")
+
+
+def _checked_out(out: Path) -> None:
+    """Looked at before anything is paid."""
+    from heldout.errors import ArgumentError
+    from heldout.report.report import checked_place
+
+    if out.suffix.lower() not in (".html", ".htm", ".svg"):
+        raise ArgumentError(f"--out must end in .html or .svg, got {out.name!r}.")
+    checked_place(out.with_suffix(".html") if out.suffix.lower() == ".svg" else out)
+
+
+def _write(out: Path, release: "CurvesRelease", session: "Session", *, kind: str) -> None:
+    from heldout.errors import ArgumentError
+    from heldout.report.purchase import assembled
+
+    if out.suffix.lower() == ".svg":
+        try:
+            out.write_text(release.svg(kind), encoding="utf-8")
+        except OSError as error:
+            raise ArgumentError(
+                f"--out must be a file that can be written, got {out.name!r} ({error.strerror})."
+            ) from None
+        return
+    price = release.loss.epsilon
+    assert price is not None
+    parts = {"curves": release}
+    report = assembled(session, parts, epsilon=price, shares={"curves": price}, left_out={})
+    report.save(out)
+
+
+def _print(release: "CurvesRelease", session: "Session", *, level: float = 0.95) -> None:
+    import numpy as np
+
+    from heldout.cli.output import print_table
+    from heldout.report.words import spread
+
+    percent = f"{level * 100:g}%"
+    measures = [[name, *spread(each, level)] for name, each in release.measures.items()]
+    print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
+    band = release.roc.band(level, at=RATES)
+    points = np.interp(RATES, release.roc.fpr, release.roc.tpr)
+    shown = [
+        [f"{rate:g}", f"{tpr:.3f}", f"{low:.3f} to {high:.3f}", f"{threshold:.4g}"]
+        for rate, tpr, low, high, threshold in zip(
+            RATES,
+            points,
+            band.low,
+            band.high,
+            (release.threshold_for(specificity=1 - rate) for rate in RATES),
+            strict=True,
+        )
+    ]
+    head = ("false positive rate", "true positive rate", f"{percent} band", "threshold")
+    print_table(head, shown)
+    print(f"Paid {release.loss}; left: {session.remaining}.")
+    print(f"Receipt: {release.receipt.hash}")

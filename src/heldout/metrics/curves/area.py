@@ -1,0 +1,82 @@
+"""Intervals of the area that was released beside a table."""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.measure import Interval
+from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.metrics.auc_interval import PRIOR, Belief, population_interval
+
+__all__ = ["area_intervals"]
+
+_REACH: Final = 4.5
+_CANDIDATES: Final = 91
+_PAIRS: Final = 25
+
+
+def area_intervals(table: TableWithArea, level: float, *, noise_only: bool) -> Interval:
+    """Where the area of these rows, or of the population, lies; by the area's own noise.
+
+    The noise of the area depends on the smaller class, and the table tells how large that is.
+    """
+    known = _belief(table)
+    if not noise_only:
+        return population_interval(table.area, level=level, known=known)
+    reach = _reach(table, known, level)
+    low, high = table.area.unclamped - reach, table.area.unclamped + reach
+    # No area is that far from what was drawn: then nothing is known, rather than an end.
+    return (max(low, 0.0), min(high, 1.0)) if low <= 1 and high >= 0 else (0.0, 1.0)
+
+
+def _reach(table: TableWithArea, known: Belief, level: float) -> float:
+    """What the area's noise exceeds in size with probability 1 - level, by the belief.
+
+    With a small class and a small epsilon the noise is far larger than any area.
+    """
+    low, high = math.log(1e-12), math.log(1e9)
+    for _ in range(48):
+        middle = (low + high) / 2
+        tails = table.area.law.survival(known.rungs, np.full(known.rungs.shape, math.exp(middle)))
+        beyond = float(known.weights @ tails) > 1 - level
+        low, high = (middle, high) if beyond else (low, middle)
+    return math.exp(high)
+
+
+def _belief(table: TableWithArea) -> Belief:
+    """Weighted candidates for the class counts, by normal approximation of the summed noise."""
+    negatives, positives = float(table.negatives.sum()), float(table.positives.sum())
+    deviation = float(table.noise.above_deviation[0, 0])
+    if table.rows is not None:
+        centre = (positives + table.rows - negatives) / 2
+        deviation /= np.sqrt(2)
+        n = np.unique(np.clip(_around(centre, deviation, _CANDIDATES), 0, table.rows))
+        m = table.rows - n
+        weights = _normal(n, min(max(centre, 0.0), float(table.rows)), deviation)
+    else:
+        first = np.unique(np.maximum(_around(positives, deviation, _PAIRS), 0.0))
+        second = np.unique(np.maximum(_around(negatives, deviation, _PAIRS), 0.0))
+        n, m = (each.ravel() for each in np.meshgrid(first, second))
+        weights = _normal(n, max(positives, 0.0), deviation)
+        weights = weights * _normal(m, max(negatives, 0.0), deviation)
+    local = table.area.mechanism.local
+    size = local.rung_size(positives=n, negatives=m)
+    weights = weights * (1 + PRIOR * deviation / np.maximum(size, 0.5))
+    weights = weights / weights.sum()
+    found = Belief(
+        size / local.rows_per_unit,
+        weights,
+        float((weights / np.maximum(n, 1.0)).sum()),
+        float((weights / np.maximum(m, 1.0)).sum()),
+    )
+    return found.condensed(100)
+
+
+def _around(centre: float, deviation: float, number: int) -> Any:
+    return np.linspace(centre - _REACH * deviation, centre + _REACH * deviation, number)
+
+
+def _normal(values: Any, centre: float, deviation: float) -> Any:
+    # A floor on the tails: sums of few Laplace noises have heavier ones.
+    return np.exp(-(((values - centre) / max(deviation, 1e-9)) ** 2) / 2) + 1e-4

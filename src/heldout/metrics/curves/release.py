@@ -1,0 +1,323 @@
+"""One released score table, and everything that can be read off it."""
+
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.measure import Interval, Measure
+from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.registry import method as curve_method
+from heldout.mechanisms.curves.table import NoisyTable
+from heldout.metrics.curves.area import area_intervals
+from heldout.metrics.curves.bands import Rectangles, rectangles
+from heldout.metrics.curves.calibration import calibration_curve
+from heldout.metrics.curves.curve import Curve, grid_scores, plain_curve
+from heldout.metrics.curves.fit import fitted_curve
+from heldout.metrics.curves.readings import (
+    CalibrationCurve,
+    Lift,
+    PrecisionRecallCurve,
+    RocCurve,
+)
+from heldout.metrics.curves.threshold import CurveConfusion
+from heldout.privacy import exact
+from heldout.privacy.rational import Rational
+from heldout.release import Drawn, Release, Request
+from heldout.statistics import ScoreTable
+
+__all__ = ["CurvesRelease", "curves_request"]
+
+_GRID: Final = np.linspace(0.0, 1.0, 513)
+
+
+def curves_request(
+    dataset: Dataset, *, epsilon: Rational, method: str = "heldout", **options: Any
+) -> Request:
+    """What `Session.curves` asks for. Refuses what is wrong before anything is charged."""
+    statistic = ScoreTable(score_range=dataset.score_range)
+    mechanism = curve_method(
+        method,
+        epsilon=exact(epsilon, name="epsilon"),
+        protection=dataset.protection,
+        points=statistic.points,
+        rows=dataset.public_rows,
+        **options,
+    )
+    chosen = {name: str(value) for name, value in options.items() if value is not None}
+    return Request("curves", statistic, mechanism, {"method": method, **chosen})
+
+
+class CurvesRelease(Release):
+    """Curves, areas and decisions at any threshold, from one release."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        table, statistic = drawn.values, drawn.request.statistic
+        assert isinstance(table, NoisyTable)
+        assert isinstance(statistic, ScoreTable)
+        self.table = table
+        self.score_range = statistic.score_range
+
+    @cached_property
+    def _curve(self) -> Curve:
+        if isinstance(self.table, TableWithArea):
+            return fitted_curve(self.table, score_range=self.score_range)
+        return plain_curve(self.table, score_range=self.score_range)
+
+    def _measure(self, name: str, value: float, interval: Any) -> Measure:
+        """`interval(level, noise_only)` gives both intervals."""
+        return Measure(
+            value,
+            name=name,
+            terms=self._drawn.terms,
+            noise_interval=lambda level: interval(level, True),
+            interval=lambda level: interval(level, False),
+        )
+
+    def _rectangles(self, level: float, noise_only: bool) -> Rectangles:
+        return rectangles(self.table, level=level, simultaneous=True, noise_only=noise_only)
+
+    # --- curves ----------------------------------------------------------------------------------
+
+    @cached_property
+    def roc(self) -> RocCurve:
+        """The ROC curve."""
+        curve = self._curve
+        return RocCurve(
+            fpr=curve.fpr, tpr=curve.tpr, thresholds=curve.thresholds, _table=self.table
+        )
+
+    @cached_property
+    def precision_recall(self) -> PrecisionRecallCurve:
+        """The precision-recall curve."""
+        curve = self._curve
+        return PrecisionRecallCurve(
+            recall=curve.tpr,
+            precision=curve.precision(),
+            thresholds=curve.thresholds,
+            prevalence=curve.prevalence,
+            average_precision=self.average_precision,
+            normalised_auc=self._normalised_auc(),
+            _table=self.table,
+        )
+
+    @cached_property
+    def calibration(self) -> CalibrationCurve:
+        """The reliability diagram; scores must be probabilities."""
+        if not self.judges_probabilities:
+            low, high = self.score_range
+            raise ArgumentError(
+                f"score_range must lie within (0, 1) for a reliability diagram, got ({low:g}, "
+                f"{high:g}). It judges probabilities."
+            )
+        return calibration_curve(self.table, self._curve, score_range=self.score_range)
+
+    @property
+    def judges_probabilities(self) -> bool:
+        return self.score_range[0] >= 0 and self.score_range[1] <= 1
+
+    @cached_property
+    def lift(self) -> Lift:
+        """Precision over prevalence, by the share of rows that is called positive."""
+        curve = self._curve
+        share = curve.prevalence
+        called = share * curve.tpr + (1 - share) * curve.fpr
+        gained = np.divide(curve.tpr, called, out=np.ones_like(called), where=called > 0)
+        if len(gained) > 1:
+            gained[0] = gained[1]
+        return Lift(called=called, lift=gained, thresholds=curve.thresholds)
+
+    # --- numbers ---------------------------------------------------------------------------------
+
+    @cached_property
+    def auc(self) -> Measure:
+        """The area under this ROC curve."""
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            if isinstance(self.table, TableWithArea):
+                return area_intervals(self.table, level, noise_only=noise_only)
+            band = self._rectangles(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
+            return _area_of_steps(band)
+
+        return self._measure("AUC of the curve", self._curve.area, interval)
+
+    @property
+    def _xy(self) -> tuple[Any, Any]:
+        return self._curve.fpr, self._curve.tpr
+
+    @cached_property
+    def average_precision(self) -> Measure:
+        """The area under this precision-recall curve, without a bonus for its first point."""
+        curve = self._curve
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            return self._precision_area(self._rectangles(level, noise_only))
+
+        value = _area_under(curve.tpr, curve.precision())
+        return self._measure("average precision of the curve", value, interval)
+
+    def _precision_area(self, found: Rectangles) -> Interval:
+        precision = np.interp(_GRID, self._curve.tpr, self._curve.precision())
+        band = found.precision(_GRID, precision)
+        # Precision at the far end of a step bounds it from below, as recall rises within.
+        low = float(np.minimum(band.low[1:], band.low[:-1]) @ np.diff(_GRID))
+        high = float(np.maximum(band.high[1:], band.high[:-1]) @ np.diff(_GRID))
+        return max(low, 0.0), min(high, 1.0)
+
+    def _normalised_auc(self) -> Measure:
+        from heldout.precision_recall import interval as area_interval
+        from heldout.precision_recall import minimum_auc
+
+        def normalised(area: float, prevalence: float) -> float:
+            least = minimum_auc(prevalence=min(max(prevalence, 0.0), 1.0))
+            return min(1.0, max(0.0, (area - least) / (1 - least))) if least < 1 else 1.0
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            half = level if noise_only else (1 + level) / 2
+            found = self._rectangles(half, True)
+            low, high = self._precision_area(found)
+            if not noise_only:
+                # The rest of the error is for sampling, at each end of what the noise leaves.
+                n = max(self._curve.positives, 1.0)
+                low = area_interval(low, positives=n, method="logit", confidence=half).low
+                high = area_interval(high, positives=n, method="logit", confidence=half).high
+            least, most = found.prevalence
+            return normalised(low, most), normalised(high, least)
+
+        value = normalised(self.average_precision.value, self._curve.prevalence)
+        return self._measure("normalised area under the precision-recall curve", value, interval)
+
+    @cached_property
+    def ks(self) -> Measure:
+        """The Kolmogorov-Smirnov distance: the largest gap of true over false positive rate."""
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            found = self._rectangles(level, noise_only)
+            # The band jumps at the rectangles' sides, so the largest gaps are there.
+            places = np.unique(np.concatenate([_GRID, found.low[0], found.high[0]]))
+            band = found.roc(places, np.interp(places, *self._xy))
+            return float(np.max(band.low - places)), float(np.max(band.high - places))
+
+        return self._measure("KS", float(np.max(self._curve.tpr - self._curve.fpr)), interval)
+
+    @cached_property
+    def prevalence(self) -> Measure:
+        """The share of positives."""
+        return self._measure(
+            "prevalence of the table",
+            self._curve.prevalence,
+            lambda level, noise_only: self._rectangles(level, noise_only).prevalence,
+        )
+
+    @cached_property
+    def expected_calibration_error(self) -> Measure:
+        """The mean distance of the observed share from the predicted one, over the table's bins."""
+        return self._measure(
+            "expected calibration error",
+            self.calibration.error,
+            lambda level, noise_only: self.calibration.error_interval(level, noise_only=noise_only),
+        )
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found = [self.auc, self.average_precision, self.ks, self.prevalence]
+        if self.judges_probabilities:
+            found.append(self.expected_calibration_error)
+        return {each.name: each for each in found}
+
+    # --- decisions -------------------------------------------------------------------------------
+
+    def confusion(self, threshold: float = 0.5) -> CurveConfusion:
+        """The confusion matrix where rows with score >= threshold are called positive."""
+        low, high = self.score_range
+        if not low <= threshold <= high:
+            raise ArgumentError(
+                f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
+            )
+        scores = grid_scores(self.table.edges, points=self.table.points, score_range=(low, high))
+        near = 1e-9 * (high - low)
+        below = int(np.searchsorted(scores, threshold + near, side="right")) - 1
+        above = int(np.searchsorted(scores, threshold - near, side="left"))
+        return CurveConfusion(
+            threshold=float(threshold),
+            terms=self._drawn.terms,
+            _curve=self._curve,
+            _table=self.table,
+            _edges=(below, above),
+        )
+
+    def threshold_for(
+        self,
+        *,
+        recall: float | None = None,
+        precision: float | None = None,
+        specificity: float | None = None,
+    ) -> float:
+        """The threshold at which this curve reaches a recall, a precision or a specificity.
+
+        The highest with this recall; the lowest with this specificity or precision. What it is
+        worth says `confusion(threshold)`, with intervals.
+        """
+        asked = {"recall": recall, "precision": precision, "specificity": specificity}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if len(given) != 1:
+            raise ArgumentError(
+                "threshold_for must get one of recall, precision and specificity. Pass recall=0.9."
+            )
+        ((name, value),) = given.items()
+        if not 0 <= value <= 1:
+            raise ArgumentError(f"{name} must lie in [0, 1], got {value!r}.")
+        curve, (low, high) = self._curve, self.score_range
+        if name == "recall":
+            place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
+        elif name == "specificity":
+            last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
+            step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
+            part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
+            place = last + float(part)
+        else:
+            place = float(np.flatnonzero(curve.precision() >= value)[-1])
+        threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
+        return float(min(max(threshold, low), high))
+
+    # --- for people and machines -----------------------------------------------------------------
+
+    def plot(self, kind: str = "roc", *, level: float = 0.95) -> Any:
+        """An Altair chart: "roc", "precision-recall" or "calibration"."""
+        return self._reading(kind).plot(level=level)
+
+    def svg(self, kind: str = "roc", *, level: float = 0.95) -> str:
+        """The chart as an SVG picture."""
+        return self._reading(kind).svg(level=level)
+
+    def _reading(self, kind: str) -> RocCurve | PrecisionRecallCurve | CalibrationCurve:
+        names = {"roc": "roc", "precision-recall": "precision_recall", "calibration": "calibration"}
+        if kind not in names:
+            raise ArgumentError(f"kind must be one of {', '.join(names)}, got {kind!r}.")
+        found: RocCurve | PrecisionRecallCurve | CalibrationCurve = getattr(self, names[kind])
+        return found
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        curves = {
+            "roc": self.roc.as_dict(level),
+            "precision_recall": self.precision_recall.as_dict(level),
+        }
+        if self.judges_probabilities:
+            curves["calibration"] = self.calibration.as_dict(level)
+        return {**super().as_dict(level), "curves": curves}
+
+
+def _area_under(x: Any, y: Any) -> float:
+    """By trapezoids, but the first point of the curve counts like the second."""
+    heights = np.array(y, dtype=np.float64)
+    if len(heights) > 1:
+        heights[0] = heights[1]
+    return float(np.clip(np.trapezoid(heights, x), 0.0, 1.0))
+
+
+def _area_of_steps(band: Any) -> Interval:
+    steps = np.diff(band.at)
+    return float(band.low[:-1] @ steps), min(1.0, float(band.high[1:] @ steps))

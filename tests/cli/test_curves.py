@@ -1,0 +1,49 @@
+"""`heldout curves`: one release, printed, as JSON, as a page and as a picture."""
+
+import json
+import re
+
+ASK = ("curves", "test.parquet", "--label", "readmitted", "--score", "risk_b", "--epsilon", "1")
+
+
+def test_it_prints_the_measures_the_curve_and_the_price(run):
+    outcome = run(*ASK)
+    assert (outcome.code, outcome.err) == (0, "")
+    for text in ("AUC of the curve", "KS", "false positive rate", "Paid epsilon 1", "Receipt: "):
+        assert text in outcome.out
+
+
+def test_its_json_holds_the_curves(run):
+    found = json.loads(run(*ASK, "--json").out)
+    assert found["loss"] == {"epsilon": "1", "delta": "0"}
+    assert set(found["curves"]) == {"roc", "precision_recall", "calibration"}
+    assert found["curves"]["roc"]["fpr"][0] == 0 and found["curves"]["roc"]["fpr"][-1] == 1
+    assert found["noisy"]["edges"][0] == 0
+    assert found["remaining"] == {"epsilon": "0", "delta": "0"}
+
+
+def test_it_writes_a_page_with_three_curves(run, tmp_path, monkeypatch):
+    assert run(*ASK, "--out", "curves.html").code == 0
+    page = open("curves.html", encoding="utf-8").read()
+    assert len(re.findall(r"<svg", page)) >= 3
+    assert "ROC curve" in page and "Reliability diagram" in page
+
+
+def test_it_writes_a_picture(run):
+    assert run(*ASK, "--kind", "precision-recall", "--out", "curve.svg").code == 0
+    assert open("curve.svg", encoding="utf-8").read().startswith("<svg")
+
+
+def test_a_place_that_cannot_be_written_costs_nothing(run):
+    line = (*ASK, "--ledger", "l.sqlite", "--budget", "1")
+    outcome = run(*line, "--out", "curves.pdf")
+    assert outcome.code == 2
+    assert ".html or .svg" in outcome.err
+    assert run(*line).code == 0, "all of the budget is left"
+
+
+def test_evaluate_shows_curves_when_asked(run):
+    outcome = run("evaluate", *ASK[1:], "--curves", "--json")
+    found = json.loads(outcome.out)
+    assert found["shares"]["curves"] == "1/2"
+    assert "curves" in found["releases"]
