@@ -1,6 +1,7 @@
 """Turns what is asked of a ranking into a request at the door."""
 
-from typing import Any
+from fractions import Fraction
+from typing import Any, Final
 
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
@@ -9,6 +10,10 @@ from heldout.privacy.rational import Rational
 from heldout.release import Request
 from heldout.statistics import ScoreTable, Statistic
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable
+
+LEAST_EPSILON: Final = Fraction(1, 5000)
+MOST_EPSILON: Final = 100
+"""What the default noise has a ladder for, whatever share of it the noisy counts take."""
 
 
 def ranking_request(
@@ -27,7 +32,7 @@ def ranking_request(
 
     mechanism = RankingMechanism(
         metric=metric,
-        epsilon=exact(epsilon, name="epsilon"),
+        epsilon=_checked_price(epsilon, method),
         protection=dataset.protection,
         rows=dataset.public_rows,
         smaller_class=_checked_guess(smaller_class),
@@ -42,6 +47,17 @@ def ranking_request(
     if smaller_class is not None:
         parameters["smaller_class"] = smaller_class
     return Request(metric, statistic, mechanism, parameters | named)
+
+
+def _checked_price(epsilon: Rational, method: str) -> Fraction:
+    """Refused here if any outcome of the first look would leave too little for the value."""
+    price = exact(epsilon, name="epsilon")
+    if method == "piecewise-laplace" and not LEAST_EPSILON <= price <= MOST_EPSILON:
+        raise ArgumentError(
+            f"epsilon must lie between {LEAST_EPSILON} and {MOST_EPSILON} for {method!r}, got "
+            f"{price}. Pass another one, or method='polynomial-tail'."
+        )
+    return price
 
 
 def _resolution(dataset: Dataset, scores: str | None) -> str:

@@ -143,7 +143,8 @@ def _noise_quantile(draw: RankingDraw, candidates: Belief, level: float) -> floa
         tails = law.survival(candidates.rungs, np.full(candidates.rungs.shape, distance))
         return float((candidates.weights * tails).sum()) - (1 - level)
 
-    return _falling_root(beyond, 1e-10, 2.0)
+    # At this distance the interval is all of [0, 1]: there is no need to look further.
+    return _falling_root(beyond, 1e-10, 1 + abs(draw.unclamped))
 
 
 def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
