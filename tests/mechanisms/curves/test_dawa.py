@@ -75,7 +75,7 @@ def _three_bins(counts: tuple[int, ...], dawa: Dawa, reach: int = 90) -> dict[st
     independent; equal costs go as in `cheapest_partition`.
     """
     pair = [int(c) for c in scaled_costs(np.array(counts), multiple=dawa.multiple)[1]]
-    penalty = round(dawa.multiple * dawa.moved / dawa.bucket_epsilon)
+    penalty = dawa.bucket_cost
     z, mass = _noise(float(dawa.cost_scale), reach)
     tail = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
 
@@ -116,8 +116,9 @@ def _loss(dawa: Dawa) -> float:
     return worst
 
 
-def test_the_probability_of_each_partition_changes_by_at_most_the_claim() -> None:
-    dawa = Dawa(bins=3, epsilon=Fraction(4), moved=1)
+@pytest.mark.parametrize("penalty", [0, 2])
+def test_the_probability_of_each_partition_changes_by_at_most_the_claim(penalty: int) -> None:
+    dawa = Dawa(bins=3, epsilon=Fraction(4), moved=1, penalty=penalty)
     claimed = float(dawa.share * dawa.epsilon)
     worst = _loss(dawa)
     assert 0.1 * claimed < worst <= claimed
@@ -138,10 +139,15 @@ def test_both_stages_cost_epsilon_together(moved: int) -> None:
     assert 4 * dawa.multiple * moved / dawa.cost_scale == dawa.share * dawa.epsilon
 
 
-def test_even_counts_fall_into_few_buckets_and_keep_their_sum() -> None:
-    dawa = Dawa(bins=64, epsilon=Fraction(10), moved=1)
-    drawn = dawa.draw(np.full(64, 5))
-    assert len(np.unique(drawn.counts)) < 32
+def test_buckets_keep_the_sum_and_are_fewer_with_a_penalty() -> None:
+    counts = np.full(64, 5)
+    dear, cheap = (Dawa(bins=64, epsilon=Fraction(10), moved=1, penalty=k) for k in (2, 0))
+    few, many = (
+        np.mean([len(each._partition(counts)) for _ in range(20)]) for each in (dear, cheap)
+    )
+    assert few < 20
+    assert many > 30
+    drawn = dear.draw(counts)
     assert abs(drawn.counts.sum() - 320) < 12 * drawn.above_deviation[0]
     assert not drawn.unbiased
 
@@ -151,3 +157,5 @@ def test_too_many_bins_and_an_impossible_share_are_refused() -> None:
         Dawa(bins=5000, epsilon=Fraction(1), moved=1)
     with pytest.raises(ArgumentError, match="share"):
         Dawa(bins=5, epsilon=Fraction(1), moved=1, share=Fraction(1))
+    with pytest.raises(ArgumentError, match="penalty"):
+        Dawa(bins=5, epsilon=Fraction(1), moved=1, penalty=-1)

@@ -190,7 +190,7 @@ def test_medians_split_the_rows_evenly_when_there_is_budget() -> None:
     generator = np.random.default_rng(5)
     points = 2**12
     counts = np.bincount((generator.beta(2, 8, 20_000) * points).astype(int), minlength=points)
-    edges = RecursiveMedians(levels=3, epsilon=Fraction(20), moved=2).draw(counts)
+    edges = RecursiveMedians(levels=3, epsilon=Fraction(20_000), moved=2).draw(counts)
     shares = np.add.reduceat(counts, edges[:-1]) / counts.sum()
     assert len(shares) == 8
     assert 0.1 < shares.min() < shares.max() < 0.15
