@@ -135,3 +135,15 @@ def test_the_fingerprint_stays_what_it_was_when_ledgers_were_written() -> None:
     """If this fails, every ledger in use forgets its rows: keep the old function instead."""
     assert fingerprint(TABLE).hex()[:16] == "4d09c92b36c4ad2a"
     assert fingerprint(TABLE, unit="patient", row_key="visit").hex()[:16] == "6059bd5de7b47218"
+
+
+def test_naming_a_key_later_finds_the_budget_again_and_then_new_scores_find_it_too(
+    tmp_path: Any,
+) -> None:
+    budget, ledger = ho.Budget(epsilon=1), tmp_path / "ledger.sqlite"
+    first = ho.Session(ho.Dataset(TABLE, label="y", score="p"), budget=budget, ledger=ledger)
+    first.confusion(epsilon=1)
+    for table in (TABLE, TABLE | {"p": [0.5] * 6}, TABLE | {"model_c": [0.5] * 6}):
+        keyed = ho.Dataset(table, label="y", score="p", row_key="visit")
+        with pytest.raises(BudgetExceeded):
+            ho.Session(keyed, budget=budget, ledger=ledger).confusion(epsilon="0.001")
