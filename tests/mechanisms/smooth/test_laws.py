@@ -249,6 +249,8 @@ def test_bad_arguments_are_refused() -> None:
         choose("cauchy", epsilon=Fraction(1), local=AREA, rows=10, delta=Fraction(1, 2))
     with pytest.raises(ArgumentError, match="delta must be given"):
         choose("boyd-2015-laplace", epsilon=Fraction(1), local=AREA, rows=10)
+    with pytest.raises(ArgumentError, match="proof of 2015"):
+        LaplaceBoyd2015(local=AREA, epsilon=Fraction(4), delta=Fraction(1, 100))
     with pytest.raises(ArgumentError, match="method must be"):
         choose("laplace", epsilon=Fraction(1), local=AREA, rows=10)
     with pytest.raises(ArgumentError, match="metric must be"):

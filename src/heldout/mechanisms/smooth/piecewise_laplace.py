@@ -95,7 +95,7 @@ class PiecewiseLaplace:
 
     def _magnitude(self, tail: "arb", rung: int) -> "arb":
         """The z with P(|noise| > z) = tail: find the step, then invert on it."""
-        from flint import ctx
+        from flint import arb, ctx
 
         ladder = self.ladder
         below = ladder.normalisers(ctx.prec)
@@ -107,6 +107,10 @@ class PiecewiseLaplace:
             step += 1
         while step > 0 and rest < self._left(step, rung, below, epsilon):
             step -= 1
+        if (step < top and not rest < self._left(step + 1, rung, below, epsilon)) or (
+            step > 0 and not rest > self._left(step, rung, below, epsilon)
+        ):
+            return arb.nan()  # astride a border, as far as is known: more bits, please
         scale = rational(Fraction(ladder.scales[step]))
         limit = scale / -(-epsilon).expm1()
         place = max(ladder.starts[step], 1) - 1

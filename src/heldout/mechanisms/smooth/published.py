@@ -127,7 +127,8 @@ class LaplaceBoyd2015(ScaledNoise):
     Sensitivity: S is beta-smooth and never below the local sensitivity.
     Numerics:    exact, see `draw_on_lattice`; beta is a public rational just below the published
                  irrational number, which is on the safe side.
-    Refuses:     an epsilon that is not positive; a delta outside (0, 1).
+    Refuses:     an epsilon that is not positive; a delta outside (0, 1/2]; an epsilon too large for
+                 the published proof, (exp(beta) - 1 - beta) epsilon > 2 beta^2: about 3.
     Reference:   Boyd, Lantz and Page 2015, theorem 2.2; Nissim et al. 2007, corollary 2.4.
     Cost:        about 0.05 ms a draw.
     """
@@ -136,10 +137,18 @@ class LaplaceBoyd2015(ScaledNoise):
     delta: Fraction
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or not 0 < self.delta < 1:
+        if self.epsilon <= 0 or not 0 < self.delta <= Fraction(1, 2):
             raise ArgumentError(
-                f"epsilon must be positive and delta lie between 0 and 1, got {self.epsilon} "
+                f"epsilon must be positive and delta between 0 and 1/2, got {self.epsilon} "
                 f"and {self.delta}. Try epsilon '1' and delta '1e-6'."
+            )
+        with working_precision(128):
+            beta = rational(self.smoothing)
+            holds = (beta.expm1() - beta) * rational(self.epsilon) <= 2 * beta * beta
+        if not holds:
+            raise ArgumentError(
+                f"epsilon must be small enough for the proof of 2015, got {self.epsilon}. "
+                "Use at most 3, or the default method."
             )
 
     @property
