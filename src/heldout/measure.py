@@ -74,7 +74,7 @@ class Measure(float):
         noise = self.noise_interval(level)
         half = max(noise[1] - self.value, self.value - noise[0])
         show = _whole if self.whole else _digits(high - low)
-        spread = "" if (low, high) == noise else f" (privacy noise alone: ±{show(half)})"
+        spread = "" if self.whole else f" (privacy noise alone: ±{show(half)})"
         return (
             f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "
             f"{show(high)}{spread}, {self.terms}"

@@ -71,7 +71,9 @@ class Ratio:
         """The numerator, and what the denominator has beyond it, neither below zero.
 
         The true ones are not below zero, so holding the noisy ones there brings each closer to
-        the truth; without it an estimate far below zero would leave an interval of no width.
+        the truth; without it an estimate far below zero would leave an interval of no width. (Two
+        errors that would have cancelled may no longer do so: that the intervals still cover is
+        shown by simulation, in tests/metrics/test_coverage.py.)
         """
         top = float(self.numerator @ self.counts.estimate)
         rest = float((self.denominator - self.numerator) @ self.counts.estimate)

@@ -29,7 +29,7 @@ CLAIMS: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RankingStatistic:
     """The exact value in [0, 1] and the class counts: what a `Sealed` of this room holds."""
 
@@ -58,6 +58,7 @@ class RankedRows(Statistic):
     def __post_init__(self) -> None:
         if self.metric not in CLAIMS:
             raise ArgumentError(f"metric must be one of {', '.join(CLAIMS)}, got {self.metric!r}.")
+        object.__setattr__(self, "claim", CLAIMS[self.metric])
 
     def body(self) -> str:
         rival = ", rival" if self.metric == "auc-difference" else ""
@@ -102,6 +103,7 @@ class RankedTable(Statistic):
             raise ArgumentError(
                 f"scores must be 'exact' for {self.metric!r}, got 'grid'. Compare fewer rows."
             )
+        object.__setattr__(self, "claim", CLAIMS[self.metric])
 
     def body(self) -> str:
         return self.table.body()
