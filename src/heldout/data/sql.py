@@ -112,10 +112,18 @@ def evaluated(
 ) -> str:
     """The rows that count: at most `rows_per_unit` of each unit.
 
-    Which rows of a unit stay depends on the unit's and the rows' keys alone, through a hash that
-    no score or label enters. Without a row key the n-th row of the unit has key n, counted within
-    the unit, so that another unit's arrival moves nothing. The custodian's names are used in the
-    innermost SELECT only; outside it there are ours alone.
+    The custodian's names are used in the innermost SELECT only; outside it there are ours alone.
+
+    Claim:       tables that differ in one unit's rows become tables that differ in at most
+                 `rows_per_unit` rows of that unit, and in no other.      [claim: unit-bounding]
+    Neighbours:  replace-one and add-remove, by unit.
+    Sensitivity: which rows of a unit stay depends on the unit's and the rows' keys alone, through
+                 a hash that no score or label enters. Without a row key the n-th row of the unit
+                 has key n, counted within the unit, so that another unit's arrival moves nothing.
+    Numerics:    exact.
+    Refuses:     nothing; NULL keys were refused when the table was validated.
+    Reference:   proofs/unit-bounding.md.
+    Cost:        one window over the rows, sorted within each unit.
     """
     chosen = ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
     if unit is None:
