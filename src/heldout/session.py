@@ -193,7 +193,9 @@ class Session:
         have noise of four times and more. A score that is missing counts as the lowest.
         """
         if not isinstance(score, str):
-            raise ArgumentError(f"score must be the name of a column, got {score!r}.")
+            raise ArgumentError(
+                f"score must be the name of a column, got a {type(score).__name__}. Name one."
+            )
         rivals = self.dataset.with_rival(score)
         request = ranking_request(
             "auc-difference",
