@@ -147,7 +147,7 @@ def test_quantiles_of_exact_leaves_are_the_leaves_that_hold_them() -> None:
 
 
 def test_refusals_name_what_is_known() -> None:
-    with pytest.raises(ArgumentError, match="method must be one of .*laplace"):
+    with pytest.raises(ArgumentError, match=r"method must be one of .*laplace"):
         method("bayes", epsilon=Fraction(1), protection=REPLACE, points=3)
     with pytest.raises(ArgumentError, match="options of laplace must be among counts"):
         _method("laplace", {"bins": 3})
