@@ -1,0 +1,127 @@
+"""The fitted curve: valid whatever came out of the noise, exact without it, better than a tree."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.registry import method
+from heldout.mechanisms.curves.table import independent_noise
+from heldout.mechanisms.smooth.exact import LATTICE
+from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.metrics.curves.curve import Curve, plain_curve
+from heldout.metrics.curves.distance import area_between
+from heldout.metrics.curves.fit import fitted_curve
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.sealed import Sealed
+
+REPLACE = Protection(neighbours="replace-one")
+POINTS = 65537
+AREA = RankingMechanism(
+    metric="auc", epsilon=Fraction(1, 2), protection=REPLACE, rows=500, share=Fraction(0)
+)
+
+
+def binormal(rows: int, *, seed: int, separation: float = 1.5) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    labels = (random.random(rows) < 0.3).astype(np.int64)
+    return labels, 1 / (1 + np.exp(1 - random.normal(separation * labels)))
+
+
+def counted(labels: Any, scores: Any) -> Any:
+    counts = np.zeros((2, POINTS), dtype=np.int64)
+    np.add.at(counts, (labels, np.rint(scores * (POINTS - 1)).astype(int)), 1)
+    return counts
+
+
+def true_curves(counts: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    held = counts[:, counts.sum(axis=0) > 0][:, ::-1]
+    above = np.concatenate([np.zeros((2, 1)), np.cumsum(held, axis=1)], axis=1)
+    called = above.sum(axis=0)
+    precision = np.divide(above[1], called, out=np.ones_like(called), where=called > 0)
+    false, true = above / above[:, -1:]
+    return (false, true), (true, precision)
+
+
+def assert_valid(curve: Curve) -> None:
+    for rate in (curve.fpr, curve.tpr):
+        assert rate[0] == 0
+        assert rate[-1] == 1
+        assert (np.diff(rate) >= 0).all()
+    assert (np.diff(curve.thresholds) <= 0).all()
+    assert ((curve.precision() >= 0) & (curve.precision() <= 1)).all()
+    assert curve.positives >= 0
+    assert curve.negatives >= 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_every_noisy_table_has_a_valid_curve(data: st.DataObject) -> None:
+    bins = data.draw(st.integers(1, 9))
+    count = st.lists(st.integers(-400, 1000), min_size=bins, max_size=bins)
+    rows = data.draw(st.sampled_from([None, 1, 500, 10**6]))
+    table = TableWithArea(
+        edges=np.append(np.arange(bins) * 7, 100),
+        negatives=data.draw(count),
+        positives=data.draw(count),
+        noise=independent_noise(data.draw(st.sampled_from([Fraction(1, 50), Fraction(300)])),
+                                bins=bins),
+        rows=rows,
+        area=RankingDraw(AREA, round(data.draw(st.floats(-30, 30)) / LATTICE)),
+    )  # fmt: skip
+    assert_valid(fitted_curve(table, score_range=(-2.0, 5.0)))
+
+
+def test_without_noise_the_curve_is_that_of_the_rows() -> None:
+    counts = counted(*binormal(20_000, seed=1))
+    made = method("heldout", epsilon=Fraction(60), protection=REPLACE, points=POINTS, rows=20_000)
+    curve = fitted_curve(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0))
+    roc, precision_recall = true_curves(counts)
+    assert area_between((curve.fpr, curve.tpr), roc) < 0.002
+    assert area_between((curve.tpr, curve.precision()), precision_recall) < 0.01
+    assert abs(curve.positives - counts[1].sum()) < 3
+
+
+def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -> None:
+    random = np.random.default_rng(2)
+    labels = (random.random(30_000) < 0.4).astype(np.int64)
+    # Half of the positives score like negatives: the curve has a kink.
+    found = labels * (random.random(30_000) < 0.5)
+    counts = counted(labels, (random.random(30_000) + 3 * found) / 4)
+    made = method("heldout", epsilon=Fraction(5), protection=REPLACE, points=POINTS, rows=30_000)
+    curve = fitted_curve(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0))
+    assert area_between((curve.fpr, curve.tpr), true_curves(counts)[0]) < 0.01
+
+
+def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
+    counts = counted(*binormal(2_000, seed=3))
+    true, _ = true_curves(counts)
+    sealed = Sealed(counts.ravel())
+    shared = {
+        "epsilon": Fraction(1, 2), "protection": REPLACE, "points": POINTS, "rows": 2_000,
+    }  # fmt: skip
+    ours, tree = method("heldout", **shared), method("hierarchical-quantile", **shared)
+    errors = []
+    for _ in range(25):
+        fitted = fitted_curve(ours.sample(sealed), score_range=(0.0, 1.0))
+        plain = plain_curve(tree.sample(sealed), score_range=(0.0, 1.0))
+        errors.append([area_between((each.fpr, each.tpr), true) for each in (fitted, plain)])
+    mine, theirs = np.mean(errors, axis=0)
+    assert mine < 0.7 * theirs
+
+
+def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone() -> None:
+    counts = counted(*binormal(4_000, seed=4))
+    epsilon = Fraction(1, 2)
+    true = float(np.trapezoid(*true_curves(counts)[0][::-1]))
+    made = method("heldout", epsilon=epsilon, protection=REPLACE, points=POINTS, rows=4_000)
+    sealed = Sealed(counts.ravel())
+    strays = [
+        abs(fitted_curve(made.sample(sealed), score_range=(0.0, 1.0)).area - true)
+        for _ in range(40)
+    ]
+    alone = 1 / (float(epsilon) * counts.sum(axis=1).min())  # mean absolute error of the ideal
+    assert np.mean(strays) < 3 * alone
