@@ -189,8 +189,8 @@ class Session:
     ) -> CompareRelease:
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
-        One release with noise of twice one AUC's, where two releases at half the price each would
-        have noise of four times and more. A score that is missing counts as the lowest.
+        One release with noise of twice one AUC's; the difference of two releases at half the price
+        each would have 1.4 times that. A score that is missing counts as the lowest.
         """
         if not isinstance(score, str):
             raise ArgumentError(
