@@ -9,7 +9,7 @@ import numpy as np
 
 from heldout.audit.bounds import epsilon_bound
 from heldout.audit.doors import DOORS
-from heldout.audit.events import as_table, best_event, learn
+from heldout.audit.events import as_table, best_event, learn, stacked
 from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.subjects import VIOLATOR, Pair, Subject, find, registered
@@ -59,13 +59,13 @@ def audit(
     if price <= 0:
         raise ArgumentError(f"epsilon must be more than 0, got {epsilon!r}.")
     _check(samples, confidence, door)
-    samples = max(_LEAST, samples // checked.slowness)
+    samples = max(_LEAST, checked.least, samples // checked.slowness)
     begun = time.perf_counter()
     jobs = list(_jobs(checked, chosen, price, samples, door))
     drawn: dict[tuple[str, int], list[Any]] = {}
     with mapper(workers, len(jobs)) as mapped:
         for done, (job, rows) in enumerate(mapped(_work, jobs), start=1):
-            drawn.setdefault((job[1], job[2]), []).append(rows)
+            drawn.setdefault((job[1], job[2]), []).append(_columns(rows))
             if progress is not None:
                 progress(checked.name, done, len(jobs))
     claimed = checked.claim(price)
@@ -75,7 +75,7 @@ def audit(
         for pair in chosen
         for finding in _findings(
             pair,
-            *(np.concatenate(drawn[pair.name, side])[:samples] for side in (0, 1)),
+            *(stacked(drawn[pair.name, side]) for side in (0, 1)),
             error=error,
             delta=float(claimed.delta),
         )
@@ -122,7 +122,8 @@ def _findings(
     pair: Pair, first: Any, second: Any, *, error: float, delta: float
 ) -> Iterator[Finding]:
     """One tested event for each direction."""
-    parts = [_parts(as_table(each)) for each in _aligned(first, second)]
+    both = as_table(stacked([first, second]))
+    parts = [_parts(each) for each in (both[: len(first)], both[len(first) :])]
     features = learn(parts[0][0], parts[1][0])
     for towards, here, there in (("first", 0, 1), ("second", 1, 0)):
         trials = len(parts[0][2])
@@ -135,15 +136,9 @@ def _findings(
         yield Finding(pair.name, towards, str(event), hits, others, trials, bound)
 
 
-def _aligned(first: Any, second: Any) -> tuple[Any, Any]:
-    """Outcomes as rows; neighbours with outcomes of unlike shape are padded, which shows."""
-    first, second = (each[:, None] if each.ndim == 1 else each for each in (first, second))
-    width = max(first.shape[1], second.shape[1])
-    padded = [
-        np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=np.nan)
-        for each in (np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64))
-    ]
-    return padded[0], padded[1]
+def _columns(rows: Any) -> Any:
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows[:, None] if rows.ndim == 1 else rows
 
 
 def _parts(rows: Any) -> tuple[Any, Any, Any]:

@@ -6,7 +6,7 @@ there), the outcome as a whole, and two learned scores. An event is a feature ab
 value. Which one is best is decided on one half of the samples; the other half tests that one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from heldout.audit.bounds import epsilon_bound
 
-__all__ = ["Event", "Features", "best_event", "learn"]
+__all__ = ["Event", "Features", "best_event", "learn", "stacked"]
 
 Feature = Callable[[Any], Any]
 _ATOMS = 512  # a feature with no more values than this is taken value by value
@@ -55,6 +55,25 @@ def as_table(outcomes: Any) -> Any:
     table = np.asarray(outcomes, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     return np.nan_to_num(table, nan=_MISSING, posinf=1e308, neginf=-1e308) + 0.0
+
+
+def stacked(rows: Sequence[Any]) -> Any:
+    """Rows, or tables, of any length under one another; what a shorter one lacks is NaN.
+
+    >>> stacked([[1, 2], [3]]).tolist()
+    [[1.0, 2.0], [3.0, nan]]
+    """
+    tables = [np.asarray(each, dtype=np.float64) for each in rows]
+    tables = [each[None, :] if each.ndim == 1 else each for each in tables]
+    width = max(each.shape[1] for each in tables)
+    if all(each.shape[1] == width for each in tables):
+        return np.concatenate(tables)
+    return np.concatenate(
+        [
+            np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=np.nan)
+            for each in tables
+        ]
+    )
 
 
 def learn(first: Any, second: Any) -> Features:

@@ -11,6 +11,7 @@ import numpy as np
 
 from heldout.audit import pairs
 from heldout.audit.doors import Ask, claimed, numbers, session_on
+from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
 from heldout.session import Session
 
@@ -29,7 +30,7 @@ def _release(
 ) -> None:
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
         session = session_on(pair, side, door)
-        return np.array([read(ask(session, epsilon)) for _ in range(count)])
+        return stacked([read(ask(session, epsilon)) for _ in range(count)])
 
     def missing() -> str | None:
         return None if hasattr(Session, needs) else f"Session.{needs} is not there yet"
@@ -109,9 +110,13 @@ _release(
 )
 
 
+_TABLE = ("edges", "negatives", "positives", "rows")
+
+
 def _curve_numbers(release: Any) -> list[float]:
-    """A curve as a row of fixed length: its edges' quantiles, and counts on a fixed grid."""
+    """A curve as numbers: its edges' quantiles, counts on a fixed grid, and what is beside it."""
     noisy = release._noisy()
+    beside = {name: each for name, each in noisy.items() if name not in _TABLE}
     edges = np.asarray(noisy["edges"], dtype=float) / noisy["edges"][-1]
     found = [float(len(edges)), *np.quantile(edges, GRID[1:-1]).tolist()]
     for name in ("negatives", "positives"):
@@ -122,7 +127,7 @@ def _curve_numbers(release: Any) -> list[float]:
             found += counts.tolist() + [0.0] * (16 - len(counts))
         else:
             found += [float(counts.min()), float(counts.max()), *counts[:7], *counts[-7:]]
-    return found
+    return found + numbers(beside)
 
 
 _release(
@@ -132,14 +137,23 @@ _release(
     needs="curves",
     read=_curve_numbers,
     note="the whole noisy table jointly",
+    slowness=2,
 )
-for _method in ("laplace", "fixed-space", "recursive-medians"):
+# Few thresholds: what a row can do is the same, and each answer takes less time.
+_SMALL: dict[str, dict[str, Any]] = {
+    "laplace": {},
+    "fixed-space": {"thresholds": 16},
+    "recursive-medians": {"levels": 3},
+    "hierarchical-quantile": {},
+}
+for _method, _options in _SMALL.items():
     _release(
         f"curves-{_method}",
-        lambda session, epsilon, method=_method: session.curves(  # type: ignore[misc]
-            epsilon=epsilon, method=method
+        lambda session, epsilon, method=_method, options=_options: session.curves(  # type: ignore[misc]
+            epsilon=epsilon, method=method, **options
         ),
         (*pairs.MEDIANS, *pairs.CURVES[1:]) if _method == "recursive-medians" else pairs.CURVES,
         needs="curves",
         read=_curve_numbers,
+        slowness=4,
     )

@@ -91,6 +91,7 @@ def _cluster_selection(border: int, epsilon: float, count: int, random: Any) -> 
     Pair("m below, then one", [0] * 6 + [1], [1] * 6 + [0]),
     note="Lyu et al. Algorithm 3: the noisy answer that was compared is printed",
     epsilon="4",
+    least=160_000,
 )
 def _prints_value(data: list[int], epsilon: float, count: int, random: Any) -> Any:
     shown = sparse_vector(

@@ -55,6 +55,8 @@ class Subject:
     """What it is audited at unless another is asked for: where its fault shows soonest."""
     slowness: int = 1
     """A slow subject is audited with so many times fewer samples."""
+    least: int = 0
+    """A quick subject whose fault is rare is audited with at least so many."""
 
     def pair(self, name: str) -> Pair:
         for each in self.pairs:

@@ -19,14 +19,18 @@ Planted = Callable[[Any, float, int, Any], Any]
 """planted(data, epsilon, count, random): so many outcomes on one neighbour."""
 
 
-def plant(name: str, *cases: Pair, note: str, epsilon: str = "1") -> Callable[[Planted], Planted]:
+def plant(
+    name: str, *cases: Pair, note: str, epsilon: str = "1", least: int = 0
+) -> Callable[[Planted], Planted]:
     """Register a mechanism that claims to be epsilon-private."""
 
     def keep(planted: Planted) -> Planted:
         def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
             return planted(pair.side(side), float(epsilon), count, np.random.default_rng())
 
-        register(Subject(name, VIOLATOR, cases, Loss.pure, draw, note=note, epsilon=epsilon))
+        register(
+            Subject(name, VIOLATOR, cases, Loss.pure, draw, note=note, epsilon=epsilon, least=least)
+        )
         return planted
 
     return keep

@@ -1,0 +1,182 @@
+"""Every planted violator is caught, and none of our own is flagged."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from heldout.audit import audit, registered
+from heldout.audit.doors import session_on
+from heldout.audit.sparse_vectors import sparse_vector
+from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find, register
+from heldout.privacy.loss import Loss
+
+VIOLATORS = [each.name for each in registered(VIOLATOR)]
+OWN = [each.name for each in registered() if each.kind in (RELEASE, MECHANISM)]
+SLOW = {name for name in OWN if name.startswith(("report", "curves"))}
+
+
+@pytest.mark.parametrize("name", VIOLATORS)
+def test_a_planted_violator_is_caught(name: str) -> None:
+    found = audit(name, samples=24_000, workers=1)
+    assert found.violated, str(found)
+    assert "NOT AS CLAIMED" in str(found)
+
+
+def test_the_papers_algorithms_are_among_them() -> None:
+    assert {
+        "private-threshold-testing",
+        "noisy-cut",
+        "cluster-selection-2014",
+        "noisy-max-with-value",
+        "local-sensitivity",
+        "auc-2015-condition",
+        "half-the-scale",
+        "floating-point-laplace",
+        "seeded",
+    } <= set(VIOLATORS)
+    assert sum(name.startswith("sparse-vector") for name in VIOLATORS) >= 4
+
+
+def test_a_violator_on_its_lattice_is_not_caught_by_its_lowest_bits() -> None:
+    for name in VIOLATORS:
+        if name != "floating-point-laplace":
+            found = audit(name, samples=12_000, workers=1)
+            assert not found.worst.event.startswith("lowest bit"), name
+
+
+def test_the_correct_sparse_vector_is_not_flagged() -> None:
+    def draw(pair, side, epsilon, count, door):
+        half = float(epsilon) / 2
+        return sparse_vector(
+            pair.side(side),
+            count,
+            np.random.default_rng(),
+            threshold_scale=1 / half,
+            query_scale=2 * 4 / half,
+            limit=4,
+        )
+
+    pair = Pair("0^c 1^c against 1^c 0^c", [0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
+    register(Subject("test-sparse-vector", "test", (pair,), Loss.pure, draw))
+    for epsilon in ("1", "8"):
+        assert not audit("test-sparse-vector", epsilon=epsilon, samples=24_000, workers=1).violated
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if name not in SLOW])
+def test_none_of_ours_is_flagged(name: str) -> None:
+    """Few samples here; `make audit` takes many. Each is a thousandth of a false alarm."""
+    subject = find(name)
+    assert subject.missing() is None
+    few = 500 if subject.kind == RELEASE else 1200
+    found = audit(name, samples=few, workers=1, pairs=[each.name for each in subject.pairs[:2]])
+    assert not found.violated, str(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_the_slow_ones_are_not_flagged_either(name: str) -> None:
+    subject = find(name)
+    if subject.missing():
+        pytest.skip(str(subject.missing()))
+    found = audit(name, samples=400, workers=1, pairs=[subject.pairs[0].name])
+    assert not found.violated, str(found)
+
+
+def test_every_release_is_audited_on_at_least_two_pairs_of_neighbours() -> None:
+    for subject in registered(RELEASE):
+        assert len(subject.pairs) >= 2
+        assert len({each.name for each in subject.pairs}) == len(subject.pairs)
+
+
+def test_every_public_method_that_releases_something_has_an_audit() -> None:
+    from heldout.session import Session
+
+    public = {
+        name
+        for name in vars(Session)
+        if not name.startswith("_") and callable(getattr(Session, name))
+    }
+    audited = {each.name.replace("-", "_") for each in registered(RELEASE)}
+    assert public - audited == set(), "add a line to heldout/audit/releases.py"
+
+
+def cases() -> Iterator[tuple[str, Pair]]:
+    for subject in registered(RELEASE):
+        for pair in subject.pairs:
+            yield subject.name, pair
+
+
+@pytest.mark.parametrize(
+    ("name", "pair"), list(cases()), ids=lambda each: getattr(each, "name", each)
+)
+def test_a_pair_is_a_pair_of_neighbours(name: str, pair: Pair) -> None:
+    """As the data set's own protection defines them: counted on rows, by unit if there is one."""
+    options = pair.options
+    sides = []
+    for side in (0, 1):
+        columns = pair.side(side)
+        rows = list(zip(*(columns[c] for c in columns if c != "k"), strict=True))
+        sides.append(rows)
+    gone, come = (_without(sides[i], sides[1 - i]) for i in (0, 1))
+    if "unit" in options:
+        units = {row[2] for row in gone + come}
+        assert len(units) == 1
+        assert max(len(gone), len(come)) <= options["rows_per_unit"]
+    elif options.get("neighbours") == "add-remove":
+        assert sorted((len(gone), len(come))) == [0, 1]
+    else:
+        assert (len(gone), len(come)) == (1, 1)
+        assert len(sides[0]) == len(sides[1])
+
+
+def _without(rows: list, others: list) -> list:
+    left = list(others)
+    found = []
+    for row in rows:
+        if row in left:
+            left.remove(row)
+        else:
+            found.append(row)
+    return found
+
+
+def test_both_doors_have_one_law() -> None:
+    """The replayed statistic is that of the public door: same centre, same spread."""
+    subject = find("confusion")
+    pair = subject.pairs[0]
+    replayed, public = (
+        subject.draw(pair, 0, 4, count, door) for count, door in ((4000, "replay"), (400, "public"))
+    )
+    off = (replayed.mean(axis=0) - public.mean(axis=0)) / (replayed.std(axis=0) / 20)
+    assert np.abs(off).max() < 5
+    assert (public.std(axis=0) / replayed.std(axis=0)).min() > 0.7
+    assert (public.std(axis=0) / replayed.std(axis=0)).max() < 1.4
+
+
+def test_the_request_at_the_door_is_the_same_on_both_neighbours() -> None:
+    """All that a release prints comes from its request and from what was drawn."""
+    for name in ("confusion", "brier", "auc", "average-precision", "compare"):
+        subject = find(name)
+        for pair in subject.pairs:
+            seen = []
+            for side in (0, 1):
+                session = session_on(pair, side, "public")
+                asked = []
+                through = session._release
+
+                def keep(request, asked=asked, through=through, **words):
+                    asked.append(request)
+                    return through(request, **words)
+
+                session._release = keep
+                answer = _ask(name, session)
+                content = answer.as_dict()
+                content = {k: content[k] for k in ("parameters", "mechanism", "loss", "rows")}
+                seen.append((repr(asked), repr(content), sorted(answer.measures)))
+            assert seen[0] == seen[1], (name, pair.name)
+
+
+def _ask(name: str, session):
+    method = getattr(session, name.replace("-", "_"))
+    return method(epsilon="1", score="q") if name == "compare" else method(epsilon="1")
