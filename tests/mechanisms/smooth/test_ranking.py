@@ -103,6 +103,22 @@ def test_the_other_methods_look_at_the_counts_once() -> None:
         assert len(draw.looks) == 1
 
 
+def test_a_public_guess_of_the_class_replaces_the_first_look() -> None:
+    made = RankingMechanism(
+        metric="auc",
+        epsilon=Fraction(1),
+        protection=PROTECTIONS[0],
+        rows=2000,
+        smaller_class=1000,
+    )
+    blind = mechanism("auc", PROTECTIONS[0], "1")
+    assert made.second_look((990,)) is None
+    sharper = made.law_after((990,)).privacy_map().epsilon
+    assert sharper > blind.law_after((990,)).privacy_map().epsilon
+    assert made.first_look is not None
+    assert made.first_look.privacy_map().epsilon + sharper == 1
+
+
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(5, 2), Fraction(40)])
 def test_counts_get_the_discrete_laplace_law(scale: Fraction) -> None:
     source = random.Random(3)
