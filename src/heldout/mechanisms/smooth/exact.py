@@ -36,6 +36,8 @@ _FIRST_BITS: Final = 96
 _MORE_BITS: Final = 64
 _GUARD_BITS: Final = 48
 _flint = threading.RLock()
+# A thread that draws while another forks holds the lock, and does not exist in the child.
+os.register_at_fork(after_in_child=_flint._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 @contextmanager

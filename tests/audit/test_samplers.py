@@ -1,0 +1,98 @@
+"""Exact samplers: the law to 3%, the lattice, no shared stream, and no hang after a fork."""
+
+import os
+import threading
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from heldout.audit.samplers import (
+    check_lattice,
+    check_law,
+    check_streams,
+    fresh,
+    samplers,
+)
+
+
+def test_every_sampler_is_looked_at() -> None:
+    names = " ".join(each.name for each in samplers())
+    for word in ("discrete Laplace", "piecewise-laplace", "polynomial-tail", "cauchy"):
+        assert word in names
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_law_is_accepted_as_claimed_and_rejected_three_percent_off(place: int) -> None:
+    """The vector sampler here; the scalar ones in tests/mechanisms and in `make audit`."""
+    found = check_law(samplers()[place], draws=150_000)
+    assert found.passed, found.found
+
+
+@pytest.mark.parametrize("off", [0.96, 1.04])
+def test_a_sampler_that_is_off_is_found_out(off: float) -> None:
+    true = samplers()[1]
+    wrong = replace(true, draw=lambda count: true.draw(count) * off)
+    found = check_law(wrong, draws=150_000)
+    assert not found.passed
+    assert "rejected as claimed" in found.found
+
+
+def test_a_tail_that_is_cut_is_found_out() -> None:
+    true = samplers()[1]
+    wrong = replace(true, draw=lambda count: true.draw(count).clip(-4e6, 4e6))  # beyond 1 in 300
+    assert not check_law(wrong, draws=150_000).passed
+
+
+def test_answers_lie_on_the_lattice_whose_lowest_bits_say_nothing() -> None:
+    found = check_lattice(releases=8000)
+    assert found.passed, found.found
+
+
+def test_threads_forks_and_restarts_share_no_stream() -> None:
+    found = check_streams(threads=4, forks=3, restarts=1)
+    assert found.passed, found.found
+
+
+def test_a_child_forked_while_others_draw_still_answers() -> None:
+    """A lock that another thread held at the fork would never be released in the child."""
+    stop = threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            fresh(2)
+
+    threads = [threading.Thread(target=busy, daemon=True) for _ in range(2)]
+    for each in threads:
+        each.start()
+    try:
+        for _ in range(6):
+            child = os.fork()
+            if child == 0:
+                fresh(1)
+                os._exit(0)
+            assert _ended(child, within=20), "the child hangs"
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+
+
+def _ended(child: int, *, within: float) -> bool:
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return True
+        time.sleep(0.02)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return False
+
+
+def test_a_release_at_a_small_epsilon_is_still_on_the_lattice() -> None:
+    import heldout as ho
+
+    release = ho.roc_auc_score([1, 0] * 10, [0.9, 0.2] * 10, epsilon="1/1000")
+    units = Fraction(release._noisy()["unclamped"]) / Fraction(1, 2**40)
+    assert units.denominator == 1
