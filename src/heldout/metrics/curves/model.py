@@ -18,7 +18,8 @@ STOPS: Final = np.array(
 )
 """Places within a bin, as shares of its negatives, where the curve is evaluated."""
 
-# What is believed beforehand; chosen once by benchmarks.roc_error, the same for all data.
+# What is believed beforehand, the same for all data; chosen by trials on the cells of
+# benchmarks.roc_error, so figures on those cells flatter it (docs/curves.md has fresh ones).
 SEPARATION: Final = (1.7, 1.1)  # mean and deviation of a: areas from 0.36 to 0.997
 SPREAD: Final = 0.2  # deviation of log b
 BEND: Final = (0.22, 1.0)  # deviation of the bend and how far it reaches, in probits
