@@ -4,6 +4,7 @@ Each call is a session of its own with a budget of exactly `epsilon` and a ledge
 nobody keeps count across calls. For data that is asked more than once use `heldout.Session`.
 """
 
+import contextlib
 from typing import Any
 
 from heldout.data import Dataset
@@ -14,6 +15,15 @@ from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.session import Epsilon, Session
+
+
+def as_array(values: Any) -> Any:
+    """A NumPy array of the values, or an error that quotes none of them."""
+    import numpy as np
+
+    with contextlib.suppress(Exception):
+        return np.asarray(values)
+    raise ArgumentError("y_true and y_score must be lists of numbers or of texts, got a mixture.")
 
 
 def one_off(
@@ -27,9 +37,7 @@ def one_off(
     neighbours: str = "replace-one",
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
-    import numpy as np
-
-    truth, score = np.asarray(y_true), np.asarray(y_score)
+    truth, score = (as_array(each) for each in (y_true, y_score))
     if truth.ndim != 1 or truth.shape != score.shape:
         raise ArgumentError(
             "y_true and y_score must be one-dimensional and of the same length. Ravel them."
