@@ -13,7 +13,7 @@ from heldout.privacy.loss import Loss
 
 VIOLATORS = [each.name for each in registered(VIOLATOR)]
 OWN = [each.name for each in registered() if each.kind in (RELEASE, MECHANISM)]
-SLOW = {name for name in OWN if name.startswith(("report", "curves"))}
+SLOW = {name for name in OWN if name.startswith(("report", "curves", "separability"))}
 
 
 @pytest.mark.parametrize("name", VIOLATORS)
@@ -104,6 +104,8 @@ def test_every_public_method_that_releases_something_has_an_audit() -> None:
 def cases() -> Iterator[tuple[str, Pair]]:
     for subject in registered(RELEASE):
         for pair in subject.pairs:
+            if not isinstance(pair.first, dict):
+                continue  # arrays: one row is another
             yield subject.name, pair
 
 

@@ -1,0 +1,84 @@
+"""`heldout audit`, and the page of the long audit."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from heldout.audit.long import LongAudit
+from heldout.audit.result import AuditResult, Finding
+from heldout.audit.samplers import Check
+from heldout.cli import main
+from heldout.privacy.loss import Loss
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_list_names_every_subject(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--list", "--json"]) == 0
+    kinds = {each["name"]: each["kind"] for each in json.loads(capfd.readouterr().out)}
+    assert kinds["auc"] == "release"
+    assert kinds["private-threshold-testing"] == "planted violator"
+    assert main(["audit", "--list"]) == 0
+
+
+def test_an_audit_prints_a_bound_and_a_violator_is_not_an_error(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--samples", "2000", "--workers", "1"]
+    assert main(["audit", "half-the-scale", "discrete-laplace", *words, "--json"]) == 0
+    planted, own = json.loads(capfd.readouterr().out)
+    assert planted["violated"]
+    assert not own["violated"]
+    assert own["confidence"] == pytest.approx(0.9995)
+    assert main(["audit", "half-the-scale", *words]) == 0
+    assert "not as claimed" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["horoscope"], ["auc", "--samples", "3"], ["auc", "--door", "back"]]
+)
+def test_what_is_wrong_is_one_line(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *words, "--workers", "1"]) == 2
+    assert capfd.readouterr().err.startswith("heldout: ")
+
+
+def result(name: str, kind: str, epsilon: float) -> AuditResult:
+    finding = Finding("a pair", "first", "number 1 >= 2", 9, 1, 100, epsilon)
+    return AuditResult(name, kind, Loss.pure(1), [finding], 200, 0.999, "replay", 1.0)
+
+
+def page(own: float, planted: float, passed: bool) -> LongAudit:
+    results = [result("auc", "release", own), result("seeded", "planted violator", planted)]
+    checks = [Check("lattice", passed, "so many")]
+    return LongAudit(results, [], {"later": "it is not there yet"}, checks, 0.999, 60.0)
+
+
+def test_the_page_says_what_was_found_and_what_was_missed() -> None:
+    good = page(0.9, 5.0, True)
+    assert good.bad == []
+    text = good.markdown()
+    assert "0 of 1 releases and mechanisms flagged; 1 of 1 planted violators caught" in text
+    assert "later: it is not there yet." in text
+    assert page(1.1, 0.5, False).bad == ["auc", "seeded", "lattice"]
+    assert "**missed**" in page(0.9, 0.5, True).markdown()
+
+
+def test_a_broken_promise_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import heldout.audit.long
+
+    monkeypatch.setattr(heldout.audit.long, "long_audit", lambda **_: page(1.1, 5.0, True))
+    assert main(["audit", "--all"]) == 2
+    assert "as private as it claims" in capfd.readouterr().err
+
+
+def test_the_published_audit_found_nothing_against_us_and_missed_nothing() -> None:
+    text = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    found = re.search(r"\*\*0 of (\d+) .* flagged; (\d+) of (\d+) planted .*; (\d+) of (\d+)", text)
+    assert found, "the first lines of docs/audit.md give the verdict"
+    _, caught, planted, passed, checks = (int(each) for each in found.groups())
+    assert caught == planted
+    assert passed == checks
