@@ -189,6 +189,12 @@ def test_an_awkward_name_is_a_name(name: str, file: str, silence, tmp_path) -> N
     assert found is None
 
 
+def test_a_missing_column_is_one_line_whatever_the_others_are_called() -> None:
+    with pytest.raises(ho.errors.MissingColumn) as caught:
+        ho.Dataset({"a\nb": [1], "\x1b[31m": [0.5]}, label="y", score="p")
+    assert str(caught.value).isprintable()
+
+
 def test_names_that_differ_in_their_unicode_form_are_two_names() -> None:
     rows = pa.table({"y": [1, 0], NFC: [0.5, 0.25]})
     with pytest.raises(ho.errors.MissingColumn):

@@ -70,7 +70,7 @@ def check_columns(engine: Engine, declared: Declared) -> None:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
-                hint = f"It has: {', '.join(list(engine.columns)[:12])}."
+                hint = f"It has: {', '.join(map(repr, list(engine.columns)[:12]))}."
             raise MissingColumn(f"column {name!r} must be in the table, got none. {hint}")
 
 
