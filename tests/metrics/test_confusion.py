@@ -9,7 +9,7 @@ from sklearn import metrics as reference
 
 import heldout as ho
 from heldout.metrics import Metric, register, registered
-from heldout.metrics.confusion import CELLS
+from heldout.metrics.readings import CELLS
 
 GENERATOR = np.random.default_rng(17)
 SCORES = GENERATOR.random(800)

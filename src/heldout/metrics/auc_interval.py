@@ -133,7 +133,11 @@ def noise_interval(
     if candidates is None:
         return 0.0, 1.0
     reach = _noise_quantile(draw, candidates, level)
-    return max(0.0, draw.unclamped - reach), min(1.0, draw.unclamped + reach)
+    low, high = draw.unclamped - reach, draw.unclamped + reach
+    if low > 1 or high < 0:
+        # No value is so near. From the clamped number, which is nearer to every value there is.
+        low, high = draw.value - reach, draw.value + reach
+    return max(0.0, low), min(1.0, high)
 
 
 def _noise_quantile(draw: RankingDraw, candidates: Belief, level: float) -> float:

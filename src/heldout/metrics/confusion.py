@@ -1,23 +1,19 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
-from heldout.metrics.ratios.f_score import f_score
-from heldout.metrics.registry import Metric, registered
+from heldout.metrics.readings import CELLS, ConfusionReadings
+from heldout.metrics.registry import Metric
 from heldout.release import Drawn, Release
 
-CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
-
-class ConfusionRelease(Release):
+class ConfusionRelease(ConfusionReadings, Release):
     """Noisy counts at one public threshold; every ratio of them is free."""
 
     def __init__(self, drawn: Drawn) -> None:
@@ -63,65 +59,6 @@ class ConfusionRelease(Release):
             denominator=np.array(metric.denominator, dtype=float),
         )
         return self._measure(metric.name, ratio.value, ratio.noise_interval, ratio.interval)
-
-    @cached_property
-    def _ratios(self) -> dict[str, Measure]:
-        return {name: self.measure(metric) for name, metric in registered().items()}
-
-    @property
-    def measures(self) -> dict[str, Measure]:
-        return {**self._ratios, **{name: self._count(i) for i, name in enumerate(CELLS)}}
-
-    @property
-    def true_positives(self) -> Measure:
-        return self._count(0)
-
-    @property
-    def false_positives(self) -> Measure:
-        return self._count(1)
-
-    @property
-    def false_negatives(self) -> Measure:
-        return self._count(2)
-
-    @property
-    def true_negatives(self) -> Measure:
-        return self._count(3)
-
-    @property
-    def accuracy(self) -> Measure:
-        return self._ratios["accuracy"]
-
-    @property
-    def recall(self) -> Measure:
-        return self._ratios["recall"]
-
-    @property
-    def precision(self) -> Measure:
-        return self._ratios["precision"]
-
-    @property
-    def specificity(self) -> Measure:
-        return self._ratios["specificity"]
-
-    @property
-    def negative_predictive_value(self) -> Measure:
-        return self._ratios["negative predictive value"]
-
-    @property
-    def prevalence(self) -> Measure:
-        return self._ratios["prevalence"]
-
-    def f_score(self, beta: float = 1) -> Measure:
-        """The F score; `beta` says how much more recall counts than precision."""
-        if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
-            raise ArgumentError(f"beta must be a positive number, got {beta!r}.")
-        return self.measure(f_score(float(beta)))
-
-    def matrix(self) -> list[list[float]]:
-        """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""
-        tp, fp, fn, tn = (self._count(i).value for i in range(4))
-        return [[tn, fp], [fn, tp]]
 
 
 def noisy_counts(

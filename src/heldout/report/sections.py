@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from heldout.data import Dataset
 from heldout.measure import Measure
-from heldout.metrics.confusion import CELLS
+from heldout.metrics.readings import CELLS
 from heldout.release import Release
 
 if TYPE_CHECKING:

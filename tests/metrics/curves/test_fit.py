@@ -11,6 +11,7 @@ from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.curves.table import independent_noise
 from heldout.mechanisms.smooth.exact import LATTICE
+from heldout.mechanisms.smooth.law import mean_absolute_error
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics.curves.curve import Curve, plain_curve
 from heldout.metrics.curves.distance import area_between
@@ -119,9 +120,11 @@ def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone
     true = float(np.trapezoid(*true_curves(counts)[0][::-1]))
     made = method("heldout", epsilon=epsilon, protection=REPLACE, points=POINTS, rows=4_000)
     sealed = Sealed(counts.ravel())
-    strays = [
-        abs(fitted_curve(made.sample(sealed), score_range=(0.0, 1.0)).area - true)
-        for _ in range(40)
-    ]
-    alone = 1 / (float(epsilon) * counts.sum(axis=1).min())  # mean absolute error of the ideal
-    assert np.mean(strays) < 3 * alone
+    drawn = [made.sample(sealed) for _ in range(40)]
+    strays = [abs(fitted_curve(each, score_range=(0.0, 1.0)).area - true) for each in drawn]
+    smaller = int(counts.sum(axis=1).min())
+    alone = 1 / (float(epsilon) * smaller)  # mean absolute error of the ideal
+    # The share of epsilon that buys the area, in closed form; then that the fit keeps to it. The
+    # mean of 40 sizes of Laplace noise strays by a sixth of itself, hence four sixths of room.
+    assert mean_absolute_error(drawn[0].area.law, rung=smaller) < 3 * alone
+    assert np.mean(strays) < 3 * alone * (1 + 4 / 40**0.5)

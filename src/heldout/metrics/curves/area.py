@@ -1,13 +1,12 @@
 """Intervals of the area that was released beside a table."""
 
-import math
 from typing import Any, Final
 
 import numpy as np
 
 from heldout.measure import Interval
 from heldout.mechanisms.curves.heldout import TableWithArea
-from heldout.metrics.auc_interval import PRIOR, Belief, population_interval
+from heldout.metrics.auc_interval import PRIOR, Belief, noise_interval, population_interval
 
 __all__ = ["area_intervals"]
 
@@ -24,24 +23,7 @@ def area_intervals(table: TableWithArea, level: float, *, noise_only: bool) -> I
     known = _belief(table)
     if not noise_only:
         return population_interval(table.area, level=level, known=known)
-    reach = _reach(table, known, level)
-    low, high = table.area.unclamped - reach, table.area.unclamped + reach
-    # No area is that far from what was drawn: then nothing is known, rather than an end.
-    return (max(low, 0.0), min(high, 1.0)) if low <= 1 and high >= 0 else (0.0, 1.0)
-
-
-def _reach(table: TableWithArea, known: Belief, level: float) -> float:
-    """What the area's noise exceeds in size with probability 1 - level, by the belief.
-
-    With a small class and a small epsilon the noise is far larger than any area.
-    """
-    low, high = math.log(1e-12), math.log(1e9)
-    for _ in range(48):
-        middle = (low + high) / 2
-        tails = table.area.law.survival(known.rungs, np.full(known.rungs.shape, math.exp(middle)))
-        beyond = float(known.weights @ tails) > 1 - level
-        low, high = (middle, high) if beyond else (low, middle)
-    return math.exp(high)
+    return noise_interval(table.area, level=level, known=known)
 
 
 def _belief(table: TableWithArea) -> Belief:

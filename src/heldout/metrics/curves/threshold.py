@@ -2,25 +2,22 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.table import NoisyTable
-from heldout.metrics.confusion import CELLS
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
-from heldout.metrics.ratios.f_score import f_score
-from heldout.metrics.registry import Metric, registered
+from heldout.metrics.readings import CELLS, ConfusionReadings
+from heldout.metrics.registry import Metric
 
 __all__ = ["CurveConfusion"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CurveConfusion:
+class CurveConfusion(ConfusionReadings):
     """Counts and ratios where rows with score >= threshold are called positive. Free.
 
     A threshold between two edges of the table has counts between theirs, and nothing more is
@@ -114,65 +111,6 @@ class CurveConfusion:
             interval=interval,
             whole=True,
         )
-
-    @cached_property
-    def _ratios(self) -> dict[str, Measure]:
-        return {name: self.measure(metric) for name, metric in registered().items()}
-
-    @property
-    def measures(self) -> dict[str, Measure]:
-        return {**self._ratios, **{name: self._count(i) for i, name in enumerate(CELLS)}}
-
-    @property
-    def true_positives(self) -> Measure:
-        return self._count(0)
-
-    @property
-    def false_positives(self) -> Measure:
-        return self._count(1)
-
-    @property
-    def false_negatives(self) -> Measure:
-        return self._count(2)
-
-    @property
-    def true_negatives(self) -> Measure:
-        return self._count(3)
-
-    @property
-    def accuracy(self) -> Measure:
-        return self._ratios["accuracy"]
-
-    @property
-    def recall(self) -> Measure:
-        return self._ratios["recall"]
-
-    @property
-    def precision(self) -> Measure:
-        return self._ratios["precision"]
-
-    @property
-    def specificity(self) -> Measure:
-        return self._ratios["specificity"]
-
-    @property
-    def prevalence(self) -> Measure:
-        return self._ratios["prevalence"]
-
-    @property
-    def negative_predictive_value(self) -> Measure:
-        return self._ratios["negative predictive value"]
-
-    def f_score(self, beta: float = 1) -> Measure:
-        """The F score; `beta` says how much more recall counts than precision."""
-        if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
-            raise ArgumentError(f"beta must be a positive number, got {beta!r}.")
-        return self.measure(f_score(float(beta)))
-
-    def matrix(self) -> list[list[float]]:
-        """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""
-        tp, fp, fn, tn = (self._count(i).value for i in range(4))
-        return [[tn, fp], [fn, tp]]
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         measures = {name: each.as_dict(level) for name, each in self.measures.items()}
