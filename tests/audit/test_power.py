@@ -13,7 +13,8 @@ from heldout.privacy.loss import Loss
 
 VIOLATORS = [each.name for each in registered(VIOLATOR)]
 OWN = [each.name for each in registered() if each.kind in (RELEASE, MECHANISM)]
-SLOW = {name for name in OWN if name.startswith(("report", "curves", "separability"))}
+SLOW = {name for name in OWN if name.startswith(("report", "curves"))}
+LONG_ONLY = {"separability"}  # 0.1 s an answer: `make audit`
 
 
 @pytest.mark.parametrize("name", VIOLATORS)
@@ -63,13 +64,13 @@ def test_the_correct_sparse_vector_is_not_flagged() -> None:
         assert not audit("test-sparse-vector", epsilon=epsilon, samples=24_000, workers=1).violated
 
 
-@pytest.mark.parametrize("name", [name for name in OWN if name not in SLOW])
+@pytest.mark.parametrize("name", [name for name in OWN if name not in SLOW | LONG_ONLY])
 def test_none_of_ours_is_flagged(name: str) -> None:
     """Few samples here; `make audit` takes many. Each is a thousandth of a false alarm."""
     subject = find(name)
     assert subject.missing() is None
-    few = 500 if subject.kind == RELEASE else 1200
-    found = audit(name, samples=few, workers=1, pairs=[each.name for each in subject.pairs[:2]])
+    few = 600 if subject.kind == RELEASE else 1200
+    found = audit(name, samples=few, workers=1, pairs=[subject.pairs[0].name])
     assert not found.violated, str(found)
 
 
