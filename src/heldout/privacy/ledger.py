@@ -5,7 +5,6 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -17,6 +16,7 @@ from heldout.errors import (
     LedgerError,
 )
 from heldout.privacy import accountant
+from heldout.privacy.account import Account, Receipt
 from heldout.privacy.chain import (
     AccountRow,
     Entry,
@@ -48,40 +48,6 @@ class _Beside:
 
 
 BESIDE: Final = _Beside()
-
-
-@dataclass(frozen=True)
-class Account:
-    """One data set's budget. The id is random; it says nothing about the rows."""
-
-    id: str
-    budget: Budget
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """Proof of a booking; keep the hash, and `Ledger.verify(receipt=hash)` finds it again.
-
-    `loss` is the price of the event; `charge` is what the budget gave, in the budget's kind.
-    """
-
-    sequence: int
-    hash: str
-    loss: Loss
-    charge: Loss
-    account: str
-    time: datetime
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "sequence": self.sequence,
-            "hash": self.hash,
-            "loss": self.loss.as_dict(),
-            "charge": self.charge.as_dict(),
-            "account": self.account,
-            "time": self.time.isoformat(),
-        }
 
 
 class Ledger:

@@ -1,5 +1,6 @@
 """What a noise law is: centred noise whose size depends on the rung of the data set."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,28 +51,28 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledNoise:
+class ScaledNoise(ABC):
     """f + (S/a) Z, with S the beta-smooth sensitivity and Z of one fixed law."""
 
     local: RungSensitivity
 
     @property
+    @abstractmethod
     def sharpness(self) -> Fraction:
         """The a of S/a."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def smoothing(self) -> Fraction:
         """The beta that S is smooth for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def magnitude(self, tail: "arb") -> "arb":
         """The z >= 0 with P(|Z| > z) = tail; indeterminate if the tail is not known well enough."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tail(self, z: Any) -> Any:
         """P(|Z| > z) in doubles."""
-        raise NotImplementedError
 
     def sample(
         self,
