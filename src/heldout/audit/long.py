@@ -134,7 +134,8 @@ def _table(results: Sequence[AuditResult]) -> str:
         worst, flag = each.worst, " **not as claimed**" if each.violated else ""
         lines.append(
             f"| {each.subject} | {each.claimed} | {each.epsilon:.3f}{flag} | "
-            f"{worst.pair if each.epsilon else ''} | {worst.event} | {each.samples:,} |"
+            f"{worst.pair if each.epsilon else ''} | {worst.event.replace('|', '')} | "
+            f"{each.samples:,} |"
         )
     return "\n".join(lines) + "\n"
 

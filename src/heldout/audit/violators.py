@@ -20,7 +20,7 @@ Planted = Callable[[Any, float, int, Any], Any]
 
 
 def plant(
-    name: str, *cases: Pair, note: str, epsilon: str = "1", least: int = 0
+    name: str, *cases: Pair, note: str, epsilon: str = "1", least: int = 40_000
 ) -> Callable[[Planted], Planted]:
     """Register a mechanism that claims to be epsilon-private."""
 
@@ -111,7 +111,7 @@ def _noisy_max(data: list[int], epsilon: float, count: int, random: Any) -> Any:
 @plant(
     "floating-point-laplace",
     Pair("a count by one", 0.0, 1.0),
-    note="the textbook's sign(u) ln(1 - 2|u|) in doubles, which shows in the lowest bits",
+    note="the textbook's formula in doubles, which shows in the lowest bits",
 )
 def _floating_point(data: float, epsilon: float, count: int, random: Any) -> Any:
     uniform = random.random(count) - 0.5
