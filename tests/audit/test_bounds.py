@@ -146,4 +146,4 @@ def test_a_result_is_plain_json() -> None:
 def test_workers_draw_different_samples() -> None:
     found = audit("half-the-scale", samples=9000, workers=2)
     assert found.violated
-    assert found.samples == 9000
+    assert found.samples >= 9000  # a planted violator may ask for more, it is quick

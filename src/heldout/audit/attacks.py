@@ -26,7 +26,7 @@ def label_from_auc(
 ) -> float:
     """The guess, 1 or 0, from the area under the ROC curve; one half if nothing speaks for either.
 
-    >>> label_from_auc([0.9, 0.6], [0.5, 0.2], 5 / 6)   # a third positive below one negative
+    >>> label_from_auc([0.9, 0.6], [0.5], 2 / 3)   # a third positive below the negative
     1.0
     """
     positives, negatives = _sorted(positives), _sorted(negatives)
