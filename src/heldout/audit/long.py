@@ -21,7 +21,7 @@ _THROUGH_THE_DOOR = (
 
 _HEAD = """# The latest audit
 
-Made by `make audit` with version {version}; do not edit. How it is done, and what it can and
+Made by `heldout audit --all`, which `make audit` runs, with version {version}; do not edit. How it is done, and what it can and
 cannot show: [security](security.md#the-audit).
 
 An *empirical lower bound* says: with a confidence of {confidence}, for all rows of this page
