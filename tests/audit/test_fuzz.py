@@ -1,7 +1,7 @@
 """Whatever comes in: a typed error in one line or a valid answer. Hypothesis looks for others.
 
-atheris was left out untried: one more dependency, and the parsers below ours (DuckDB, Arrow, SQLite)
-are other people's. So coverage does not guide these searches.
+atheris was left out untried: one more dependency, and the parsers below ours (DuckDB, Arrow,
+SQLite) are other people's. So coverage does not guide these searches.
 """
 
 import contextlib

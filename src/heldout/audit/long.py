@@ -21,8 +21,8 @@ _THROUGH_THE_DOOR = (
 
 _HEAD = """# The latest audit
 
-Made by `heldout audit --all`, which `make audit` runs, with version {version}; do not edit. How it is done, and what it can and
-cannot show: [security](security.md#the-audit).
+Made by `heldout audit --all`, which `make audit` runs, with version {version}; do not edit.
+How it is done, and what it can and cannot show: [security](security.md#the-audit).
 
 An *empirical lower bound* says: with a confidence of {confidence}, for all rows of this page
 together, the true epsilon is not below it. A bound above the claimed epsilon would be a broken
