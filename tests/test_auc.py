@@ -238,9 +238,12 @@ def test_every_method_has_its_own_price_and_finds_the_value(metric: str, method:
     assert door.spent.delta == Fraction(delta or 0)
     assert release.as_dict()["parameters"]["method"] == method
     truth = float(exact_value(metric, ho.Dataset(TABLE, label="y", score="good")).value)
-    assert release.value == pytest.approx(truth, abs=0.1)
-    assert release.interval()[0] <= truth <= release.interval()[1]
     json.dumps(release.as_dict())
+    # Cauchy noise strays far now and then, and an interval misses now and then: most of 15 do not.
+    rich = session(budget=ho.Budget(epsilon=100_000, delta="1e-3"))
+    many = [ASKS[metric](rich, epsilon=epsilon, method=method, delta=delta) for _ in range(15)]
+    assert np.median([each.value for each in many]) == pytest.approx(truth, abs=0.1)
+    assert sum(low <= truth <= high for low, high in (each.interval() for each in many)) >= 8
 
 
 @pytest.mark.parametrize("guess", [1, 10, 1200, 10**9])
