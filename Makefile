@@ -31,7 +31,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh bash tools/run_tests.sh
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py
