@@ -28,7 +28,7 @@ _PLACES = {
     "roc_curve": "heldout.scores",
     "separability": "heldout.separation.score",
 }
-_ROOMS = ("audit", "errors", "examples", "precision_recall")
+_ROOMS = ("audit", "errors", "examples", "precision_recall", "regression")
 
 __all__ = [
     "Budget",
@@ -48,13 +48,14 @@ __all__ = [
     "precision_recall",
     "precision_recall_curve",
     "private_separability",
+    "regression",
     "roc_auc_score",
     "roc_curve",
     "separability",
 ]
 
 if TYPE_CHECKING:
-    from heldout import audit, errors, examples, precision_recall
+    from heldout import audit, errors, examples, precision_recall, regression
     from heldout.data.dataset import Dataset
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger

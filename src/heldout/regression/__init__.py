@@ -1,0 +1,23 @@
+"""Regression diagnostics on private rows: residual plots, error measures, logistic checks."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_PLACES = {
+    "ResidualPlot": "heldout.regression.release",
+    "ResidualTable": "heldout.regression.table",
+}
+
+__all__ = ["ResidualPlot", "ResidualTable"]
+
+if TYPE_CHECKING:
+    from heldout.regression.release import ResidualPlot
+    from heldout.regression.table import ResidualTable
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'heldout.regression' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
