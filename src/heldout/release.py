@@ -7,36 +7,128 @@ loses an answer and never a booking. A refused request costs nothing.
 
 import html
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from heldout.data import Dataset
+from heldout.data.table import PrivateTable
+from heldout.errors import BudgetExceeded
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import Mechanism
-from heldout.privacy import Account, Ledger, Loss, Protection, Receipt
+from heldout.privacy import Account, Event, Ledger, Loss, Protection, Receipt, price
 from heldout.statistics import Statistic, compute
+
+
+class Question(Protocol):
+    """What is asked of private rows and paid as one. All of it is public."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+    @property
+    def claim(self) -> str: ...
+
+    def event(self) -> Event:
+        """What the ledger books."""
+
+    def privacy_map(self) -> Loss:
+        """What it costs; the price of the event."""
+
+    def draw(self, rows: PrivateTable) -> Any:
+        """Noisy numbers of the rows; called by the door, after the booking."""
+
+    def describe(self) -> dict[str, object]:
+        """How the noise is made, in public terms."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statistic and the noise for it."""
+
+    statistic: Statistic
+    mechanism: Mechanism
+
+    def draw(self, rows: PrivateTable) -> Any:
+        return self.mechanism.sample(compute(self.statistic, rows))
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of private rows. All of it is public."""
+    """One statistic, released once."""
 
     name: str
     statistic: Statistic
     mechanism: Mechanism
     parameters: Mapping[str, Any]
 
-    def public(self) -> dict[str, Any]:
-        """What the ledger keeps beside the event, for people."""
-        return {"release": self.name, **self.parameters}
+    @property
+    def claim(self) -> str:
+        return self.statistic.claim
+
+    def event(self) -> Event:
+        return self.mechanism.event()
+
+    def privacy_map(self) -> Loss:
+        return self.mechanism.privacy_map()
+
+    def draw(self, rows: PrivateTable) -> Any:
+        return Step(self.statistic, self.mechanism).draw(rows)
+
+    def describe(self) -> dict[str, object]:
+        return self.mechanism.describe()
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Several statistics paid as one, each chosen in the light of the answers before it.
+
+    `steps` are functions of the answers so far, which are public; `prices` are the events that
+    are booked, all at once, before the first row is read. A step may not cost anything else than
+    was booked for it.
+
+    Claim:       the loss is that of the booked events together.                [claim: staged]
+    Neighbours:  those of the steps' statistics.
+    Sensitivity: the steps'.
+    Numerics:    exact.
+    Refuses:     a step whose price is not the booked one, before its rows are read.
+    Reference:   Dwork, Rothblum and Vadhan 2010, adaptive composition.
+    Cost:        that of the steps.
+    """
+
+    name: str
+    steps: tuple[Callable[[tuple[Any, ...]], Step], ...]
+    prices: tuple[Event, ...]
+    parameters: Mapping[str, Any]
+    claim: str
+    description: Mapping[str, object]
+
+    def event(self) -> Event:
+        return Event.composed(self.prices)
+
+    def privacy_map(self) -> Loss:
+        return price(self.event())
+
+    def draw(self, rows: PrivateTable) -> tuple[Any, ...]:
+        answers: tuple[Any, ...] = ()
+        for choose, booked in zip(self.steps, self.prices, strict=True):
+            step = choose(answers)
+            if step.mechanism.privacy_map() != price(booked):
+                raise BudgetExceeded(
+                    "A step must cost what was booked for it, got another price. Book that one."
+                )
+            answers = (*answers, step.draw(rows))
+        return answers
+
+    def describe(self) -> dict[str, object]:
+        return dict(self.description)
 
 
 @dataclass(frozen=True)
 class Drawn:
     """What came out of the door: noisy numbers, and the terms on which they were given."""
 
-    request: Request
+    request: Any  # a Question; whoever reads the values knows its kind
     values: Any
     receipt: Receipt
     protection: Protection
@@ -45,15 +137,16 @@ class Drawn:
 
     @property
     def loss(self) -> Loss:
-        return self.request.mechanism.privacy_map()
+        loss: Loss = self.request.privacy_map()
+        return loss
 
     @property
     def terms(self) -> str:
         return f"{self.loss}, {self.protection.describe()}"
 
 
-def release(request: Request, *, dataset: Dataset, ledger: Ledger, account: Account) -> Drawn:
-    """Let one noisy statistic of private rows out, for a price that is booked first.
+def release(request: Question, *, dataset: PrivateTable, ledger: Ledger, account: Account) -> Drawn:
+    """Let noisy numbers of private rows out, for a price that is booked first.
 
     Claim:       every answer is drawn after its loss is durable in the ledger, and the ledger's
                  total never exceeds the budget.                               [claim: one-door]
@@ -62,12 +155,12 @@ def release(request: Request, *, dataset: Dataset, ledger: Ledger, account: Acco
     Numerics:    exact.
     Refuses:     a file that changed since it was validated; what the ledger refuses.
     Reference:   Rogers, Roth, Ullman and Vadhan 2016, privacy filters.
-    Cost:        one durable write, one pass over the rows.
+    Cost:        one durable write, one pass over the rows for each statistic.
     """
     dataset.check_unchanged()
-    receipt = ledger.book(account, request.mechanism.event(), request=request.public())
-    sealed = compute(request.statistic, dataset)
-    values = request.mechanism.sample(sealed)
+    booked = {"release": request.name, **request.parameters}
+    receipt = ledger.book(account, request.event(), request=booked)
+    values = request.draw(dataset)
     return Drawn(
         request=request,
         values=values,
@@ -99,7 +192,7 @@ class Release(ABC):
 
     @property
     def name(self) -> str:
-        return self._drawn.request.name
+        return str(self._drawn.request.name)
 
     @property
     def loss(self) -> Loss:
@@ -119,7 +212,7 @@ class Release(ABC):
 
     @property
     def mechanism(self) -> dict[str, object]:
-        return self._drawn.request.mechanism.describe()
+        return dict(self._drawn.request.describe())
 
     @property
     def value(self) -> float:
@@ -153,7 +246,7 @@ class Release(ABC):
             "rows": drawn.public_rows,
             "parameters": dict(drawn.request.parameters),
             "mechanism": self.mechanism,
-            "claim": drawn.request.statistic.claim,
+            "claim": drawn.request.claim,
             "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},
         }
 

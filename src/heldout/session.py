@@ -4,7 +4,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from heldout.data import Dataset
+from heldout.data import Dataset, PrivateTable
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import MeanRelease
@@ -13,7 +13,7 @@ from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.privacy import Budget, Ledger, Loss, exact
 from heldout.privacy.rational import Rational
 from heldout.ranking_request import ranking_request
-from heldout.release import Drawn, Request, release
+from heldout.release import Drawn, Question, Request, release
 from heldout.statistics import BoundedSum, ThresholdCounts
 
 if TYPE_CHECKING:
@@ -23,7 +23,61 @@ if TYPE_CHECKING:
 Epsilon = Rational
 
 
-class Session:
+class PrivateSession:
+    """Private rows of any kind, a budget and a ledger: what every kind of session has.
+
+    Parameters
+    ----------
+    dataset
+        The private rows, validated.
+    budget
+        What may be spent on these rows in all, by anyone. It is kept with the rows in the ledger:
+        the same rows under another name have the same budget. None takes the one on record.
+    ledger
+        None (in memory, for one-off use), a file, or a SQLAlchemy URL.
+    """
+
+    def __init__(
+        self,
+        dataset: PrivateTable,
+        *,
+        budget: Budget | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+    ) -> None:
+        self._table = dataset
+        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        self._account = self._ledger.account(
+            dataset._fingerprints[0],
+            also=dataset._fingerprints[1:],
+            budget=budget,
+            protection=dataset.protection,
+            name=dataset.name,
+        )
+
+    @property
+    def budget(self) -> Budget:
+        return self._account.budget
+
+    @property
+    def spent(self) -> Loss:
+        return self._ledger.spent(self._account)
+
+    @property
+    def remaining(self) -> Loss:
+        """What is left for these rows, whoever spent the rest."""
+        return self._ledger.remaining(self._account)
+
+    def _release(self, request: Question, *, dataset: PrivateTable | None = None) -> Drawn:
+        rows = dataset or self._table
+        return release(request, dataset=rows, ledger=self._ledger, account=self._account)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self._table!r}, budget {self.budget}, {self.remaining} left)"
+        )
+
+
+class Session(PrivateSession):
     """Questions to one data set, each paid out of one budget.
 
     Parameters
@@ -54,32 +108,8 @@ class Session:
     ) -> None:
         if not isinstance(dataset, Dataset):
             raise ArgumentError(f"dataset must be a heldout.Dataset, got {type(dataset).__name__}.")
+        super().__init__(dataset, budget=budget, ledger=ledger)
         self.dataset = dataset
-        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-        self._account = self._ledger.account(
-            dataset._fingerprints[0],
-            also=dataset._fingerprints[1:],
-            budget=budget,
-            protection=dataset.protection,
-            name=dataset.name,
-        )
-
-    @property
-    def budget(self) -> Budget:
-        return self._account.budget
-
-    @property
-    def spent(self) -> Loss:
-        return self._ledger.spent(self._account)
-
-    @property
-    def remaining(self) -> Loss:
-        """What is left for these rows, whoever spent the rest."""
-        return self._ledger.remaining(self._account)
-
-    def _release(self, request: Request, *, dataset: Dataset | None = None) -> Drawn:
-        rows = dataset or self.dataset
-        return release(request, dataset=rows, ledger=self._ledger, account=self._account)
 
     def _counts_request(
         self, name: str, statistic: Any, *, dimension: int, epsilon: Epsilon, **parameters: Any
@@ -233,9 +263,6 @@ class Session:
         from heldout.report import build
 
         return build(self, epsilon=epsilon, threshold=threshold, curves=curves)
-
-    def __repr__(self) -> str:
-        return f"Session({self.dataset!r}, budget {self.budget}, {self.remaining} left)"
 
 
 def checked_threshold(threshold: float, low: float, high: float) -> float:

@@ -64,7 +64,9 @@ def statements() -> dict[str, str]:
     found = {}
     for units in UNITS:
         data = dataset(units)
-        found[f"validation_{units}"] = validation.statement(data._engine, data._declared)
+        found[f"validation_{units}"] = validation.statement(
+            data._engine, [*data._rules(), *data._keys.rules()], data._keys
+        )
         for name, statistic in STATISTICS.items():
             if units == "rows" or name == "threshold_counts":
                 found[f"{name}_{units}"] = data.statement(statistic.body())

@@ -1,19 +1,19 @@
-"""A table of private rows, with everything about it that is public."""
+"""Private rows with a label and a score, and everything about them that is public."""
 
 import math
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from heldout.data import sql, validation
-from heldout.data.engine import Engine, open_table
-from heldout.errors import ArgumentError, UnreadableTable
-from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.data.engine import Engine
+from heldout.data.table import PrivateTable
+from heldout.errors import ArgumentError
+from heldout.privacy.neighbours import Neighbours
 
 NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
 
 
-class Dataset:
+class Dataset(PrivateTable):
     """Private rows, validated on the custodian's side when the object is made.
 
     Parameters
@@ -62,53 +62,37 @@ class Dataset:
         name: str | None = None,
     ) -> None:
         self.label, self.score = label, score
-        self._rival: str | None = None
         self.score_range = _checked_range(score_range)
-        self.protection = Protection(
-            neighbours=Neighbours.parse(neighbours),
-            unit=unit is not None,
-            rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
-            unit_name=unit,
-        )
-        self.name = name or _name_of(table)
-        self._declared = validation.Declared(
-            label=label,
-            score=score,
-            positive=positive,
-            negative=_other_label(positive, negative),
-            score_range=self.score_range,
+        self._values = validation.LabelValues(positive, _other_label(positive, negative))
+        super().__init__(
+            table,
             unit=unit,
+            rows_per_unit=rows_per_unit,
             row_key=row_key,
+            neighbours=neighbours,
+            schema=schema,
+            name=name,
         )
-        self._engine = open_table(table, schema=schema)
-        self._rows, self._fingerprints = self._validated(self._declared)
 
-    def _validated(self, declared: validation.Declared) -> tuple[int, tuple[bytes, ...]]:
-        validation.check_columns(self._engine, declared)
-        validation.check_hash(self._engine)
-        columns = self._engine.fetch(validation.statement(self._engine, declared))
-        found = {name: values[0] for name, values in columns.items()}
-        fingerprints = validation.fingerprints(found)
-        counts = {name: int(value) for name, value in found.items()}
-        validation.judge(counts, declared)
-        return counts["n"], fingerprints
+    def _exposed(self) -> dict[str, str]:
+        self._require(self.label, self.score)
+        types = self._engine.columns
+        return {
+            "label": sql.as_label(
+                sql.column(self.label),
+                types[self.label],
+                positive=self._values.positive,
+                negative=self._values.negative,
+            ),
+            "score": sql.as_double(sql.column(self.score), types[self.score]),
+        }
 
-    @property
-    def _fingerprint(self) -> bytes:
-        return self._fingerprints[0]
-
-    @property
-    def public_rows(self) -> int | None:
-        """The number of rows where the neighbouring relation makes it public, else None."""
-        return self._rows if self.protection.row_count_is_public else None
-
-    @property
-    def dialect(self) -> str:
-        return self._engine.dialect
-
-    def has_changed(self) -> bool:
-        """Whether the file under this data set was written to since it was validated."""
-        return self._engine.has_changed()
+    def _rules(self) -> list[validation.Rule]:
+        types = self._engine.columns
+        return [
+            *validation.label_rules(self.label, types[self.label], self._values),
+            *validation.score_rules(self.score, types[self.score], self.score_range),
+        ]
 
     def with_rival(self, score: str) -> "Dataset":
         """The same rows with a second model's score beside the first, as `rival`.
@@ -120,67 +104,18 @@ class Dataset:
             raise ArgumentError(f"score must be a column of the table, got {score!r}.")
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
-        other._rival = sql.held_to(
+        rival = sql.held_to(
             sql.as_double(sql.column(score), self._engine.columns[score]), *self.score_range
         )
+        other._exposed_columns = {**self._exposed_columns, "rival": rival}
         return other
-
-    def statement(self, body: str) -> str:
-        """The whole statement, in the engine's dialect, that asks `body` of the rows that count."""
-        declared, engine = self._declared, self._engine
-        label = sql.as_label(
-            sql.column(declared.label),
-            engine.columns[declared.label],
-            positive=declared.positive,
-            negative=declared.negative,
-        )
-        score = sql.as_double(sql.column(self.score), engine.columns[self.score])
-        columns = {"label": label, "score": score}
-        if self._rival is not None:
-            columns["rival"] = self._rival
-        rows = sql.evaluated(
-            source=engine.source,
-            columns=columns,
-            unit=declared.unit,
-            row_key=declared.row_key,
-            rows_per_unit=self.protection.rows_per_unit,
-        )
-        statement = sql.assemble(rows, body)
-        return (
-            statement
-            if engine.dialect == "duckdb"
-            else sql.transpile(statement, dialect=engine.dialect)
-        )
-
-    def _fetch(self, body: str) -> sql.Columns:
-        """Un-noised columns: for `heldout.statistics` alone, which seals what it makes of them."""
-        # Looked at before and after: what is read in between was one and the same file.
-        self.check_unchanged()
-        columns = self._engine.fetch(self.statement(body))
-        self.check_unchanged()
-        return columns
-
-    def check_unchanged(self) -> None:
-        """Refuse a file that was written to since it was validated."""
-        if self.has_changed():
-            raise UnreadableTable(
-                "table must not change after it was validated. Make the Dataset anew."
-            )
 
     def __repr__(self) -> str:
         low, high = self.score_range
-        rows = "" if self.public_rows is None else f", {self.public_rows:,} rows"
         return (
             f"Dataset(label={self.label!r}, score={self.score!r}, score_range=({low:g}, {high:g}), "
-            f"{self.protection.describe()}{rows})"
+            f"{self._about()})"
         )
-
-    def __getstate__(self) -> object:
-        raise TypeError("a Dataset holds private rows and must not be pickled.")
-
-
-def _name_of(table: Any) -> str:
-    return os.path.basename(os.fspath(table)) if isinstance(table, str | os.PathLike) else "data"  # noqa: PTH119
 
 
 def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
@@ -200,16 +135,6 @@ def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
             "Rescale the scores."
         )
     return low, high
-
-
-def _checked_rows_per_unit(unit: str | None, rows_per_unit: int) -> int:
-    if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
-        raise ArgumentError(f"rows_per_unit must be a whole number from 1, got {rows_per_unit!r}.")
-    if unit is None and rows_per_unit != 1:
-        raise ArgumentError(
-            "rows_per_unit must go with unit=. Name the column that says whose row."
-        )
-    return rows_per_unit
 
 
 def _other_label(positive: object, negative: object) -> object:

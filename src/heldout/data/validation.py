@@ -5,6 +5,7 @@ is broken and never a value. After this, nothing in the rows can make a release 
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,23 +50,129 @@ HASHES_KNOWN = (
 
 
 @dataclass(frozen=True)
-class Declared:
-    """What the custodian says of the table; all of it public."""
+class Rule:
+    """What must hold of the rows, as a count of those that break it, and what to say if any do."""
 
-    label: str
-    score: str | None
-    positive: object
-    negative: object
-    score_range: tuple[float, float]
+    name: str
+    broken: str  # an aggregate over the table `held`, in DuckDB's dialect
+    error: type[DataError]
+    message: str
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The columns that say whose a row is, and which row."""
+
     unit: str | None
     row_key: str | None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in (self.unit, self.row_key) if name is not None)
 
-def check_columns(engine: Engine, declared: Declared) -> None:
+    def rules(self) -> list[Rule]:
+        found = []
+        if self.unit is not None:
+            message = f"unit {self.unit!r} must not be NULL. Say whose row it is."
+            found.append(Rule("missing_unit", _missing(self.unit), MissingUnit, message))
+        if self.row_key is not None:
+            key = f"row_key {self.row_key!r}"
+            found += [
+                Rule(
+                    "missing_key",
+                    _missing(self.row_key),
+                    MissingUnit,
+                    f"{key} must not be NULL. Name a column that tells rows apart.",
+                ),
+                Rule(
+                    "duplicate",
+                    f"count(*) - count(DISTINCT {column(self.row_key)})",
+                    DuplicateRowKey,
+                    f"{key} must differ from row to row. Remove the copies, or name the column "
+                    "that tells rows apart.",
+                ),
+            ]
+        return found
+
+
+@dataclass(frozen=True)
+class LabelValues:
+    """The two values that a custodian declares for the label."""
+
+    positive: object
+    negative: object
+
+
+def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
+    """A label is there, and is one of the declared two."""
+    label = column(name)
+    positive, negative = (
+        equals(label, column_type, value) for value in (values.positive, values.negative)
+    )
+    return [
+        Rule(
+            "missing_label",
+            _missing(name),
+            MissingLabel,
+            f"label {name!r} must not be NULL. Drop or mend those rows first.",
+        ),
+        Rule(
+            "unknown_label",
+            f"count(*) FILTER (WHERE {label} IS NOT NULL AND NOT"
+            f" coalesce({positive} OR {negative}, FALSE))",
+            UnknownLabel,
+            f"label {name!r} must be {values.positive!r} or {values.negative!r}. Declare "
+            "positive= and negative=, or drop the other rows.",
+        ),
+    ]
+
+
+def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
+    """A number is there, and is finite; `role` is what the custodian calls the column."""
+    number = as_double(column(name), column_type)
+    return [
+        Rule(
+            f"missing_{role}",
+            f"count(*) FILTER (WHERE {number} IS NULL OR isnan({number}))",
+            MissingScore,
+            f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
+            f"row a {role}, or drop it by a rule that does not look at the label.",
+        ),
+        Rule(
+            f"infinite_{role}",
+            f"count(*) FILTER (WHERE NOT ({_finite(number)}) AND NOT isnan({number}))",
+            InfiniteScore,
+            f"{role} {name!r} must be finite. Map it to a bounded range first.",
+        ),
+    ]
+
+
+def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -> list[Rule]:
+    """A score is a finite number within the declared range."""
+    score = as_double(column(name), column_type)
+    low, high = (double(bound) for bound in score_range)
+    outside = Rule(
+        "outside",
+        f"count(*) FILTER (WHERE ({_finite(score)}) AND NOT ({score} >= {low} AND {score} <= "
+        f"{high}))",
+        ScoreOutOfRange,
+        f"score {name!r} must lie within score_range ({score_range[0]:g}, {score_range[1]:g}). "
+        "Declare the range that the model can give, not the one that the data happens to have.",
+    )
+    return [*number_rules("score", name, column_type), outside]
+
+
+def _missing(name: str) -> str:
+    return f"count(*) - count({column(name)})"
+
+
+def _finite(number: str) -> str:
+    return f"{number} >= {double(-LARGEST)} AND {number} <= {double(LARGEST)}"
+
+
+def check_columns(engine: Engine, names: Sequence[str]) -> None:
     """Every declared column is there."""
-    keys = [name for name in (declared.unit, declared.row_key) if name is not None]
-    scores = [] if declared.score is None else [declared.score]
-    for name in (declared.label, *scores, *keys):
+    for name in names:
         if name not in engine.columns:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
@@ -83,37 +190,14 @@ def check_hash(engine: Engine) -> None:
         )
 
 
-def statement(engine: Engine, declared: Declared) -> str:
-    """One aggregate over the whole table: how many rows break each rule."""
-    label = column(declared.label)
-    label_type = engine.columns[declared.label]
-    positive = equals(label, label_type, declared.positive)
-    negative = equals(label, label_type, declared.negative)
-    low, high = (double(bound) for bound in declared.score_range)
-    counts = ["count(*) AS n", f"count(*) - count({label}) AS missing_label"]
-    counts.append(
-        f"count(*) FILTER (WHERE {label} IS NOT NULL AND NOT"
-        f" coalesce({positive} OR {negative}, FALSE)) AS unknown_label"
-    )
-    if declared.score is not None:
-        score = as_double(column(declared.score), engine.columns[declared.score])
-        finite = f"{score} >= {double(-LARGEST)} AND {score} <= {double(LARGEST)}"
-        counts += [
-            f"count(*) FILTER (WHERE {score} IS NULL OR isnan({score})) AS missing_score",
-            f"count(*) FILTER (WHERE NOT ({finite}) AND NOT isnan({score})) AS infinite",
-            f"count(*) FILTER (WHERE ({finite}) AND NOT ({score} >= {low} AND {score} <= {high}))"
-            f" AS outside",
-        ]
-    for role, key in (("unit", declared.unit), ("key", declared.row_key)):
-        if key is not None:
-            counts.append(f"count(*) - count({column(key)}) AS missing_{role}")
-    if declared.row_key is not None:
-        counts.append(f"count(*) - count(DISTINCT {column(declared.row_key)}) AS duplicate")
-    counts += fingerprint_columns(engine, declared)
+def statement(engine: Engine, rules: Sequence[Rule], keys: Keys) -> str:
+    """One aggregate over the whole table: how many rows break each rule, and the digests."""
+    counts = ["count(*) AS n", *(f"{rule.broken} AS {rule.name}" for rule in rules)]
+    counts += fingerprint_columns(engine, keys)
     return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
 
 
-def fingerprint_columns(engine: Engine, declared: Declared) -> list[str]:
+def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
     """Two sums over row hashes: the same rows have the same, in any order, from any file.
 
     `fingerprint_all` covers every cell of the table, whichever columns are called label and
@@ -122,9 +206,8 @@ def fingerprint_columns(engine: Engine, declared: Declared) -> list[str]:
     one budget. Data that is told apart too little shares a budget, which is safe; data that is
     told apart too much would get two.
     """
-    keys = [name for name in (declared.unit, declared.row_key) if name is not None]
     sums = _row_sums(engine, list(engine.columns), "all")
-    return sums + _row_sums(engine, keys, "keys") if keys else sums
+    return sums + _row_sums(engine, list(keys.names), "keys") if keys.names else sums
 
 
 def _row_sums(engine: Engine, names: list[str], what: str) -> list[str]:
@@ -152,60 +235,10 @@ def _hash(name: str, column_type: str) -> str:
     return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({number}) END)"
 
 
-def judge(counts: dict[str, int], declared: Declared) -> None:
+def judge(counts: dict[str, int], rules: Sequence[Rule]) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
-    low, high = declared.score_range
-    two = f"{declared.positive!r} or {declared.negative!r}"
-    rules: list[tuple[str, type[DataError], str]] = [
-        (
-            "missing_label",
-            MissingLabel,
-            f"label {declared.label!r} must not be NULL. Drop or mend those rows first.",
-        ),
-        (
-            "unknown_label",
-            UnknownLabel,
-            f"label {declared.label!r} must be {two}. Declare positive= and negative=, "
-            "or drop the other rows.",
-        ),
-    ]
-    if declared.score is not None:
-        name = declared.score
-        rules += [
-            (
-                "missing_score",
-                MissingScore,
-                f"score {name!r} must be a number, but some are NULL, NaN or text. Give every "
-                "row a score, or drop it by a rule that does not look at the label.",
-            ),
-            (
-                "infinite",
-                InfiniteScore,
-                f"score {name!r} must be finite. Map it to a bounded range first.",
-            ),
-            (
-                "outside",
-                ScoreOutOfRange,
-                f"score {name!r} must lie within score_range ({low:g}, {high:g}). Declare the "
-                "range that the model can give, not the one that the data happens to have.",
-            ),
-        ]
-    rules += [
-        (
-            "missing_unit",
-            MissingUnit,
-            f"unit {declared.unit!r} must not be NULL. Say whose row it is.",
-        ),
-        ("missing_key", MissingUnit, f"row_key {declared.row_key!r} must not be NULL."),
-        (
-            "duplicate",
-            DuplicateRowKey,
-            f"row_key {declared.row_key!r} must differ from row to row. Remove the copies, or "
-            "name the column that tells rows apart.",
-        ),
-    ]
     if counts["n"] == 0:
         raise EmptyTable("table must have at least one row, got none. Check the file.")
-    for name, error, message in rules:
-        if counts.get(name, 0):
-            raise error(message)
+    for rule in rules:
+        if counts[rule.name]:
+            raise rule.error(rule.message)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
-from heldout.data import Dataset
+from heldout.data import PrivateTable
 from heldout.errors import BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
-from heldout.release import Release, Request
+from heldout.release import Question, Release
 from heldout.report.report import Report, Subject
 from heldout.report.sections import SECTIONS, WITH_CURVES, Options, Section, shared
 from heldout.session import Session, checked_threshold
@@ -70,7 +70,7 @@ def rehearsed(session: Session, section: Section, share: Fraction, options: Opti
     try:
         section.ask(_Rehearsal(session), share, options)
     except _AtTheDoor as stop:
-        return stop.request.mechanism.privacy_map()
+        return stop.request.privacy_map()
     raise AssertionError(f"section {section.name!r} must release through its session.")
 
 
@@ -80,12 +80,12 @@ class _Rehearsal(Session):
     def __init__(self, session: Session) -> None:
         self.__dict__.update(session.__dict__)
 
-    def _release(self, request: Request, *, dataset: Dataset | None = None) -> NoReturn:
+    def _release(self, request: Question, *, dataset: PrivateTable | None = None) -> NoReturn:
         raise _AtTheDoor(request)
 
 
 class _AtTheDoor(Exception):
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Question) -> None:
         super().__init__()
         self.request = request
 

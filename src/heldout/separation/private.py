@@ -26,7 +26,7 @@ from heldout.separation.table import (
     read_columns,
 )
 from heldout.separation.truth import Truth
-from heldout.session import Epsilon, Session
+from heldout.session import Epsilon, PrivateSession
 from heldout.statistics.base import rows_moved
 
 FLATTEST, STEEPEST = Fraction(1, 2**12), Fraction(1)
@@ -90,7 +90,7 @@ def private_separability(
     )
     if budget is None and ledger is None:
         budget = Budget(epsilon=price)
-    session = Session(dataset, budget=budget, ledger=ledger)
+    session = PrivateSession(dataset, budget=budget, ledger=ledger)
     recipe = Recipe.of(private)
     vectors, out = recipe.vectors(private)
     rows = dataset.public_rows

@@ -9,7 +9,7 @@ from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.sealed import Sealed
 
 if TYPE_CHECKING:
-    from heldout.data import Dataset
+    from heldout.data import PrivateTable
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class VectorStatistic(Statistic):
         """Small instances for the conformance suite."""
 
 
-def compute(statistic: Statistic, dataset: "Dataset") -> Sealed[Any]:
+def compute(statistic: Statistic, dataset: "PrivateTable") -> Sealed[Any]:
     """Read the rows once and seal what comes out."""
     return Sealed(statistic.read(dataset._fetch(statistic.body())))
 

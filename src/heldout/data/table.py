@@ -1,0 +1,147 @@
+"""Private rows of any kind: where they are, whose they are, and what is public about them."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from heldout.data import sql, validation
+from heldout.data.engine import open_table
+from heldout.errors import ArgumentError, UnreadableTable
+from heldout.privacy.neighbours import Neighbours, Protection
+
+
+class PrivateTable(ABC):
+    """Rows that leave through `heldout.release` alone, validated when the object is made.
+
+    A kind of rows says which columns a statement may see (`_exposed`) and what must hold of them
+    (`_rules`); `heldout.Dataset`, with a label and a score, is one. The table is opened, its keys
+    are checked, the rules judged and the rows' digests taken in one pass, on the custodian's side.
+    After that nothing in the rows can make a release fail.
+
+    Parameters
+    ----------
+    table, schema
+        Where the rows are; see `heldout.Dataset`.
+    unit, rows_per_unit, row_key
+        Whose row it is, how many rows of one unit may count, and a column that tells rows apart.
+    neighbours
+        "replace-one" (the number of rows is public) or "add-remove".
+    name
+        What to call the data in reports.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        row_key: str | None = None,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        schema: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.protection = Protection(
+            neighbours=Neighbours.parse(neighbours),
+            unit=unit is not None,
+            rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
+            unit_name=unit,
+        )
+        self.name = name or _name_of(table)
+        self._keys = validation.Keys(unit=unit, row_key=row_key)
+        self._engine = open_table(table, schema=schema)
+        self._require(*self._keys.names)
+        self._exposed_columns = self._exposed()
+        self._rows, self._fingerprints = self._validated()
+
+    @abstractmethod
+    def _exposed(self) -> dict[str, str]:
+        """What `evaluated` has: our names, and for each an expression over the custodian's row."""
+
+    @abstractmethod
+    def _rules(self) -> list[validation.Rule]:
+        """What must hold of the rows; whoever breaks a rule is told which, and no value."""
+
+    def _require(self, *names: str) -> None:
+        """Refuse a table that lacks one of these columns."""
+        validation.check_columns(self._engine, names)
+
+    def _validated(self) -> tuple[int, tuple[bytes, ...]]:
+        validation.check_hash(self._engine)
+        rules = [*self._rules(), *self._keys.rules()]
+        columns = self._engine.fetch(validation.statement(self._engine, rules, self._keys))
+        found = {name: values[0] for name, values in columns.items()}
+        fingerprints = validation.fingerprints(found)
+        counts = {name: int(value) for name, value in found.items()}
+        validation.judge(counts, rules)
+        return counts["n"], fingerprints
+
+    @property
+    def _fingerprint(self) -> bytes:
+        return self._fingerprints[0]
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows where the neighbouring relation makes it public, else None."""
+        return self._rows if self.protection.row_count_is_public else None
+
+    @property
+    def dialect(self) -> str:
+        return self._engine.dialect
+
+    def statement(self, body: str) -> str:
+        """The whole statement, in the engine's dialect, that asks `body` of the rows that count."""
+        rows = sql.evaluated(
+            source=self._engine.source,
+            columns=self._exposed_columns,
+            unit=self._keys.unit,
+            row_key=self._keys.row_key,
+            rows_per_unit=self.protection.rows_per_unit,
+        )
+        statement = sql.assemble(rows, body)
+        if self.dialect == "duckdb":
+            return statement
+        return sql.transpile(statement, dialect=self.dialect)
+
+    def _fetch(self, body: str) -> sql.Columns:
+        """Un-noised columns: for statistics alone, which are sealed as soon as they are made."""
+        # Looked at before and after: what is read in between was one and the same file.
+        self.check_unchanged()
+        columns = self._engine.fetch(self.statement(body))
+        self.check_unchanged()
+        return columns
+
+    def has_changed(self) -> bool:
+        """Whether the file under these rows was written to since it was validated."""
+        return self._engine.has_changed()
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that was written to since it was validated."""
+        if self.has_changed():
+            raise UnreadableTable(
+                f"table must not change after it was validated. Make the {type(self).__name__} "
+                "anew."
+            )
+
+    def _about(self) -> str:
+        """The public facts in a few words, for `repr`."""
+        rows = "" if self.public_rows is None else f", {self.public_rows:,} rows"
+        return f"{self.protection.describe()}{rows}"
+
+    def __getstate__(self) -> object:
+        raise TypeError(f"a {type(self).__name__} holds private rows and must not be pickled.")
+
+
+def _name_of(table: Any) -> str:
+    return os.path.basename(os.fspath(table)) if isinstance(table, str | os.PathLike) else "data"  # noqa: PTH119
+
+
+def _checked_rows_per_unit(unit: str | None, rows_per_unit: int) -> int:
+    if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
+        raise ArgumentError(f"rows_per_unit must be a whole number from 1, got {rows_per_unit!r}.")
+    if unit is None and rows_per_unit != 1:
+        raise ArgumentError(
+            "rows_per_unit must go with unit=. Name the column that says whose row."
+        )
+    return rows_per_unit

@@ -1,0 +1,94 @@
+"""Several answers paid as one, each asked in the light of the public answers before it."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout.errors import BudgetExceeded
+from heldout.mechanisms import DiscreteLaplace
+from heldout.release import Drawn, Staged, Step
+from heldout.statistics import LabelCounts, ThresholdCounts
+
+ROWS = {"y": [1, 0] * 200, "p": [0.8, 0.3] * 200}
+
+
+def session(budget: str = "2") -> ho.Session:
+    return ho.Session(ho.Dataset(ROWS, label="y", score="p"), budget=ho.Budget(epsilon=budget))
+
+
+def laplace(epsilon: str, dimension: int) -> DiscreteLaplace:
+    return DiscreteLaplace.for_epsilon(Fraction(epsilon), l1_sensitivity=2, dimension=dimension)
+
+
+def two_steps(seen: list[Any], *, second: str = "1") -> Staged:
+    """The label counts, then a threshold that these counts decide."""
+
+    def first(answers: tuple[Any, ...]) -> Step:
+        seen.append(answers)
+        return Step(LabelCounts(), laplace("1/2", 2))
+
+    def then(answers: tuple[Any, ...]) -> Step:
+        seen.append(answers)
+        threshold = 0.25 if answers[0][0] > 0 else 0.75
+        return Step(ThresholdCounts(thresholds=(threshold,)), laplace(second, 4))
+
+    return Staged(
+        name="two steps",
+        steps=(first, then),
+        prices=(laplace("1/2", 2).event(), laplace("1", 4).event()),
+        parameters={},
+        claim="staged",
+        description={"name": "two draws"},
+    )
+
+
+def test_steps_are_booked_as_one_before_the_first_row_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    door = session()
+    taken: list[str] = []
+    for owner, name in ((door._ledger, "book"), (door.dataset, "_fetch")):
+        original = getattr(owner, name)
+
+        def noted(*words: Any, _name: str = name, _do: Any = original, **named: Any) -> Any:
+            taken.append(_name)
+            return _do(*words, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+    drawn: Drawn = door._release(two_steps([]))
+    assert taken == ["book", "_fetch", "_fetch"]
+    assert str(drawn.loss) == "epsilon 3/2"
+    assert str(door.remaining) == "epsilon 1/2"
+
+
+def test_a_step_sees_the_answers_before_it_and_no_row() -> None:
+    seen: list[Any] = []
+    drawn = session()._release(two_steps(seen))
+    assert seen[0] == ()
+    assert len(seen[1]) == 1
+    assert np.array_equal(seen[1][0], drawn.values[0])
+    assert len(drawn.values) == 2
+
+
+@pytest.mark.parametrize("price", ["2", "1/2"])
+def test_a_step_that_costs_something_else_than_was_booked_reads_nothing(price: str) -> None:
+    door = session()
+    fetched: list[str] = []
+    original = door.dataset._fetch
+    door.dataset._fetch = lambda body: fetched.append(body) or original(body)  # type: ignore[func-returns-value,method-assign]
+    with pytest.raises(BudgetExceeded, match="booked"):
+        door._release(two_steps([], second=price))
+    assert len(fetched) == 1
+    assert str(door.remaining) == "epsilon 1/2"
+
+
+def test_what_cannot_be_paid_in_full_is_not_begun() -> None:
+    seen: list[Any] = []
+    door = session(budget="1")
+    with pytest.raises(BudgetExceeded):
+        door._release(two_steps(seen))
+    assert seen == []
+    assert str(door.remaining) == "epsilon 1"
