@@ -290,3 +290,9 @@ def _composed(*, parts: tuple[Event, ...]) -> Loss:
     from heldout.privacy.accountant import total
 
     return total(price(part) for part in parts)
+
+
+@_priced("sparse-vector", 1, epsilon=_positive)
+def _sparse_vector(*, epsilon: Fraction) -> Loss:
+    """Threshold tests with a limit on the positive answers, noise on threshold and queries."""
+    return Loss.pure(epsilon)
