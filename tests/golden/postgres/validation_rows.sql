@@ -11,7 +11,7 @@ SELECT
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
       AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
     )
-    AND NOT IS_NAN(held."risk")) AS infinite,
+    AND NOT IS_NAN(held."risk")) AS infinite_score,
   COUNT(*) FILTER(WHERE
     (
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
