@@ -28,7 +28,7 @@ _PLACES = {
     "roc_curve": "heldout.scores",
     "separability": "heldout.separation.score",
 }
-_ROOMS = ("audit", "errors", "examples", "precision_recall", "regression")
+_ROOMS = ("audit", "errors", "examples", "features", "precision_recall", "regression")
 
 __all__ = [
     "Budget",
@@ -44,6 +44,7 @@ __all__ = [
     "confusion_matrix",
     "errors",
     "examples",
+    "features",
     "plan",
     "precision_recall",
     "precision_recall_curve",
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout import audit, errors, examples, precision_recall, regression
+    from heldout import audit, errors, examples, features, precision_recall, regression
     from heldout.data.dataset import Dataset
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger

@@ -1,0 +1,28 @@
+"""Select features, train and evaluate, all on private rows."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_PLACES = {
+    "FeatureMatrix": "heldout.features.matrix",
+    "HashedText": "heldout.features.text",
+    "Vocabulary": "heldout.features.text",
+}
+
+__all__ = ["FeatureMatrix", "HashedText", "Vocabulary"]
+
+if TYPE_CHECKING:
+    from heldout.features.matrix import FeatureMatrix
+    from heldout.features.text import HashedText, Vocabulary
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'heldout.features' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,280 @@
+"""Private rows of 0/1 features with a label: what is selected from and trained on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from heldout.data import sql, validation
+from heldout.data.dataset import _other_label
+from heldout.data.table import PrivateTable
+from heldout.errors import ArgumentError, DataError
+from heldout.features.bounding import bounded
+from heldout.features.sources import Flags, Rows, Stored, Texts
+from heldout.features.text import Space
+from heldout.privacy.neighbours import Neighbours
+
+__all__ = ["WHOLE_ROWS", "FeatureMatrix"]
+
+WHOLE_ROWS = "SELECT * FROM evaluated"
+"""The body of every statistic of a feature matrix: `_fetch` then gives `label` and `matrix`."""
+
+
+class FeatureMatrix(PrivateTable):
+    """Private rows, each with a label and at most `features_per_row` of the public features.
+
+    How many features there are and what they are called is public: take them from outside the
+    rows. A vocabulary that was learnt from private texts tells who wrote a rare word; use
+    `heldout.features.HashedText` or a declared `Vocabulary`.
+
+    Parameters
+    ----------
+    X
+        An array or a SciPy sparse matrix, a row for each row. What is not 0 counts as 1.
+    y
+        The label of each row, one of two values: see `positive` and `negative`.
+    features_per_row
+        How many features one row may set. A row that sets more keeps so many of them, by a rule
+        that looks at that row alone. Noise grows with this number. Left out, it is the number of
+        features.
+    unit, rows_per_unit
+        Whose row it is, one value a row, and how many rows of one unit may count.
+    row_keys
+        A value that tells rows apart, one a row.
+    neighbours
+        "replace-one" (the number of rows is public) or "add-remove".
+    feature_names
+        Public names, one a feature.
+    most_rows
+        A public bound on the number of rows, for the scores that need one where the number of
+        rows itself is not public.
+
+    >>> FeatureMatrix([[1, 0, 1], [0, 2, 0]], [1, 0], features_per_row=2)
+    FeatureMatrix(3 features, at most 2 a row, replace-one neighbours, 2 rows)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        features_per_row: int | None = None,
+        positive: object = 1,
+        negative: object = None,
+        unit: Any = None,
+        rows_per_unit: int = 1,
+        row_keys: Any = None,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        feature_names: Sequence[str] | None = None,
+        most_rows: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        rows = Stored(X)
+        table: dict[str, Any] = {"label": _column(y, rows.count, "y"), "row": rows.digests()}
+        if unit is not None:
+            table["unit"] = _column(unit, rows.count, "unit")
+        if row_keys is not None:
+            table["row_key"] = _column(row_keys, rows.count, "row_keys")
+        self._open(
+            rows,
+            table,
+            label="label",
+            features_per_row=features_per_row,
+            values=(positive, negative),
+            names=feature_names,
+            most_rows=most_rows,
+            unit=None if unit is None else "unit",
+            rows_per_unit=rows_per_unit,
+            row_key=None if row_keys is None else "row_key",
+            neighbours=neighbours,
+            schema=None,
+            name=name,
+        )
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        label: str,
+        text: str | None = None,
+        space: Space | None = None,
+        features: Sequence[str] | None = None,
+        features_per_row: int | None = None,
+        positive: object = 1,
+        negative: object = None,
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        row_key: str | None = None,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        most_rows: int | None = None,
+        schema: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> "FeatureMatrix":
+        """Rows of a file or frame: the words of a text column, or columns that are 0 or not.
+
+        The rows' budget is the one that `heldout.Dataset` finds for the same table. A cell that
+        is missing or not a number counts as 0, and a missing text as an empty one.
+
+        >>> rows = {"message": ["win cash now", "see you at lunch"], "spam": [1, 0]}
+        >>> from heldout.features.text import HashedText
+        >>> FeatureMatrix.from_table(rows, label="spam", text="message",
+        ...                          space=HashedText(size=1024), features_per_row=10)
+        FeatureMatrix(1,024 features, at most 10 a row, replace-one neighbours, 2 rows)
+        """
+        if (text is None) == (features is None):
+            raise ArgumentError(
+                "text must name the column of texts, or features the columns of 0 and 1: one of "
+                "the two. Say which."
+            )
+        source: Rows
+        if text is not None:
+            if space is None:
+                raise ArgumentError(
+                    "space must say which words are features, for example HashedText(). Words "
+                    "that are read off private texts are not public."
+                )
+            source = Texts(text, space)
+        else:
+            source = Flags(tuple(features or ()))
+        self = object.__new__(cls)
+        self._open(
+            source,
+            table,
+            label=label,
+            features_per_row=features_per_row,
+            values=(positive, negative),
+            names=None,
+            most_rows=most_rows,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_key=row_key,
+            neighbours=neighbours,
+            schema=schema,
+            name=name,
+        )
+        return self
+
+    def _open(
+        self,
+        rows: Rows,
+        table: Any,
+        *,
+        label: str,
+        features_per_row: int | None,
+        values: tuple[object, object],
+        names: Sequence[str] | None,
+        most_rows: int | None,
+        **protection: Any,
+    ) -> None:
+        self._source, self._label = rows, label
+        self._values = validation.LabelValues(values[0], _other_label(*values))
+        self._chosen: Any = None
+        self.features = rows.features
+        self.feature_names = _names(names, rows)
+        self.features_per_row = _checked_bound(features_per_row, rows.features)
+        self.most_rows = None if most_rows is None else _count(most_rows, "most_rows")
+        super().__init__(table, **protection)
+
+    def _exposed(self) -> dict[str, str]:
+        self._require(self._label, *self._source.needs)
+        types = self._engine.columns
+        label = sql.as_label(
+            sql.column(self._label),
+            types[self._label],
+            positive=self._values.positive,
+            negative=self._values.negative,
+        )
+        return {"label": label, **self._source.exposed(types)}
+
+    def _rules(self) -> list[validation.Rule]:
+        found = validation.label_rules(self._label, self._engine.columns[self._label], self._values)
+        if self.most_rows is not None:
+            found.append(
+                validation.Rule(
+                    "rows",
+                    f"CASE WHEN count(*) > {self.most_rows} THEN 1 ELSE 0 END",
+                    DataError,
+                    f"most_rows must bound the number of rows, got {self.most_rows}. Declare more.",
+                )
+            )
+        return found
+
+    def restricted(
+        self, features: Sequence[int] | Any, *, features_per_row: int | None = None
+    ) -> "FeatureMatrix":
+        """The same private rows seen through some of the features, in the order given.
+
+        The features must be public: named beforehand, or released. Rows are bounded after the
+        others are gone, so a row keeps more of what is looked at. Same rows, same budget.
+        """
+        chosen = _checked_features(features, self.features)
+        other = object.__new__(FeatureMatrix)
+        other.__dict__.update(self.__dict__)
+        before = np.arange(self.features) if self._chosen is None else self._chosen
+        other._chosen = before[chosen]
+        other.features = len(chosen)
+        if self.feature_names is not None:
+            other.feature_names = tuple(self.feature_names[each] for each in chosen)
+        bound = self.features_per_row if features_per_row is None else features_per_row
+        other.features_per_row = _checked_bound(bound, len(chosen))
+        return other
+
+    @property
+    def row_bound(self) -> int | None:
+        """The number of rows where it is public, else the declared bound, else None."""
+        return self.public_rows if self.public_rows is not None else self.most_rows
+
+    def _fetch(self, body: str) -> sql.Columns:
+        """`label` and `matrix` of the rows that count: 0/1, each row within its bound."""
+        columns = super()._fetch(body)
+        matrix = self._source.matrix(columns)
+        if self._chosen is not None:
+            matrix = matrix[:, self._chosen]
+        return {
+            "label": np.asarray(columns["label"], dtype=np.int64),
+            "matrix": bounded(matrix, self.features_per_row),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"FeatureMatrix({self.features:,} features, at most {self.features_per_row:,} a row, "
+            f"{self._about()})"
+        )
+
+
+def _column(values: Any, rows: int, name: str) -> Any:
+    column = np.asarray(values)
+    if column.shape != (rows,):
+        raise DataError(f"{name} must have one value for each row of X, got another number.")
+    return column
+
+
+def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
+    if names is None:
+        return rows.names()
+    if len(names) != rows.features:
+        raise ArgumentError(
+            f"feature_names must be {rows.features}, one a feature, got {len(names)}."
+        )
+    return tuple(str(each) for each in names)
+
+
+def _checked_bound(bound: int | None, features: int) -> int:
+    return features if bound is None else min(_count(bound, "features_per_row"), features)
+
+
+def _count(number: int, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1, got {number!r}.")
+    return int(number)
+
+
+def _checked_features(features: Any, count: int) -> Any:
+    chosen = np.asarray(features)
+    whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
+    if not whole or chosen.min() < 0 or chosen.max() >= count:
+        raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ArgumentError("features must be named once each, got one twice.")
+    return chosen.astype(np.int64)

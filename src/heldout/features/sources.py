@@ -1,0 +1,125 @@
+"""Where the features of private rows come from: a matrix, a column of texts, columns of flags."""
+
+import hashlib
+import itertools
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from heldout.data import sql
+from heldout.errors import ArgumentError, DataError
+from heldout.features.text import Space
+
+__all__ = ["Flags", "Rows", "Stored", "Texts"]
+
+_MOST_FEATURES = 2**24
+
+
+class Rows(Protocol):
+    """Where the features of a row come from."""
+
+    @property
+    def features(self) -> int: ...
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Columns of the table that must be there."""
+
+    def names(self) -> tuple[str, ...] | None: ...
+    def exposed(self, types: Mapping[str, str]) -> dict[str, str]: ...
+    def matrix(self, columns: sql.Columns) -> Any:
+        """A sparse matrix of 0 and 1, a row for each fetched row."""
+
+
+class Stored:
+    """A matrix in memory; the table holds a digest of each row, and its place is the row's id."""
+
+    needs: tuple[str, ...] = ()
+
+    def __init__(self, matrix: Any) -> None:
+        self._matrix = _binary(matrix)
+        self.count, self.features = self._matrix.shape
+
+    def names(self) -> None:
+        return None
+
+    def digests(self) -> list[str]:
+        """The same features have the same digest, in whatever order rows come."""
+        places = self._matrix.indices.astype("<i8")
+        ends = self._matrix.indptr
+        return [
+            "row " + hashlib.blake2b(places[a:b].tobytes(), digest_size=16).hexdigest()
+            for a, b in itertools.pairwise(ends)
+        ]
+
+    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
+        return {"row_id": "held.rowid"}
+
+    def matrix(self, columns: sql.Columns) -> Any:
+        return self._matrix[np.asarray(columns["row_id"], dtype=np.int64)]
+
+
+class Texts:
+    """A column of texts, and a public space of words."""
+
+    def __init__(self, column: str, space: Space) -> None:
+        self._column, self._space = column, space
+        self.needs = (column,)
+        self.features = space.size
+
+    def names(self) -> tuple[str, ...] | None:
+        return self._space.names()
+
+    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
+        return {"words": f"coalesce({sql.as_text(self._column)}, '')"}
+
+    def matrix(self, columns: sql.Columns) -> Any:
+        return _binary(self._space.matrix([str(each) for each in columns["words"]]))
+
+
+class Flags:
+    """Columns that are features by themselves."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        if not names or len(set(names)) < len(names):
+            raise ArgumentError("features must be one column or more, each named once.")
+        self.needs = names
+        self.features = len(names)
+
+    def names(self) -> tuple[str, ...]:
+        return self.needs
+
+    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
+        def flag(name: str) -> str:
+            number = sql.as_double(sql.column(name), types[name])
+            return f"CAST(coalesce({number} <> 0 AND NOT isnan({number}), FALSE) AS TINYINT)"
+
+        return {f"f{place}": flag(name) for place, name in enumerate(self.needs)}
+
+    def matrix(self, columns: sql.Columns) -> Any:
+        cells = [np.asarray(columns[f"f{place}"]) for place in range(self.features)]
+        return _binary(np.stack(cells, axis=1))
+
+
+def _binary(matrix: Any) -> Any:
+    """A sparse matrix of 0 and 1, features of a row in rising order."""
+    from scipy.sparse import csr_array, issparse
+
+    if not issparse(matrix):
+        try:
+            matrix = np.asarray(matrix)
+            broken = matrix.ndim != 2 or matrix.dtype.kind not in "biuf"
+        except (TypeError, ValueError):
+            broken = True
+        if broken:
+            raise ArgumentError("X must be a table of numbers with two axes, got something else.")
+    found = csr_array(matrix, copy=True)
+    if found.dtype.kind == "f" and not np.isfinite(found.data).all():
+        raise DataError("X must be finite, but some cells are NaN or infinite. Mend them first.")
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    found.sort_indices()
+    if 0 in found.shape or found.shape[1] > _MOST_FEATURES:
+        raise DataError(f"X must have a row or more and 1 to {_MOST_FEATURES:,} features.")
+    found.data = np.ones(len(found.data), dtype=np.int8)
+    return found
