@@ -1,0 +1,196 @@
+"""Mean and spread of the residuals by predicted value, read off a released table for free.
+
+Rows stand in the middle of their cell. An interval covers what the exact counts would have shown
+(noise alone) or what the population's would (noise and sampling), by Fieller's argument: for the
+true ratio r, top - r bottom is noise, so the interval holds every r for which it is not too large.
+Where a band of predictions is nearly empty the interval is wide instead of wrong.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.measure import checked_level
+from heldout.regression.readings_noise import tail_quantile
+from heldout.regression.table import ResidualTable
+
+__all__ = ["ByPrediction", "bands", "mean_by_prediction", "spread_by_prediction"]
+
+Bounds = Callable[[float, bool], tuple[Any, Any]]
+"""Low and high ends at a level; for noise alone, or for noise and sampling."""
+
+MOST_BANDS: Final = 12
+ENOUGH: Final = 4.0
+"""A band of predictions is as wide as it takes to see its rows: so many deviations of the noise."""
+
+
+@dataclass(frozen=True, eq=False)
+class ByPrediction:
+    """One number for each band of predicted values, with intervals."""
+
+    name: str
+    edges: Any
+    values: Any
+    rows: Any
+    _bounds: Bounds
+
+    @property
+    def predicted(self) -> Any:
+        """The middle of each band."""
+        return (self.edges[:-1] + self.edges[1:]) / 2
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Low and high ends by band: sampling and privacy noise, each band for itself."""
+        return self._around(level, False)
+
+    def noise_interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Low and high ends by band: privacy noise alone."""
+        return self._around(level, True)
+
+    def _around(self, level: float, noise_only: bool) -> tuple[Any, Any]:
+        low, high = self._bounds(checked_level(level), noise_only)
+        return np.minimum(low, self.values), np.maximum(high, self.values)
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        low, high = self.interval(level)
+        noise_low, noise_high = self.noise_interval(level)
+        return {
+            "predicted_edges": self.edges.tolist(),
+            "values": self.values.tolist(),
+            "rows": self.rows.tolist(),
+            "level": level,
+            "interval": [low.tolist(), high.tolist()],
+            "noise_interval": [noise_low.tolist(), noise_high.tolist()],
+        }
+
+
+def bands(table: ResidualTable, *, most: int = MOST_BANDS) -> Any:
+    """Column indices at which bands of predictions begin, and the number of columns at the end."""
+    columns = table.noisy.shape[1]
+    if columns == 1 or table.inside <= 0:
+        return np.array([0, columns])
+    held = table.density.sum(axis=0)
+    variance = np.array([table.noise_variance(_column(table, j)) for j in range(columns)])
+    least = table.inside / most / 2
+    starts, rows, noise = [0], 0.0, 0.0
+    for j in range(columns):
+        rows, noise = rows + held[j], noise + variance[j]
+        left = float(held[j + 1 :].sum())
+        enough = rows >= max(least, ENOUGH * math.sqrt(noise))
+        if enough and left >= max(least, ENOUGH * math.sqrt(float(variance[j + 1 :].sum()))):
+            starts.append(j + 1)
+            rows, noise = 0.0, 0.0
+    return np.array([*starts, columns])
+
+
+def mean_by_prediction(table: ResidualTable) -> ByPrediction:
+    """The mean residual of the rows in each band of predictions."""
+    banded = _Banded.of(table)
+    values, bounds = banded.ratio(_middles(table)[:, None], *_range(table))
+    return ByPrediction(
+        "mean residual", table.predicted_edges[banded.starts], values, banded.rows, bounds
+    )
+
+
+def spread_by_prediction(table: ResidualTable) -> ByPrediction:
+    """The standard deviation of the residuals in each band, less the width of a cell (Sheppard)."""
+    banded = _Banded.of(table)
+    middle = _middles(table)[:, None]
+    width = np.diff(table.residual_edges)[:, None] ** 2 / 12
+    low, high = _range(table)
+    means, mean_bounds = banded.ratio(middle, low, high)
+    squares = (middle - means) ** 2 - width
+    values, square_bounds = banded.ratio(squares, -float(width.max()), (high - low) ** 2)
+
+    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+        # The mean is not known exactly; squares about another point are larger by its distance.
+        below, above = square_bounds(level, noise_only)
+        first, last = mean_bounds(level, noise_only)
+        slack = ((last - first) / 2) ** 2
+        return np.sqrt(np.maximum(below - slack, 0.0)), np.sqrt(np.maximum(above, 0.0))
+
+    spread = np.sqrt(np.maximum(values, 0.0))
+    edges = table.predicted_edges[banded.starts]
+    return ByPrediction("spread of the residuals", edges, spread, banded.rows, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Banded:
+    """A table's counts by residual cell and band of predictions."""
+
+    starts: Any
+    counts: Any
+    variance: Any
+    density: Any
+
+    @classmethod
+    def of(cls, table: ResidualTable) -> "_Banded":
+        starts = bands(table)
+
+        def summed(values: Any) -> Any:
+            return np.add.reduceat(values, starts[:-1], axis=1)
+
+        deviation = table.cell_deviation
+        variance = summed(deviation**2)
+        if table.scale is None:
+            # Noise that hangs together may add up in full (Cauchy and Schwarz).
+            variance = summed(deviation) ** 2 * deviation.shape[0]
+        return cls(starts, summed(table.noisy), variance, summed(table.density))
+
+    @property
+    def rows(self) -> Any:
+        return self.density.sum(axis=0)
+
+    def ratio(self, weights: Any, low: float, high: float) -> tuple[Any, Bounds]:
+        """sum(weights counts)/sum(counts) by band, and its Fieller bounds within [low, high]."""
+        weights = np.broadcast_to(weights, self.counts.shape)
+        top, bottom = (weights * self.counts).sum(axis=0), self.counts.sum(axis=0)
+        rows = self.rows
+        values = np.divide(
+            (weights * self.density).sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0
+        )
+        # The noisy ratio where its bottom is beyond doubt, that of the kept rows elsewhere.
+        certain = bottom > 3 * np.sqrt(self.variance.sum(axis=0))
+        values = np.clip(np.divide(top, bottom, out=values, where=certain), low, high)
+
+        def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+            errors = self.variance if noise_only else self.variance + self.density
+            quantile = self._quantile(level, (weights - values) ** 2, errors)
+            # (top - r bottom)^2 <= quantile^2 sum (weights - r)^2 errors, a parabola in r.
+            square = bottom**2 - quantile**2 * errors.sum(axis=0)
+            middle = top * bottom - quantile**2 * (weights * errors).sum(axis=0)
+            rest = top**2 - quantile**2 * (weights**2 * errors).sum(axis=0)
+            root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
+            known = (square > 0) & (bottom > 0)
+            below, above = (
+                np.divide(middle + sign * root, square, out=np.full_like(root, end), where=known)
+                for sign, end in ((-1, low), (1, high))
+            )
+            return np.clip(below, low, high), np.clip(above, low, high)
+
+        return values, bounds
+
+    def _quantile(self, level: float, squares: Any, errors: Any) -> Any:
+        total = (squares * errors).sum(axis=0)
+        fourth = (squares**2 * self.variance**2).sum(axis=0)
+        kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total > 0)
+        return np.array([tail_quantile(level, kurtosis=float(each)) for each in kurtosis])
+
+
+def _column(table: ResidualTable, column: int) -> Any:
+    weights = np.zeros(table.noisy.shape)
+    weights[:, column] = 1.0
+    return weights
+
+
+def _middles(table: ResidualTable) -> Any:
+    edges = table.residual_edges
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _range(table: ResidualTable) -> tuple[float, float]:
+    middle = _middles(table)
+    return float(middle[0]), float(middle[-1])

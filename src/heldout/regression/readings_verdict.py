@@ -1,0 +1,145 @@
+"""What a residual plot says, in sentences: it curves, it fans out, or it is too noisy to tell."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from heldout.regression.readings import ByPrediction, mean_by_prediction, spread_by_prediction
+from heldout.regression.readings_scores import Score, curvature, curve, fan, trend
+from heldout.regression.table import ResidualTable
+
+__all__ = ["TELLING", "Finding", "Readings", "Verdict"]
+
+TELLING: Final = 0.25
+"""A score whose interval is wider than this on either side could hide a fault that anybody sees."""
+
+_SEEN: Final = {
+    ("curvature", True): "residuals curve: predictions are too low at both ends and too high in "
+    "between",
+    ("curvature", False): "residuals curve: predictions are too high at both ends and too low in "
+    "between",
+    ("fan", True): "residuals fan out: variance grows with the prediction",
+    ("fan", False): "residuals fan in: variance falls as the prediction grows",
+    ("trend", True): "residuals rise: the higher the prediction, the more it is too low",
+    ("trend", False): "residuals fall: the higher the prediction, the more it is too high",
+}
+_UNSEEN: Final = {
+    "curvature": "no sign of curvature at this epsilon",
+    "fan": "no sign of a fan at this epsilon",
+    "trend": "no sign of a trend at this epsilon",
+}
+_NOISY: Final = {
+    "curvature": "too noisy to tell whether residuals curve",
+    "fan": "too noisy to tell whether residuals fan out",
+    "trend": "too noisy to tell whether residuals rise or fall",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One score and what follows from it: "seen", "not seen" or "too noisy"."""
+
+    score: Score
+    answer: str
+    sentence: str
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            **self.score.as_dict(level),
+            "deviations": self.score.deviations,
+            "answer": self.answer,
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All findings; as text, one sentence with the faults first.
+
+    On data without a fault, at most 5 plots in 100 show one.
+    """
+
+    findings: dict[str, Finding]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Names of the scores that show a fault."""
+        return tuple(name for name, each in self.findings.items() if each.answer == "seen")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        order = {"seen": 0, "not seen": 1, "too noisy": 2}
+        found = sorted(self.findings.values(), key=lambda each: order[each.answer])
+        return tuple(each.sentence for each in found)
+
+    def __str__(self) -> str:
+        answers = {each.answer for each in self.findings.values()}
+        if answers == {"too noisy"}:
+            return "Too noisy to tell: no score can be told from chance at this epsilon."
+        if answers == {"not seen"}:
+            return "No sign of curvature, a fan or a trend at this epsilon."
+        text = "; ".join(self.sentences)
+        return text[:1].upper() + text[1:] + "."
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            "sentence": str(self),
+            "faults": list(self.faults),
+            "scores": {name: each.as_dict(level) for name, each in self.findings.items()},
+        }
+
+
+class Readings:
+    """Everything that is read off a released table for free."""
+
+    def __init__(self, table: ResidualTable, *, terms: str = "") -> None:
+        self._table, self._terms = table, terms
+
+    @cached_property
+    def mean_by_prediction(self) -> ByPrediction:
+        return mean_by_prediction(self._table)
+
+    @cached_property
+    def spread_by_prediction(self) -> ByPrediction:
+        return spread_by_prediction(self._table)
+
+    @cached_property
+    def trend(self) -> Score:
+        return trend(self._table, terms=self._terms)
+
+    @cached_property
+    def curvature(self) -> Score:
+        return curvature(self._table, terms=self._terms)
+
+    @cached_property
+    def fan(self) -> Score:
+        bent = self.curvature.seen or self.trend.seen
+        centre = curve(self._table) if bent else None
+        return fan(self._table, terms=self._terms, centre=centre)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        scores = {"curvature": self.curvature, "fan": self.fan}
+        if not self.curvature.seen:
+            # A bend makes some trend of its own; by itself a trend is a fault of its own.
+            scores["trend"] = self.trend
+        return Verdict({name: _finding(name, score) for name, score in scores.items()})
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict.as_dict(level),
+            "mean_by_prediction": self.mean_by_prediction.as_dict(level),
+            "spread_by_prediction": self.spread_by_prediction.as_dict(level),
+        }
+
+
+def _finding(name: str, score: Score) -> Finding:
+    if score.seen:
+        return Finding(score, "seen", _SEEN[name, score > 0])
+    low, high = score.interval(0.95)
+    if max(high - score.value, score.value - low) > TELLING:
+        return Finding(score, "too noisy", _NOISY[name])
+    return Finding(score, "not seen", _UNSEEN[name])
