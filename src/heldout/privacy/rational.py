@@ -8,6 +8,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Integral
 
 from heldout.errors import ArgumentError
@@ -64,6 +65,7 @@ def show(number: Fraction | int) -> str:
     return str(Fraction(number))
 
 
+@lru_cache(maxsize=1024)
 def stored(text: str) -> Fraction:
     """Read back what `show` wrote, and nothing else: a ledger has one spelling of each number."""
     number = Fraction(text)
@@ -98,6 +100,12 @@ def _read(value: object, name: str) -> Fraction:
         value = float.__repr__(value)  # numpy's own repr of a float64 is not a number
     if not isinstance(value, str):
         raise _refusal(value, name)
+    return _read_text(str(value), name)
+
+
+@lru_cache(maxsize=1024)
+def _read_text(value: str, name: str) -> Fraction:
+    """A session reads the same few prices again and again; refusals are not remembered."""
     text = value.strip()
     decimal = _DECIMAL.fullmatch(text)
     if len(text) > 2 * _DIGITS + 2 or (decimal and abs(int(decimal[1] or 0)) > _DIGITS):
