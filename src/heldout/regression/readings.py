@@ -6,7 +6,6 @@ true ratio r, top - r bottom is noise, so the interval holds every r for which i
 Where a band of predictions is nearly empty the interval is wide instead of wrong.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,9 +21,10 @@ __all__ = ["ByPrediction", "bands", "mean_by_prediction", "spread_by_prediction"
 Bounds = Callable[[float, bool], tuple[Any, Any]]
 """Low and high ends at a level; for noise alone, or for noise and sampling."""
 
+FEWEST_BANDS: Final = 4
 MOST_BANDS: Final = 12
-ENOUGH: Final = 4.0
-"""A band of predictions is as wide as it takes to see its rows: so many deviations of the noise."""
+SHARP: Final = 0.25
+"""Bands are as wide as it takes to know a mean to this part of the residuals' spread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +67,27 @@ class ByPrediction:
         }
 
 
-def bands(table: ResidualTable, *, most: int = MOST_BANDS) -> Any:
-    """Column indices at which bands of predictions begin, and the number of columns at the end."""
+def bands(table: ResidualTable) -> Any:
+    """Column indices at which bands of predictions begin, and the number of columns at the end.
+
+    Bands hold about the same number of rows; the more noise there is, the fewer bands.
+    """
     columns = table.noisy.shape[1]
-    if columns == 1 or table.inside <= 0:
-        return np.array([0, columns])
     held = table.density.sum(axis=0)
-    variance = np.array([table.noise_variance(_column(table, j)) for j in range(columns)])
-    least = table.inside / most / 2
-    starts, rows, noise = [0], 0.0, 0.0
-    for j in range(columns):
-        rows, noise = rows + held[j], noise + variance[j]
-        left = float(held[j + 1 :].sum())
-        enough = rows >= max(least, ENOUGH * math.sqrt(noise))
-        if enough and left >= max(least, ENOUGH * math.sqrt(float(variance[j + 1 :].sum()))):
-            starts.append(j + 1)
-            rows, noise = 0.0, 0.0
-    return np.array([*starts, columns])
+    total = float(held.sum())
+    if columns == 1 or total <= 0:
+        return np.array([0, columns])
+    middle = _middles(table)
+    shares = table.density.sum(axis=1) / total
+    mean = float((shares * middle).sum())
+    spread = float((shares * (middle - mean) ** 2).sum())
+    noise = table.noise_variance(np.broadcast_to((middle - mean)[:, None], table.noisy.shape))
+    # The mean of one of k bands with as many rows has the variance k noise / total^2.
+    wanted = SHARP**2 * spread * total**2 / noise if noise > 0 else MOST_BANDS
+    number = int(np.clip(wanted, FEWEST_BANDS, MOST_BANDS))
+    below = np.cumsum(held) / total
+    places = np.abs(below[None, :-1] - (np.arange(1, number) / number)[:, None]).argmin(axis=1)
+    return np.unique([0, *(places + 1), columns])
 
 
 def mean_by_prediction(table: ResidualTable) -> ByPrediction:
@@ -178,12 +182,6 @@ class _Banded:
         fourth = (squares**2 * self.variance**2).sum(axis=0)
         kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total > 0)
         return np.array([tail_quantile(level, kurtosis=float(each)) for each in kurtosis])
-
-
-def _column(table: ResidualTable, column: int) -> Any:
-    weights = np.zeros(table.noisy.shape)
-    weights[:, column] = 1.0
-    return weights
 
 
 def _middles(table: ResidualTable) -> Any:

@@ -1,12 +1,18 @@
 """The released residual plot: a noisy table within private bounds, and what is read off it."""
 
+import os
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heldout.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.regression.readings import ByPrediction
+from heldout.regression.readings_scores import Score
+from heldout.regression.readings_verdict import Readings, Verdict
+from heldout.regression.similarity import similarity
 from heldout.regression.table import Bounds, ResidualTable
 from heldout.release import Drawn, Release
 
@@ -24,6 +30,9 @@ class ResidualPlot(Release):
     - `rows`: how many rows there are (public or noisy); `outside`: the share beyond the bounds
     - `resampled(predicted_edges, residual_edges)`: rows in any other grid's cells
     - `points(limit)`: a scatter of evenly placed points
+    - `mean_by_prediction`, `spread_by_prediction`, `trend`, `curvature`, `fan`: with intervals
+    - `verdict`: what they say, in a sentence
+    - `chart(kind)`, `svg(kind)`, `save("plot.html")`: pictures
     """
 
     def __init__(self, drawn: Drawn) -> None:
@@ -108,9 +117,78 @@ class ResidualPlot(Release):
             interval=ratio.interval,
         )
 
+    # --- readings --------------------------------------------------------------------------------
+
+    @cached_property
+    def readings(self) -> Readings:
+        return Readings(self.table, terms=self.terms)
+
+    @property
+    def mean_by_prediction(self) -> ByPrediction:
+        """The mean residual in bands of predictions."""
+        return self.readings.mean_by_prediction
+
+    @property
+    def spread_by_prediction(self) -> ByPrediction:
+        """The standard deviation of the residuals in bands of predictions."""
+        return self.readings.spread_by_prediction
+
+    @property
+    def trend(self) -> Score:
+        return self.readings.trend
+
+    @property
+    def curvature(self) -> Score:
+        return self.readings.curvature
+
+    @property
+    def fan(self) -> Score:
+        return self.readings.fan
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the plot says: it curves, it fans out, or it is too noisy to tell."""
+        return self.readings.verdict
+
+    def similarity(self, other: "ResidualPlot") -> float:
+        """0 for the same plot, 1 for one without a cell in common, on a grid of 10 by 10."""
+        return similarity(self, other)
+
+    def chart(self, kind: str = "density", *, level: float = 0.95) -> Any:
+        """An Altair chart: "density", "points", "mean" or "spread"."""
+        from heldout.regression.pictures import chart
+
+        return chart(self, kind, level=level)
+
+    def svg(self, kind: str = "density", *, level: float = 0.95) -> str:
+        """The chart as an SVG picture in the house style."""
+        from heldout.regression.pictures import figure
+
+        return figure(self, kind, level=level).svg
+
+    def html(self, level: float = 0.95) -> str:
+        """All pictures and numbers as one page that needs nothing from anywhere else."""
+        from heldout.regression.page import page
+
+        return page(self, level=level)
+
+    def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
+        """Write the page as one self-contained HTML file."""
+        from heldout.regression.page import save
+
+        return save(self, path, level=level)
+
+    def __str__(self) -> str:
+        return f"{self.verdict} {self.outside}"
+
     @property
     def measures(self) -> dict[str, Measure]:
-        return {self.outside.name: self.outside}
+        return {
+            self.outside.name: self.outside,
+            "curvature": self.curvature,
+            "fan": self.fan,
+            "trend": self.trend,
+        }
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         bounds = self.bounds
@@ -118,6 +196,7 @@ class ResidualPlot(Release):
             **super().as_dict(level),
             "bounds": {"predicted": list(bounds.predicted), "residual": list(bounds.residual)},
             "counts": self.counts.tolist(),
+            **self.readings.as_dict(level),
         }
 
     def _noisy(self) -> Any:
