@@ -4,14 +4,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
+    "RegressionSession": "heldout.regression.session",
+    "RegressionTable": "heldout.regression.rows",
     "ResidualPlot": "heldout.regression.release",
     "ResidualTable": "heldout.regression.table",
+    "residual_plot": "heldout.regression.session",
 }
 
-__all__ = ["ResidualPlot", "ResidualTable"]
+__all__ = [
+    "RegressionSession",
+    "RegressionTable",
+    "ResidualPlot",
+    "ResidualTable",
+    "residual_plot",
+]
 
 if TYPE_CHECKING:
     from heldout.regression.release import ResidualPlot
+    from heldout.regression.rows import RegressionTable
+    from heldout.regression.session import RegressionSession, residual_plot
     from heldout.regression.table import ResidualTable
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.regression.plan import PlotPlan
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_scores import Score
 from heldout.regression.readings_verdict import Readings, Verdict
@@ -35,15 +36,9 @@ class ResidualPlot(Release):
     - `chart(kind)`, `svg(kind)`, `save("plot.html")`: pictures
     """
 
-    def __init__(self, drawn: Drawn) -> None:
+    def __init__(self, drawn: Drawn, plan: PlotPlan) -> None:
         super().__init__(drawn)
-        self.table = self._table(drawn)
-
-    @staticmethod
-    def _table(drawn: Drawn) -> ResidualTable:
-        table = drawn.values[-1] if isinstance(drawn.values, tuple) else drawn.values
-        assert isinstance(table, ResidualTable)
-        return table
+        self.table: ResidualTable = plan.table(drawn.values)
 
     @property
     def bounds(self) -> Bounds:

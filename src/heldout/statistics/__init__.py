@@ -3,12 +3,16 @@
 from heldout.statistics.base import Statistic, VectorStatistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
 from heldout.statistics.counts import LabelCounts, ThresholdCounts
+from heldout.statistics.grid_counts import Axis, GridCounts, RowCount
 from heldout.statistics.score_table import ScoreTable
 from heldout.statistics.sealed import Sealed
 
 __all__ = [
+    "Axis",
     "BoundedSum",
+    "GridCounts",
     "LabelCounts",
+    "RowCount",
     "ScoreTable",
     "Sealed",
     "Statistic",

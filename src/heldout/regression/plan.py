@@ -1,0 +1,315 @@
+"""What a residual plot asks of the rows, step by step, chosen from public facts alone."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.hilbert import HilbertDawa, SquareCounts
+from heldout.privacy.events import Event
+from heldout.privacy.neighbours import Protection
+from heldout.regression.search import Interval, Search
+from heldout.regression.table import ResidualTable
+from heldout.release import Staged, Step
+from heldout.statistics import Axis, GridCounts, RowCount
+from heldout.statistics.base import rows_moved
+
+__all__ = ["METHODS", "PlotPlan"]
+
+METHODS: Final = ("heldout", "dawa")
+COUNT_SHARE: Final = Fraction(1, 20)
+MOST_SHARE: Final = Fraction(1, 2)
+ENOUGH: Final = 250  # rows times epsilon that the searches need, together
+UNKNOWN_SHARE: Final = Fraction(3, 10)
+RESIDUAL_PART: Final = Fraction(2, 5)
+RESIDUAL_SLACK, PREDICTED_SLACK = 5, 4
+MOST_CELLS: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotPlan:
+    """One booking: the row count where it is private, the bounds that were not declared, a table.
+
+    Claim:       pure DP, epsilon, the exact sum of the steps.          [claim: residual-plot]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the steps': `RowCount`, `BoundSearch`, `IntervalChoice`, and the table's
+                 disjoint counts. Every step's statistic and mechanism follow from public facts and
+                 from the answers before it; every price is fixed before the first.
+    Numerics:    exact.
+    Refuses:     an unknown method; a scale, a grid or bounds that are not positive and finite.
+    Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
+                 symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
+                 min(1/2, 250/(n epsilon)), the predicted values' interval need not be symmetric,
+                 and DAWA is `method="dawa"`.
+    Cost:        one pass over the rows a step, five at most.
+    """
+
+    epsilon: Fraction
+    protection: Protection
+    rows: int | None
+    expected_rows: int | None
+    scale: float
+    method: str
+    predicted: Interval | None
+    residual: Interval | None
+    grid: tuple[int, int] | None
+    """Cells of the residual and of the predicted value; None: from rows times epsilon."""
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        if self.method not in METHODS:
+            raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}.")
+        self.staged()  # what is wrong is refused before anything is booked
+
+    # --- shares of epsilon -----------------------------------------------------------------------
+
+    @property
+    def guess(self) -> int | None:
+        return self.rows if self.rows is not None else self.expected_rows
+
+    @property
+    def count_epsilon(self) -> Fraction:
+        return COUNT_SHARE * self.epsilon if self.rows is None else Fraction(0)
+
+    @property
+    def bounds_share(self) -> Fraction:
+        """Of epsilon, if both bounds are searched."""
+        if self.guess is None:
+            return UNKNOWN_SHARE
+        visible = max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
+        return min(MOST_SHARE, ENOUGH / visible)
+
+    @property
+    def residual_epsilon(self) -> Fraction:
+        share = RESIDUAL_PART * self.bounds_share if self.residual is None else 0
+        return share * self.epsilon
+
+    @property
+    def predicted_epsilon(self) -> Fraction:
+        share = (1 - RESIDUAL_PART) * self.bounds_share if self.predicted is None else 0
+        return share * self.epsilon
+
+    @property
+    def table_epsilon(self) -> Fraction:
+        spent = self.count_epsilon + self.residual_epsilon + self.predicted_epsilon
+        return self.epsilon - spent
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    @property
+    def coverage(self) -> Fraction:
+        """The share of rows that bounds should hold: more where noise does not forbid it."""
+        if self.guess is None:
+            return Fraction(19, 20)
+        visible = max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
+        return max(Fraction(19, 20), min(Fraction(99, 100), 1 - ENOUGH / (4 * visible)))
+
+    @cached_property
+    def residual_search(self) -> Search | None:
+        if self.residual is not None:
+            return None
+        return self._search("residual", self.residual_epsilon, RESIDUAL_SLACK)
+
+    @cached_property
+    def predicted_search(self) -> Search | None:
+        if self.predicted is not None:
+            return None
+        return self._search("predicted", self.predicted_epsilon, PREDICTED_SLACK)
+
+    def _search(self, column: str, epsilon: Fraction, slack: int) -> Search:
+        return Search(
+            column=column,
+            epsilon=epsilon,
+            protection=self.protection,
+            scale=self.scale,
+            symmetric=column == "residual",
+            coverage=self.coverage,
+            slack=slack,
+        )
+
+    @cached_property
+    def _places(self) -> tuple[slice, slice, slice]:
+        """Which answers are the count's, the residual search's and the predicted search's."""
+        sizes = [
+            int(self.rows is None),
+            0 if self.residual_search is None else self.residual_search.steps,
+            0 if self.predicted_search is None else self.predicted_search.steps,
+        ]
+        ends = np.cumsum(sizes)
+        first, second, third = (
+            slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True)
+        )
+        return first, second, third
+
+    def row_count(self, answers: tuple[Any, ...]) -> int:
+        """The public number of rows, or the noisy one, at least 1."""
+        if self.rows is not None:
+            return self.rows
+        return max(int(answers[0][0]), 1)
+
+    def bounds(self, answers: tuple[Any, ...]) -> tuple[Interval, Interval]:
+        """Of the predicted values and of the residuals."""
+        _, residual_at, predicted_at = self._places
+        residual, predicted = self.residual, self.predicted
+        if self.residual_search is not None:
+            residual = self.residual_search.interval(answers[residual_at])
+        if self.predicted_search is not None:
+            predicted = self.predicted_search.interval(answers[predicted_at])
+        assert residual is not None
+        assert predicted is not None
+        return predicted, residual
+
+    def cells(self, rows: int) -> tuple[int, int]:
+        """How many cells of the residual and of the predicted value."""
+        if self.method == "dawa":
+            side = self._side(rows)
+            return side, side
+        if self.grid is not None:
+            return self.grid
+        # How far rows stand out from the noise of a cell.
+        visible = float(rows * self.table_epsilon * 2 / rows_moved(self.protection))
+        across = min(max(round(1.2 * visible**0.33), 4), 32)
+        down = min(max(round(1.6 * visible**0.33), 6), 48)
+        return down, across
+
+    def _side(self, rows: int) -> int:
+        """The paper's sqrt(N0 epsilon / 10) with 0.95^2 of the rows, to a power of two."""
+        if self.grid is not None:
+            return self.grid[0]
+        wanted = math.sqrt(max(0.9025 * rows * float(self.epsilon) / 10, 1.0))
+        return int(min(2 ** round(math.log2(wanted)), MOST_CELLS)) if wanted > 2 else 2
+
+    def statistic(self, answers: tuple[Any, ...]) -> GridCounts:
+        predicted, residual = self.bounds(answers)
+        down, across = self.cells(self.row_count(answers))
+        return GridCounts(
+            axes=(
+                Axis("residual", tuple(np.linspace(*residual, down + 1).tolist())),
+                Axis("predicted", tuple(np.linspace(*predicted, across + 1).tolist())),
+            )
+        )
+
+    def mechanism(self, cells: int) -> DiscreteLaplace | HilbertDawa:
+        moved = rows_moved(self.protection)
+        if self.method == "dawa":
+            return HilbertDawa(side=math.isqrt(cells), epsilon=self.table_epsilon, moved=moved)
+        return DiscreteLaplace.for_epsilon(
+            self.table_epsilon, l1_sensitivity=moved, dimension=cells + 1
+        )
+
+    @property
+    def count_mechanism(self) -> DiscreteLaplace:
+        return DiscreteLaplace.for_epsilon(
+            self.count_epsilon, l1_sensitivity=self.protection.rows_per_unit, dimension=1
+        )
+
+    def _steps(self) -> list[tuple[Event, Callable[[tuple[Any, ...]], Step]]]:
+        found: list[tuple[Event, Callable[[tuple[Any, ...]], Step]]] = []
+        if self.rows is None:
+            count = self.count_mechanism
+            found.append((count.event(), lambda answers: Step(RowCount(), count)))
+        for search, places in zip(
+            (self.residual_search, self.predicted_search), self._places[1:], strict=True
+        ):
+            if search is not None:
+                found += _search_steps(search, places.start, self.row_count)
+
+        def table(answers: tuple[Any, ...]) -> Step:
+            statistic = self.statistic(answers)
+            return Step(statistic, self.mechanism(statistic.size - 1))
+
+        most = math.prod(self.grid or (self.cells(self.guess or 10**6)))
+        found.append((self.mechanism(most).event(), table))
+        return found
+
+    def staged(self) -> Staged:
+        """The request that the door books and draws."""
+        steps = self._steps()
+        return Staged(
+            name="residual plot",
+            steps=tuple(choose for _, choose in steps),
+            prices=tuple(event for event, _ in steps),
+            parameters=self.parameters(),
+            claim="residual-plot",
+            description=self.describe(),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """What the ledger keeps beside the event; exact where it is a number."""
+        found: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
+        for name, value in (
+            ("predicted_bounds", self.predicted),
+            ("residual_bounds", self.residual),
+            ("grid", self.grid),
+            ("expected_rows", self.expected_rows),
+        ):
+            if value is not None:
+                found[name] = str(value)
+        return found
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "name": self.method,
+            "count_epsilon": str(self.count_epsilon),
+            "residual_bounds_epsilon": str(self.residual_epsilon),
+            "predicted_bounds_epsilon": str(self.predicted_epsilon),
+            "table_epsilon": str(self.table_epsilon),
+            "coverage": str(self.coverage),
+        }
+
+    # --- what came out ---------------------------------------------------------------------------
+
+    def table(self, answers: tuple[Any, ...]) -> ResidualTable:
+        """The answers as a table; post-processing."""
+        statistic = self.statistic(answers[:-1])
+        drawn, shape = answers[-1], statistic.shape
+        edges = [np.array(axis.edges) for axis in statistic.axes]
+        facts: Mapping[str, Any] = {
+            "residual_edges": edges[0],
+            "predicted_edges": edges[1],
+            "rows": self.row_count(answers),
+            "rows_scale": self.count_mechanism.scale if self.rows is None else None,
+        }
+        if isinstance(drawn, SquareCounts):
+            return ResidualTable(
+                noisy=drawn.cells.reshape(shape),
+                deviation=drawn.deviation.reshape(shape),
+                outside=float(drawn.outside),
+                outside_scale=drawn.outside_scale,
+                scale=None,
+                unbiased=False,
+                **facts,
+            )
+        return ResidualTable(
+            noisy=drawn[:-1].reshape(shape),
+            outside=float(drawn[-1]),
+            scale=rows_moved(self.protection) / self.table_epsilon,
+            **facts,
+        )
+
+
+def _search_steps(
+    search: Search, start: int, row_count: Callable[[tuple[Any, ...]], int]
+) -> list[tuple[Event, Callable[[tuple[Any, ...]], Step]]]:
+    """The steps of one search whose answers begin at `start`."""
+    found: list[tuple[Event, Callable[[tuple[Any, ...]], Step]]] = [
+        (
+            search.size_mechanism(1).event(),
+            lambda answers: search.size_step(row_count(answers)),
+        )
+    ]
+    if not search.symmetric:
+        found.append(
+            (
+                search.place_mechanism(1).event(),
+                lambda answers: search.place_step(answers[start], row_count(answers)),
+            )
+        )
+    return found

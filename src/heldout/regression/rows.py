@@ -1,0 +1,202 @@
+"""Private rows with an observed and a predicted number."""
+
+import contextlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from heldout.data import sql, validation
+from heldout.data.table import PrivateTable
+from heldout.errors import ArgumentError, InfiniteScore, MissingScore
+from heldout.privacy.neighbours import Neighbours
+
+__all__ = ["RegressionTable"]
+
+INTERCEPT = "intercept"
+
+
+class RegressionTable(PrivateTable):
+    """Rows of a regression, validated on the custodian's side when the object is made.
+
+    Statements see `observed`, `predicted` and `residual`, which is observed - predicted as doubles.
+
+    Parameters
+    ----------
+    table
+        A path (.parquet, .csv, .tsv), a pandas, Polars or Arrow table, a dict of columns, or a
+        DuckDB relation; see `heldout.Dataset`.
+    observed
+        The column with the outcome.
+    predicted
+        The column with the predictions, or an array of them, one a row in the frame's order. An
+        array is a column more, and without keys a table with another column has another budget:
+        name a `unit` or a `row_key` where several models are judged on the same rows.
+    coefficients
+        Instead of `predicted`: a public linear model, {"intercept": 2.0, "age": 0.5, ...} over
+        columns of the table.
+    unit, rows_per_unit, row_key, neighbours, schema, name
+        As in `heldout.Dataset`.
+
+    >>> rows = {"y": [1.0, 2.0, 4.0], "x": [1.0, 2.0, 3.0]}
+    >>> RegressionTable(rows, observed="y", coefficients={"x": 1.2})
+    RegressionTable(observed='y', a linear model of 'x', replace-one neighbours, 3 rows)
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        observed: str,
+        predicted: Any = None,
+        coefficients: Mapping[str, float] | None = None,
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        row_key: str | None = None,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        schema: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if (predicted is None) == (coefficients is None):
+            raise ArgumentError(
+                "predicted or coefficients must be given, and not both. Name the column with the "
+                "predictions, or pass the numbers of a linear model."
+            )
+        self.observed = observed
+        self.coefficients = None if coefficients is None else _checked(coefficients)
+        self.predicted: str | None = None
+        if isinstance(predicted, str):
+            self.predicted = predicted
+        elif predicted is not None:
+            table, self.predicted = _beside(table, predicted)
+        super().__init__(
+            table,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_key=row_key,
+            neighbours=neighbours,
+            schema=schema,
+            name=name,
+        )
+
+    def _exposed(self) -> dict[str, str]:
+        observed, predicted = self._number(self.observed), self._prediction()
+        return {
+            "observed": observed,
+            "predicted": predicted,
+            "residual": f"({observed} - ({predicted}))",
+        }
+
+    def _number(self, name: str) -> str:
+        self._require(name)
+        return sql.as_double(sql.column(name), self._engine.columns[name])
+
+    def _prediction(self) -> str:
+        if self.coefficients is None:
+            assert self.predicted is not None
+            return self._number(self.predicted)
+        terms = [
+            f"{sql.double(weight)} * {self._number(name)}"
+            for name, weight in self.coefficients.items()
+            if name != INTERCEPT
+        ]
+        return " + ".join([sql.double(self.coefficients.get(INTERCEPT, 0.0)), *terms])
+
+    def _rules(self) -> list[validation.Rule]:
+        exposed = self._exposed()
+        types = self._engine.columns
+        of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
+        found = validation.number_rules("observed", self.observed, types[self.observed])
+        for what in ("predicted", "residual"):
+            number = exposed[what]
+            largest = sql.double(validation.LARGEST)
+            finite = f"({number}) >= -{largest} AND ({number}) <= {largest}"
+            found += [
+                validation.Rule(
+                    f"missing_{what}",
+                    f"count(*) FILTER (WHERE ({number}) IS NULL OR isnan({number}))",
+                    MissingScore,
+                    f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
+                ),
+                validation.Rule(
+                    f"infinite_{what}",
+                    f"count(*) FILTER (WHERE NOT ({finite}) AND NOT isnan({number}))",
+                    InfiniteScore,
+                    f"{what} values must be finite. Rescale them, or drop the rows.",
+                ),
+            ]
+        return found
+
+    def __repr__(self) -> str:
+        if self.coefficients is None:
+            model = f"predicted={self.predicted!r}"
+        else:
+            names = ", ".join(repr(name) for name in self.coefficients if name != INTERCEPT)
+            model = f"a linear model of {names}"
+        return f"RegressionTable(observed={self.observed!r}, {model}, {self._about()})"
+
+
+def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
+    found = {}
+    for name, weight in dict(coefficients).items():
+        try:
+            number = float(weight)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number) or not isinstance(name, str):
+            raise ArgumentError(
+                f"coefficients must be finite numbers by column, got another for {name!r}. "
+                "Pass {'intercept': 1.5, 'age': 0.2}."
+            )
+        found[name] = number
+    if not found:
+        raise ArgumentError("coefficients must hold at least one number, got none.")
+    return found
+
+
+def _beside(table: Any, predictions: Any) -> tuple[Any, str]:
+    """The frame with the predictions as one column more, and that column's name."""
+    column = _as_column(predictions)
+    if column is None:
+        raise ArgumentError("predicted must be a column's name, or one number for each row.")
+    with contextlib.suppress(Exception):
+        if isinstance(table, Mapping):
+            lengths, names = {len(each) for each in table.values()}, list(table)
+        else:
+            lengths, names = {len(table)}, list(_names(table))
+        if lengths == {len(column)}:
+            name = "predicted"
+            while name.lower() in {each.lower() for each in names}:
+                name += "_"
+            return _with_column(table, name, column), name
+    raise ArgumentError(
+        "predicted must be the name of a column, or one number for each row of a dict, pandas, "
+        "Polars or Arrow table. Read a file into a frame to pass an array."
+    )
+
+
+def _names(table: Any) -> Any:
+    return table.column_names if hasattr(table, "column_names") else table.columns
+
+
+def _with_column(table: Any, name: str, column: Any) -> Any:
+    if isinstance(table, Mapping):
+        return {**table, name: column}
+    if hasattr(table, "append_column"):  # Arrow
+        import pyarrow
+
+        return table.append_column(name, pyarrow.array(column))
+    if hasattr(table, "assign"):  # pandas
+        return table.assign(**{name: column})
+    import polars
+
+    return table.with_columns(polars.Series(name, column))
+
+
+def _as_column(predictions: Any) -> Any:
+    """Doubles, or None; whatever fails must not quote a value."""
+    import numpy as np
+
+    with contextlib.suppress(Exception):
+        found = np.asarray(predictions, dtype=np.float64)
+        return found.ravel() if found.size == max(found.shape) else None
+    return None

@@ -1,0 +1,209 @@
+"""The analyst's handle on the rows of a regression, and the one-off functions."""
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from heldout.errors import ArgumentError
+from heldout.privacy import Budget, Ledger, exact
+from heldout.privacy.rational import Rational
+from heldout.regression.plan import PlotPlan
+from heldout.regression.release import ResidualPlot
+from heldout.regression.rows import RegressionTable
+from heldout.regression.search import Interval
+from heldout.session import PrivateSession
+
+__all__ = ["RegressionSession", "residual_plot"]
+
+NARROWEST, WIDEST = 1e-150, 1e150
+
+
+class RegressionSession(PrivateSession):
+    """Questions to the rows of one regression, each paid out of one budget.
+
+    >>> rows = {"y": [2.1, 3.9, 6.2] * 200, "yhat": [2.0, 4.0, 6.0] * 200}
+    >>> table = RegressionTable(rows, observed="y", predicted="yhat")
+    >>> session = RegressionSession(table, budget=Budget(epsilon="2"))
+    >>> plot = session.residual_plot(epsilon="1")
+    >>> int(plot.counts.sum()) <= 600, str(session.remaining)
+    (True, 'epsilon 1')
+    """
+
+    def __init__(
+        self,
+        table: RegressionTable,
+        *,
+        budget: Budget | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+    ) -> None:
+        if not isinstance(table, RegressionTable):
+            raise ArgumentError(
+                f"table must be a RegressionTable, got {type(table).__name__}. Say which columns "
+                "are observed and predicted."
+            )
+        super().__init__(table, budget=budget, ledger=ledger)
+
+    def residual_plot(
+        self,
+        *,
+        epsilon: Rational,
+        scale: float = 1.0,
+        method: str = "heldout",
+        bounds: Mapping[str, Any] | None = None,
+        grid: tuple[int, int] | int | None = None,
+        expected_rows: int | None = None,
+    ) -> ResidualPlot:
+        """Rows by predicted value and residual, as a table with noise.
+
+        `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
+        powers of two. `bounds` declares what is publicly known, {"predicted": (0, 100),
+        "residual": 20}, and saves the search. `grid` is (residual cells, predicted cells).
+        `method` is "heldout" or the paper's "dawa". Where the row count is private,
+        `expected_rows` is a public guess that divides epsilon better.
+        """
+        predicted, residual = checked_bounds(bounds)
+        plan = PlotPlan(
+            epsilon=exact(epsilon, name="epsilon"),
+            protection=self._table.protection,
+            rows=self._table.public_rows,
+            expected_rows=_checked_rows(expected_rows),
+            scale=checked_scale(scale),
+            method=method,
+            predicted=predicted,
+            residual=residual,
+            grid=_checked_grid(grid, method),
+        )
+        return ResidualPlot(self._release(plan.staged()), plan)
+
+
+def residual_plot(
+    frame: Any,
+    *,
+    observed: str,
+    predicted: Any = None,
+    coefficients: Mapping[str, float] | None = None,
+    epsilon: Rational,
+    scale: float = 1.0,
+    method: str = "heldout",
+    bounds: Mapping[str, Any] | None = None,
+    grid: tuple[int, int] | int | None = None,
+    expected_rows: int | None = None,
+    budget: Budget | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    **declared: Any,
+) -> ResidualPlot:
+    """The private plot of residuals against predicted values, in one call.
+
+    `declared` is what `RegressionTable` takes: unit, rows_per_unit, row_key, neighbours, schema
+    and name. Without a ledger nobody keeps count across calls, and the budget is `epsilon`.
+
+    >>> rows = {"y": [2.1, 3.9, 6.2] * 200, "yhat": [2.0, 4.0, 6.0] * 200}
+    >>> plot = residual_plot(rows, observed="y", predicted="yhat", epsilon="1")
+    >>> plot.counts.shape == (len(plot.residual_edges) - 1, len(plot.predicted_edges) - 1)
+    True
+    """
+    session = one_off(
+        frame,
+        observed=observed,
+        predicted=predicted,
+        coefficients=coefficients,
+        epsilon=epsilon,
+        budget=budget,
+        ledger=ledger,
+        **declared,
+    )
+    return session.residual_plot(
+        epsilon=epsilon,
+        scale=scale,
+        method=method,
+        bounds=bounds,
+        grid=grid,
+        expected_rows=expected_rows,
+    )
+
+
+def one_off(
+    frame: Any,
+    *,
+    epsilon: Rational,
+    budget: Budget | None,
+    ledger: str | os.PathLike[str] | Ledger | None,
+    **declared: Any,
+) -> RegressionSession:
+    """A session on a frame; its budget is `epsilon` if there is no ledger to keep another."""
+    if isinstance(frame, RegressionTable):
+        raise ArgumentError("frame must be a table, got a RegressionTable. Use RegressionSession.")
+    price = exact(epsilon, name="epsilon")
+    if ledger is None and budget is None:
+        budget = Budget(epsilon=price)
+    return RegressionSession(RegressionTable(frame, **declared), budget=budget, ledger=ledger)
+
+
+# --- public arguments ----------------------------------------------------------------------------
+
+
+def checked_scale(scale: float) -> float:
+    number = _number(scale)
+    if not NARROWEST <= number <= WIDEST:
+        raise ArgumentError(
+            f"scale must be a positive number, got {scale!r}. Pass the unit of the outcome: 1 for "
+            "a test score, 1000 for a salary."
+        )
+    return number
+
+
+def checked_bounds(bounds: Mapping[str, Any] | None) -> tuple[Interval | None, Interval | None]:
+    """Declared intervals of the predicted values and of the residuals."""
+    given = dict(bounds or {})
+    if not set(given) <= {"predicted", "residual"}:
+        raise ArgumentError(
+            "bounds must name 'predicted', 'residual' or both. Pass {'residual': 20}."
+        )
+    residual = given.get("residual")
+    if residual is not None and not isinstance(residual, tuple | list):
+        residual = (-_number(residual), _number(residual))
+    return _interval(given.get("predicted"), "predicted"), _interval(residual, "residual")
+
+
+def _interval(value: Any, name: str) -> Interval | None:
+    if value is None:
+        return None
+    low, high = (_number(each) for each in value) if _is_pair(value) else (math.nan, math.nan)
+    width = high - low
+    if not (NARROWEST <= width <= WIDEST) or max(abs(low), abs(high)) > 1e9 * width:
+        raise ArgumentError(
+            f"bounds of {name} must be two finite numbers, the lower first, got {value!r}."
+        )
+    return (low, high)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _checked_grid(grid: tuple[int, int] | int | None, method: str) -> tuple[int, int] | None:
+    if grid is None:
+        return None
+    pair = (grid, grid) if isinstance(grid, int) else grid
+    whole = _is_pair(pair) and all(type(each) is int and 1 <= each <= 256 for each in pair)
+    if not whole:
+        raise ArgumentError(f"grid must be whole numbers of cells from 1 to 256, got {grid!r}.")
+    if method == "dawa" and (pair[0] != pair[1] or pair[0] not in (1, 2, 4, 8, 16, 32, 64)):
+        raise ArgumentError(
+            f"grid must be a power of two to 64 for dawa, alike for both, got {grid!r}. Try 16."
+        )
+    return (pair[0], pair[1])
+
+
+def _checked_rows(rows: int | None) -> int | None:
+    if rows is not None and (type(rows) is not int or rows < 1):
+        raise ArgumentError(f"expected_rows must be a whole number from 1, got {rows!r}.")
+    return rows
