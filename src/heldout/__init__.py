@@ -16,6 +16,7 @@ _PLACES = {
     "Ledger": "heldout.privacy.ledger",
     "Loss": "heldout.privacy.loss",
     "Release": "heldout.release",
+    "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.session",
     "average_precision_score": "heldout.scores",
     "brier_score_loss": "heldout.scores",
@@ -36,6 +37,7 @@ __all__ = [
     "Ledger",
     "Loss",
     "Release",
+    "ScoreMap",
     "Session",
     "audit",
     "average_precision_score",
@@ -58,6 +60,7 @@ __all__ = [
 if TYPE_CHECKING:
     from heldout import audit, errors, examples, features, precision_recall, regression
     from heldout.data.dataset import Dataset
+    from heldout.data.score_map import ScoreMap
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss

@@ -46,7 +46,7 @@ def ranking_request(
     parameters: dict[str, Any] = {"score": dataset.score, "scores": resolution, "method": method}
     if smaller_class is not None:
         parameters["smaller_class"] = smaller_class
-    return Request(metric, statistic, mechanism, parameters | named)
+    return Request(metric, statistic, mechanism, parameters | dataset.scale_parameters | named)
 
 
 def _checked_price(epsilon: Rational, method: str) -> Fraction:

@@ -34,6 +34,8 @@ def one_off(
     positive: object = 1,
     negative: object = None,
     score_range: tuple[float, float] = (0, 1),
+    score_map: tuple[float, float] | None = None,
+    out_of_range: str = "refuse",
     neighbours: str = "replace-one",
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
@@ -49,6 +51,8 @@ def one_off(
         positive=positive,
         negative=negative,
         score_range=score_range,
+        score_map=score_map,
+        out_of_range=out_of_range,
         neighbours=neighbours,
     )
     return Session(dataset, budget=Budget(epsilon=exact(epsilon, name="epsilon")))

@@ -1,6 +1,5 @@
 """The analyst's handle: a data set, a budget and a ledger."""
 
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -119,14 +118,14 @@ class Session(PrivateSession):
             l1_sensitivity=statistic.sensitivity(self.dataset.protection),
             dimension=dimension,
         )
-        return Request(name, statistic, mechanism, parameters)
+        return Request(name, statistic, mechanism, parameters | self.dataset.scale_parameters)
 
     def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon) -> ConfusionRelease:
         """The confusion matrix where rows with score >= threshold are called positive."""
-        low, high = self.dataset.score_range
-        statistic = ThresholdCounts(thresholds=(checked_threshold(threshold, low, high),))
+        at = self.dataset.threshold(threshold)
+        statistic = ThresholdCounts(thresholds=(self.dataset.counted_threshold(at),))
         request = self._counts_request(
-            "confusion", statistic, dimension=4, epsilon=epsilon, threshold=statistic.thresholds[0]
+            "confusion", statistic, dimension=4, epsilon=epsilon, threshold=at
         )
         return ConfusionRelease(self._release(request))
 
@@ -148,6 +147,11 @@ class Session(PrivateSession):
         return self._mean("mean squared error", "squared", epsilon)
 
     def _mean(self, name: str, error: str, epsilon: Epsilon) -> MeanRelease:
+        if self.dataset.score_map is not None:
+            raise ArgumentError(
+                "score_map must be left out for a mean error, which is told in the scores' own "
+                "unit. Declare score_range instead."
+            )
         with_rest = not self.dataset.protection.row_count_is_public
         statistic = BoundedSum(
             error=error, score_range=self.dataset.score_range, with_rest=with_rest
@@ -263,16 +267,3 @@ class Session(PrivateSession):
         from heldout.report import build
 
         return build(self, epsilon=epsilon, threshold=threshold, curves=curves)
-
-
-def checked_threshold(threshold: float, low: float, high: float) -> float:
-    """A finite threshold within the range of the scores."""
-    try:
-        number = float(threshold)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not low <= number <= high:
-        raise ArgumentError(
-            f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
-        )
-    return number

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from heldout.data import Dataset
@@ -25,6 +27,10 @@ class Rows:
         The other value. May be left out if positive is 0, 1, true or false.
     score_range
         Lowest and highest score that the model can give. Public; never read off the data.
+    score_map
+        Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
+    clip
+        Count a score beyond the range as the nearer end, instead of refusing the table.
     unit
         Column that says whose row it is, to protect people with all their rows.
     rows_per_unit
@@ -46,6 +52,8 @@ class Rows:
     positive: str = "1"
     negative: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
+    score_map: tuple[float, float] | None = None
+    clip: Annotated[bool, Parameter(negative="")] = False
     unit: str | None = None
     rows_per_unit: int = 1
     row_key: str | None = None
@@ -69,6 +77,8 @@ class Rows:
             rows_per_unit=self.rows_per_unit,
             row_key=self.row_key,
             score_range=self.score_range,
+            score_map=self.score_map,
+            out_of_range="clip" if self.clip else "refuse",
             neighbours=self.neighbours,
             name=self.name,
         )

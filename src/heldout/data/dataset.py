@@ -6,6 +6,7 @@ from typing import Any
 
 from heldout.data import sql, validation
 from heldout.data.engine import Engine
+from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours
@@ -29,6 +30,13 @@ class Dataset(PrivateTable):
         The two values of the label. `negative` may be left out if `positive` is 0, 1 or a bool.
     score_range
         The range that the model can give. Public, and never read off the data.
+    score_map
+        For scores without a range: (centre, scale), or a `heldout.ScoreMap`. What counts is then
+        each score's image z / (1 + |z|), with z = (score - centre) / scale, and `score_range` is
+        that of the images, (-1, 1). Thresholds stay in the scores' own unit.
+    out_of_range
+        "refuse" a table with a score outside the range (with a map: an infinite one), or "clip":
+        it counts as the nearer end.
     unit, rows_per_unit, row_key
         Whose row it is (for person-level privacy), how many rows of one unit may count, and a
         column that tells rows apart. Which rows stay depends on these keys alone. So does the
@@ -57,12 +65,22 @@ class Dataset(PrivateTable):
         rows_per_unit: int = 1,
         row_key: str | None = None,
         score_range: tuple[float, float] = (0, 1),
+        score_map: ScoreMap | tuple[float, float] | None = None,
+        out_of_range: str = "refuse",
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         schema: Mapping[str, str] | None = None,
         name: str | None = None,
     ) -> None:
         self.label, self.score = label, score
         self.score_range = _checked_range(score_range)
+        self.score_map = None if score_map is None else ScoreMap.parse(score_map)
+        if self.score_map is not None:
+            if self.score_range != (0.0, 1.0):
+                raise ArgumentError("score_range must be left out where score_map is given.")
+            self.score_range = (-1.0, 1.0)
+        if out_of_range not in ("refuse", "clip"):
+            raise ArgumentError(f"out_of_range must be 'refuse' or 'clip', got {out_of_range!r}.")
+        self.out_of_range = out_of_range
         self._values = validation.LabelValues(positive, _other_label(positive, negative))
         super().__init__(
             table,
@@ -84,15 +102,61 @@ class Dataset(PrivateTable):
                 positive=self._values.positive,
                 negative=self._values.negative,
             ),
-            "score": sql.as_double(sql.column(self.score), types[self.score]),
+            "score": self._counted(sql.as_double(sql.column(self.score), types[self.score])),
         }
 
+    def _counted(self, number: str) -> str:
+        """What a score counts as: itself, the nearer end of the range, or its image."""
+        if self.score_map is not None:
+            return self.score_map.expression(number)
+        if self.out_of_range == "clip":
+            low, high = (sql.double(bound) for bound in self.score_range)
+            return f"least(greatest({number}, {low}), {high})"
+        return number
+
     def _rules(self) -> list[validation.Rule]:
-        types = self._engine.columns
-        return [
-            *validation.label_rules(self.label, types[self.label], self._values),
-            *validation.score_rules(self.score, types[self.score], self.score_range),
-        ]
+        label_type, score_type = (self._engine.columns[each] for each in (self.label, self.score))
+        if self.score_map is None and self.out_of_range == "refuse":
+            scores = validation.score_rules(self.score, score_type, self.score_range)
+        else:
+            scores = validation.number_rules("score", self.score, score_type)
+        if self.out_of_range == "clip":
+            scores = [each for each in scores if each.name == "missing_score"]
+        return [*validation.label_rules(self.label, label_type, self._values), *scores]
+
+    @property
+    def scale_parameters(self) -> dict[str, Any]:
+        """What is declared of the scores beside a range: public, and booked with each release."""
+        found: dict[str, Any] = {}
+        if self.score_map is not None:
+            found["score_map"] = [self.score_map.centre, self.score_map.scale]
+        if self.out_of_range == "clip":
+            found["out_of_range"] = "clip"
+        return found
+
+    @property
+    def middle(self) -> float:
+        """The middle of the range, or the map's centre, in the scores' own unit."""
+        low, high = self.score_range
+        return low + (high - low) / 2 if self.score_map is None else self.score_map.centre
+
+    def threshold(self, given: Any) -> float:
+        """A threshold in the scores' own unit, checked: within the range, or any finite number."""
+        low, high = (-FURTHEST, FURTHEST) if self.score_map else self.score_range
+        try:
+            number = float(given)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not low <= number <= high:
+            range_name = "the map's reach" if self.score_map else "score_range"
+            raise ArgumentError(
+                f"threshold must lie within {range_name} ({low:g}, {high:g}), got {given!r}."
+            )
+        return number
+
+    def counted_threshold(self, threshold: float) -> float:
+        """What scores are compared with once they are mapped."""
+        return threshold if self.score_map is None else self.score_map.image(threshold)
 
     def with_rival(self, score: str) -> "Dataset":
         """The same rows with a second model's score beside the first, as `rival`.
@@ -104,16 +168,22 @@ class Dataset(PrivateTable):
             raise ArgumentError(f"score must be a column of the table, got {score!r}.")
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
-        rival = sql.held_to(
-            sql.as_double(sql.column(score), self._engine.columns[score]), *self.score_range
-        )
+        number = sql.as_double(sql.column(score), self._engine.columns[score])
+        if self.score_map is None:
+            rival = sql.held_to(number, *self.score_range)
+        else:
+            rival = self.score_map.expression(sql.held_to(number, -FURTHEST, FURTHEST))
         other._exposed_columns = {**self._exposed_columns, "rival": rival}
         return other
 
     def __repr__(self) -> str:
         low, high = self.score_range
+        scores = f"score_range=({low:g}, {high:g})"
+        if self.score_map is not None:
+            scores = f"score_map=({self.score_map.centre:g}, {self.score_map.scale:g})"
+        clipped = ", clipped" if self.out_of_range == "clip" else ""
         return (
-            f"Dataset(label={self.label!r}, score={self.score!r}, score_range=({low:g}, {high:g}), "
+            f"Dataset(label={self.label!r}, score={self.score!r}, {scores}{clipped}, "
             f"{self._about()})"
         )
 

@@ -51,11 +51,11 @@ def page(report: Report, *, level: float = 0.95) -> str:
 def _header(report: Report) -> str:
     subject = report.subject
     when = f"{report.time.day} {report.time:%B %Y, %H:%M} UTC"
-    low, high = subject.score_range
     rows = "" if subject.rows is None else f" ({subject.rows:,} rows)"
     facts = [
         ("Data", escape(subject.data) + rows),
-        ("Model", f"score <code>{escape(subject.score)}</code>, from {low:g} to {high:g}"),
+        ("Model", f"score <code>{escape(subject.score)}</code>, "
+                  f"{escape(subject.scores_in_words())}"),
         ("Outcome", f"<code>{escape(subject.label)}</code>"),
         ("Date", f'<time datetime="{report.time.isoformat()}">{when}</time>'),
         ("Price", f"epsilon {decimal(report.epsilon)}; {amount(report.remaining)} left of "

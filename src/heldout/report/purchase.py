@@ -11,7 +11,7 @@ from heldout.privacy import Loss, compose, exact, fits, remaining
 from heldout.release import Question, Release
 from heldout.report.report import Report, Subject
 from heldout.report.sections import SECTIONS, WITH_CURVES, Options, Section, shared
-from heldout.session import Session, checked_threshold
+from heldout.session import Session
 
 if TYPE_CHECKING:
     from heldout.session import Epsilon
@@ -27,9 +27,8 @@ def build(
     somebody else spends from the same budget in between, the ledger refuses the rest, and what
     was booked stays booked.)
     """
-    low, high = session.dataset.score_range
-    middle = low + (high - low) / 2
-    options = Options(checked_threshold(middle if threshold is None else threshold, low, high))
+    rows = session.dataset
+    options = Options(rows.threshold(rows.middle if threshold is None else threshold))
     total = exact(epsilon, name="epsilon", minimum=0)
     sections = (*SECTIONS, *WITH_CURVES) if curves else SECTIONS
     reasons = {each.name: each.why_not(session.dataset) for each in sections}

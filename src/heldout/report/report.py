@@ -11,6 +11,7 @@ from typing import Any
 
 import heldout
 from heldout.data import Dataset
+from heldout.data.score_map import ScoreMap
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.privacy import Budget, Loss, Protection
@@ -30,6 +31,8 @@ class Subject:
     score_range: tuple[float, float]
     protection: Protection
     rows: int | None
+    score_map: ScoreMap | None = None
+    clipped: bool = False
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Subject":
@@ -40,7 +43,18 @@ class Subject:
             score_range=dataset.score_range,
             protection=dataset.protection,
             rows=dataset.public_rows,
+            score_map=dataset.score_map,
+            clipped=dataset.out_of_range == "clip",
         )
+
+    def scores_in_words(self) -> str:
+        """What a score may be, and what became of the others."""
+        low, high = self.score_range
+        if self.score_map is None:
+            rest = ", those beyond counted as the nearer end" if self.clipped else ""
+            return f"from {low:g} to {high:g}{rest}"
+        rest = ", infinite ones counted as the nearer end" if self.clipped else ""
+        return f"of any size{rest}, ranked by {self.score_map.describe()}"
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -48,6 +62,10 @@ class Subject:
             "label": self.label,
             "score": self.score,
             "score_range": list(self.score_range),
+            "score_map": None
+            if self.score_map is None
+            else [self.score_map.centre, self.score_map.scale],
+            "out_of_range": "clip" if self.clipped else "refuse",
             "protection": self.protection.as_dict(),
             "rows": self.rows,
         }

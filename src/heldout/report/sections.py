@@ -97,6 +97,8 @@ def _not_a_probability(dataset: Dataset) -> str | None:
     if dataset.score_range == (0.0, 1.0):
         return None
     low, high = dataset.score_range
+    if dataset.score_map is not None:
+        return "it judges probabilities, and the scores have no range"
     return f"it judges probabilities, and the scores have the range {low:g} to {high:g}"
 
 

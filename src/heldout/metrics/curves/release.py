@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data import Dataset
+from heldout.data.score_map import ScoreMap
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.heldout import TableWithArea
@@ -47,7 +48,8 @@ def curves_request(
         **options,
     )
     chosen = {name: str(value) for name, value in options.items() if value is not None}
-    return Request("curves", statistic, mechanism, {"method": method, **chosen})
+    parameters = {"method": method, **chosen, **dataset.scale_parameters}
+    return Request("curves", statistic, mechanism, parameters)
 
 
 class CurvesRelease(Release):
@@ -60,6 +62,14 @@ class CurvesRelease(Release):
         assert isinstance(statistic, ScoreTable)
         self.table = table
         self.score_range = statistic.score_range
+        mapped = drawn.request.parameters.get("score_map")
+        self.score_map = None if mapped is None else ScoreMap.parse(mapped)
+
+    def _scores(self, images: Any) -> Any:
+        """Thresholds in the scores' own unit."""
+        if self.score_map is None:
+            return images
+        return np.array([self.score_map.score(float(each)) for each in images])
 
     @cached_property
     def _curve(self) -> Curve:
@@ -87,7 +97,10 @@ class CurvesRelease(Release):
         """The ROC curve."""
         curve = self._curve
         return RocCurve(
-            fpr=curve.fpr, tpr=curve.tpr, thresholds=curve.thresholds, _table=self.table
+            fpr=curve.fpr,
+            tpr=curve.tpr,
+            thresholds=self._scores(curve.thresholds),
+            _table=self.table,
         )
 
     @cached_property
@@ -97,7 +110,7 @@ class CurvesRelease(Release):
         return PrecisionRecallCurve(
             recall=curve.tpr,
             precision=curve.precision(),
-            thresholds=curve.thresholds,
+            thresholds=self._scores(curve.thresholds),
             prevalence=curve.prevalence,
             average_precision=self.average_precision,
             normalised_auc=self._normalised_auc(),
@@ -128,7 +141,7 @@ class CurvesRelease(Release):
         gained = np.divide(curve.tpr, called, out=np.ones_like(called), where=called > 0)
         if len(gained) > 1:
             gained[0] = gained[1]
-        return Lift(called=called, lift=gained, thresholds=curve.thresholds)
+        return Lift(called=called, lift=gained, thresholds=self._scores(curve.thresholds))
 
     # --- numbers ---------------------------------------------------------------------------------
 
@@ -233,17 +246,19 @@ class CurvesRelease(Release):
     def confusion(self, threshold: float = 0.5) -> CurveConfusion:
         """The confusion matrix where rows with score >= threshold are called positive."""
         low, high = self.score_range
-        if not low <= threshold <= high:
+        at = threshold if self.score_map is None else self.score_map.image(threshold)
+        if not low <= at <= high:
             raise ArgumentError(
                 f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
             )
         scores = grid_scores(self.table.edges, points=self.table.points, score_range=(low, high))
         near = 1e-9 * (high - low)
-        below = int(np.searchsorted(scores, threshold + near, side="right")) - 1
-        above = int(np.searchsorted(scores, threshold - near, side="left"))
+        below = int(np.searchsorted(scores, at + near, side="right")) - 1
+        above = int(np.searchsorted(scores, at - near, side="left"))
         return CurveConfusion(
             threshold=float(threshold),
             terms=self._drawn.terms,
+            _at=float(at),
             _curve=self._curve,
             _table=self.table,
             _edges=(below, above),
@@ -281,7 +296,8 @@ class CurvesRelease(Release):
         else:
             place = float(np.flatnonzero(curve.precision() >= value)[-1])
         threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
-        return float(min(max(threshold, low), high))
+        held = float(min(max(threshold, low), high))
+        return held if self.score_map is None else self.score_map.score(held)
 
     # --- for people and machines -----------------------------------------------------------------
 

@@ -26,13 +26,15 @@ class CurveConfusion(ConfusionReadings):
 
     threshold: float
     terms: str
+    _at: float
+    """The threshold on the table's own scale, where scores were mapped."""
     _curve: Curve
     _table: NoisyTable
     _edges: tuple[int, int]
     """The table's edges at or below and at or above the threshold."""
 
     def _cells(self) -> Any:
-        false, true = self._curve.at(self.threshold)
+        false, true = self._curve.at(self._at)
         n, m = self._curve.positives, self._curve.negatives
         return np.array([n * true, m * false, n * (1 - true), m * (1 - false)])
 
