@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 SIZE: Final = {"width": 380, "height": 270}
-MOST_POINTS: Final = 1_500
+MOST_POINTS: Final = 1_000
 PALE: Final = "#eaf3fa"
 PREDICTED, RESIDUAL = "Predicted value", "Residual (observed less predicted)"
 KINDS: Final = {

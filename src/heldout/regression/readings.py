@@ -23,8 +23,9 @@ Bounds = Callable[[float, bool], tuple[Any, Any]]
 
 FEWEST_BANDS: Final = 4
 MOST_BANDS: Final = 12
-SHARP: Final = 0.25
-"""Bands are as wide as it takes to know a mean to this part of the residuals' spread."""
+SHARP: Final = 0.2
+"""Bands are as wide as it takes to know a mean to this part of the residuals' spread, and their
+variance to this part of itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +81,16 @@ def bands(table: ResidualTable) -> Any:
     middle = _middles(table)
     shares = table.density.sum(axis=1) / total
     mean = float((shares * middle).sum())
-    spread = float((shares * (middle - mean) ** 2).sum())
-    noise = table.noise_variance(np.broadcast_to((middle - mean)[:, None], table.noisy.shape))
-    # The mean of one of k bands with as many rows has the variance k noise / total^2.
-    wanted = SHARP**2 * spread * total**2 / noise if noise > 0 else MOST_BANDS
-    number = int(np.clip(wanted, FEWEST_BANDS, MOST_BANDS))
+    variance = float((shares * (middle - mean) ** 2).sum())
+    number = float(MOST_BANDS)
+    for weights, size in (
+        (middle - mean, variance),
+        ((middle - mean) ** 2 - variance, variance**2),
+    ):
+        # In one of k bands with as many rows each, the sum over rows has the noise's variance/k.
+        noise = table.noise_variance(np.broadcast_to(weights[:, None], table.noisy.shape))
+        number = min(number, SHARP**2 * size * total**2 / noise if noise > 0 else number)
+    number = int(np.clip(number, FEWEST_BANDS, MOST_BANDS))
     below = np.cumsum(held) / total
     places = np.abs(below[None, :-1] - (np.arange(1, number) / number)[:, None]).argmin(axis=1)
     return np.unique([0, *(places + 1), columns])

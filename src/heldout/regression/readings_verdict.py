@@ -33,11 +33,14 @@ _NOISY: Final = {
     "fan": "too noisy to tell whether residuals fan out",
     "trend": "too noisy to tell whether residuals rise or fall",
 }
+_NO_VERDICT: Final = (
+    "no verdict: this method joins cells, and no interval describes the error of that"
+)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One score and what follows from it: "seen", "not seen" or "too noisy"."""
+    """One score and what follows from it: "seen", "not seen", "too noisy" or "no verdict"."""
 
     score: Score
     answer: str
@@ -68,12 +71,14 @@ class Verdict:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        order = {"seen": 0, "not seen": 1, "too noisy": 2}
+        order = {"seen": 0, "not seen": 1, "too noisy": 2, "no verdict": 3}
         found = sorted(self.findings.values(), key=lambda each: order[each.answer])
         return tuple(each.sentence for each in found)
 
     def __str__(self) -> str:
         answers = {each.answer for each in self.findings.values()}
+        if answers == {"no verdict"}:
+            return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
         if answers == {"too noisy"}:
             return "Too noisy to tell: no score can be told from chance at this epsilon."
         if answers == {"not seen"}:
@@ -126,7 +131,8 @@ class Readings:
         if not self.curvature.seen:
             # A bend makes some trend of its own; by itself a trend is a fault of its own.
             scores["trend"] = self.trend
-        return Verdict({name: _finding(name, score) for name, score in scores.items()})
+        judge = _finding if self._table.unbiased else _abstention
+        return Verdict({name: judge(name, score) for name, score in scores.items()})
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
@@ -143,3 +149,7 @@ def _finding(name: str, score: Score) -> Finding:
     if max(high - score.value, score.value - low) > TELLING:
         return Finding(score, "too noisy", _NOISY[name])
     return Finding(score, "not seen", _UNSEEN[name])
+
+
+def _abstention(name: str, score: Score) -> Finding:
+    return Finding(score, "no verdict", _NO_VERDICT)

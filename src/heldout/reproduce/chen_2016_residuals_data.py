@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["BOUNDS", "KINDS", "Fitted", "dataset", "family", "fitted"]
+__all__ = ["BOUNDS", "KINDS", "Fitted", "dataset", "family", "fitted", "private_model"]
 
 BOUNDS: Final = (1.0, 50.0)  # of x in the first study; the second takes 0 to 50
 QUADRATIC: Final = 0.01
@@ -74,3 +74,24 @@ def fitted(name: str, x: Any, y: Any) -> Fitted:
     deviation = x - x.mean()
     slope = float(deviation @ y / (deviation @ deviation))
     return Fitted(name, y, y.mean() + slope * deviation)
+
+
+def private_model(fit: Fitted, *, epsilon: float, random: np.random.Generator) -> Fitted:
+    """The same rows with coefficients that are epsilon-private by output perturbation.
+
+    A ridge regression of y/50 on (1, z), z from -1 to 1, where x is read back from the
+    predictions: the ridge weight decides how far one row moves the minimum (Chaudhuri, Monteleoni
+    and Sarwate 2011). Doubles, and the minimum's own norm for its bound: this is a simulation.
+    """
+    low, high = BOUNDS
+    z = np.clip((fit.predicted - low) / (high - low) * 2 - 1, -1, 1)
+    y = np.clip(fit.observed / high, -1, 1)
+    design = np.stack([np.ones_like(z), z], axis=1)
+    ridge = 0.02
+    gram = design.T @ design / fit.rows + ridge * np.eye(2)
+    exact = np.linalg.solve(gram, design.T @ y / fit.rows)
+    size = 2**0.5
+    reach = 2 * size * (size * float(np.linalg.norm(exact)) + 1) / (fit.rows * ridge)
+    direction = random.normal(size=2)
+    noise = direction / np.linalg.norm(direction) * random.gamma(2, reach / epsilon)
+    return Fitted("private model", fit.observed, high * design @ (exact + noise))

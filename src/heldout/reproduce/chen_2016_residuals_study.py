@@ -18,9 +18,21 @@ from heldout.regression.similarity import (
     best_threshold,
     total_variation,
 )
-from heldout.reproduce.chen_2016_residuals_data import KINDS, Fitted, dataset
+from heldout.reproduce.chen_2016_residuals_data import KINDS, Fitted, dataset, family
+from heldout.reproduce.chen_2016_residuals_draw import METHODS
 
-__all__ = ["Draw", "Separation", "compared", "similarities", "study"]
+__all__ = [
+    "Detection",
+    "Draw",
+    "Job",
+    "Separation",
+    "compared",
+    "detect",
+    "run",
+    "similarities",
+    "smallest",
+    "study",
+]
 
 Draw = Callable[[Fitted, str], CountedPlot]
 """One noisy plot of a regression at an epsilon."""
@@ -82,3 +94,80 @@ def compared(found: dict[str, Any], *, rows: int, epsilon: str) -> list[Separati
         for kind, sample in found.items()
         if kind != "ideal"
     ]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One cell of figure 3."""
+
+    method: str
+    rows: int
+    epsilon: str
+    plots: int
+    seed: int
+
+
+def run(job: Job) -> tuple[Job, dict[str, Any]]:
+    """The similarities of one cell."""
+    return job, study(
+        rows=job.rows,
+        epsilon=job.epsilon,
+        plots=job.plots,
+        draw=METHODS[job.method],
+        seed=job.seed,
+    )
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One cell of table I; without a method the plots are exact."""
+
+    method: str | None
+    rows: int
+    epsilon: str | None
+    parameter: str
+    draws: int
+    seed: int
+
+
+STRENGTHS = {
+    "alpha": tuple(0.005 * 2 ** (step / 2) for step in range(17)),
+    "beta": tuple(0.0002 * 2 ** (step / 2) for step in range(17)),
+}
+TOLD_APART = 0.95
+
+
+def detect(job: Detection) -> tuple[Detection, dict[float, float]]:
+    """Total variation between distances of ideal and of faulty data, by strength of the fault."""
+    random = np.random.default_rng(job.seed)
+    ideal = family(rows=100_000, random=random)
+    margin = float(np.abs(family(rows=job.rows, random=random).residuals).max())
+    edges = (np.linspace(-0.1, 50.1, 11), np.linspace(-margin - 0.1, margin + 0.1, 11))
+    expected, _, _ = np.histogram2d(ideal.residuals, ideal.predicted, bins=[edges[1], edges[0]])
+    reference = Reference(expected / ideal.rows, edges[0], edges[1])
+
+    def distances(**fault: float) -> Any:
+        return np.array([_distance(job, reference, random, fault) for _ in range(job.draws)])
+
+    without = distances()
+    found: dict[float, float] = {}
+    for strength in STRENGTHS[job.parameter]:
+        found[strength] = best_threshold(without, distances(**{job.parameter: strength}))
+        if found[strength] >= TOLD_APART:
+            break
+    return job, found
+
+
+def _distance(
+    job: Detection, reference: Reference, random: np.random.Generator, fault: dict[str, float]
+) -> float:
+    fit = family(rows=job.rows, random=random, **fault)
+    if job.method is None or job.epsilon is None:
+        return reference.similarity_of_points(fit.predicted, fit.residuals)
+    return reference.similarity(METHODS[job.method](fit, job.epsilon))
+
+
+def smallest(found: dict[float, float]) -> float | None:
+    """The first strength that is told apart."""
+    told = [strength for strength, value in found.items() if value >= TOLD_APART]
+    return told[0] if told else None

@@ -1,0 +1,238 @@
+"""`heldout residuals`: does a regression fit, on rows that must not be shown?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from heldout.regression.release import ResidualPlot
+    from heldout.regression.session import RegressionSession
+
+Kind = Literal["density", "points", "mean", "spread"]
+
+
+def residuals(
+    table: Path,
+    /,
+    *,
+    observed: str,
+    predicted: str,
+    epsilon: str,
+    scale: float = 1.0,
+    bounds: str | None = None,
+    method: Literal["heldout", "dawa"] = "heldout",
+    expected_rows: int | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    row_key: str | None = None,
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
+    ledger: str | None = None,
+    budget: str | None = None,
+    name: str | None = None,
+    kind: Kind = "density",
+    out: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """Does a regression fit? A private plot of its residuals, and what it says.
+
+    One release of a noisy table of residuals by predicted value; pictures, the mean and the
+    spread by prediction, and the verdict are read off it at no further cost. Examples:
+
+    ```
+    heldout residuals test.parquet --observed y --predicted yhat --epsilon 1 --out plot.html
+    heldout residuals pay.csv --observed salary --predicted fitted --epsilon 1 --scale 1000 --json
+    heldout residuals test.parquet --observed y --predicted yhat --epsilon 1/2 \\
+      --bounds predicted=0:100,residual=20 --kind points --out points.svg
+    heldout residuals visits.parquet --observed cost --predicted fitted --epsilon 1 \\
+      --unit patient --rows-per-unit 4 --ledger l.sqlite --budget 3
+    ```
+
+    Parameters
+    ----------
+    table
+        A .parquet, .csv or .tsv file.
+    observed
+        Column with the outcome.
+    predicted
+        Column with the predictions.
+    epsilon
+        The price of everything, such as 1, 0.5 or 1/3.
+    scale
+        The public unit of the numbers: 1 for a test score, 1000 for a salary.
+    bounds
+        What is publicly known of the numbers, to save the search: predicted=0:100,residual=20.
+    method
+        heldout, or the paper's dawa, which gives no verdict.
+    expected_rows
+        A public guess at the number of rows, where that is private; it divides the price better.
+    unit
+        Column that says whose row it is, to protect people with all their rows.
+    rows_per_unit
+        How many rows of one unit may count.
+    row_key
+        Column that tells rows apart.
+    neighbours
+        replace-one: the number of rows is public. add-remove: it is not.
+    ledger
+        File or database URL that remembers what was spent on these rows.
+    budget
+        What may be spent on these rows in all. Needed once, when a ledger first meets them.
+    name
+        What to call the data; the file's name if left out.
+    kind
+        Which picture goes into an .svg file: density, points, mean or spread.
+    out
+        Write all pictures to this .html file, or one to this .svg file.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.cli.output import patience, print_json
+    from heldout.regression.rows import RegressionTable
+
+    declared_bounds = None if bounds is None else parsed_bounds(bounds)
+    with patience(f"Reading {table.name}"):
+        if out is not None:
+            _checked_out(out)
+        rows = RegressionTable(
+            table,
+            observed=observed,
+            predicted=predicted,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_key=row_key,
+            neighbours=neighbours,
+            name=name,
+        )
+        session = _session(rows, epsilon=epsilon, ledger=ledger, budget=budget)
+        plot = session.residual_plot(
+            epsilon=epsilon,
+            scale=scale,
+            method=method,
+            bounds=declared_bounds,
+            expected_rows=expected_rows,
+        )
+    if as_json:
+        picture = {"kind": kind, "svg": plot.svg(kind)}
+        left = session.remaining.as_dict()
+        print_json({**plot.as_dict(), "figure": picture, "remaining": left})
+    else:
+        _print(plot, session)
+        if ledger is None:
+            print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    if out is not None:
+        with patience(f"Writing {out.name}"):
+            _write(out, plot, kind)
+        if not as_json:
+            print(f"Picture: {out}")
+
+
+def parsed_bounds(text: str) -> dict[str, Any]:
+    """Bounds as they are typed.
+
+    >>> parsed_bounds("predicted=0:100,residual=20")
+    {'predicted': (0.0, 100.0), 'residual': 20.0}
+    """
+    from heldout.errors import ArgumentError
+
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        ends = [_number(each) for each in value.split(":")]
+        right = name.strip() in ("predicted", "residual") and name.strip() not in found
+        if not right or None in ends or len(ends) > 2 or (len(ends) == 1 and "pred" in name):
+            raise ArgumentError(
+                f"--bounds must be like predicted=0:100,residual=20, got {text!r}. One number is "
+                "enough for residuals: they lie between it and its negative."
+            )
+        found[name.strip()] = ends[0] if len(ends) == 1 else tuple(ends)
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _session(
+    rows: Any, *, epsilon: str, ledger: str | None, budget: str | None
+) -> "RegressionSession":
+    """A session on the rows; without a ledger its budget is this one request."""
+    from heldout.errors import ArgumentError
+    from heldout.privacy import Budget, Ledger
+    from heldout.regression.session import RegressionSession
+
+    if ledger is None:
+        if budget is not None:
+            raise ArgumentError(
+                "--budget must go with --ledger, which keeps count of what is left of it."
+            )
+        return RegressionSession(rows, budget=Budget(epsilon=epsilon))
+    book = Ledger.open(ledger)
+    if budget is not None:
+        return RegressionSession(rows, budget=Budget(epsilon=budget), ledger=book)
+    try:
+        return RegressionSession(rows, ledger=book)
+    except ArgumentError:
+        raise ArgumentError(
+            "--budget must be given when a ledger first meets these rows. Say what may be spent "
+            "on them in all, for example --budget 3."
+        ) from None
+
+
+def _checked_out(out: Path) -> None:
+    from heldout.errors import ArgumentError
+    from heldout.report.report import checked_place
+
+    if out.suffix.lower() == ".svg":
+        if not out.parent.is_dir():
+            raise ArgumentError(f"--out must lie in a folder that exists, got {str(out)!r}.")
+        return
+    checked_place(out)
+
+
+def _write(out: Path, plot: "ResidualPlot", kind: Kind) -> None:
+    if out.suffix.lower() == ".svg":
+        out.write_text(plot.svg(kind), encoding="utf-8")
+    else:
+        plot.save(out)
+
+
+def _print(plot: "ResidualPlot", session: "RegressionSession", *, level: float = 0.95) -> None:
+    from heldout.cli.output import console, print_table
+    from heldout.report.words import spread
+
+    percent = f"{level * 100:g}%"
+    say = console()
+    say.print(str(plot.verdict), style="bold")
+    measures = [[name, *spread(each, level)] for name, each in plot.measures.items()]
+    print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
+    means, spreads = plot.mean_by_prediction, plot.spread_by_prediction
+    shown = [
+        [
+            f"{left:.4g} to {right:.4g}",
+            f"{mean:.3g}",
+            f"{low:.3g} to {high:.3g}",
+            f"{deviation:.3g}",
+            f"{least:.3g} to {most:.3g}",
+        ]
+        for left, right, mean, low, high, deviation, least, most in zip(
+            means.edges[:-1],
+            means.edges[1:],
+            means.values,
+            *means.interval(level),
+            spreads.values,
+            *spreads.interval(level),
+            strict=True,
+        )
+    ]
+    print_table(("predicted", "mean residual", percent, "spread", percent), shown)
+    (low, high), (down, up) = plot.bounds
+    say.print(
+        f"Shown: predictions {low:.4g} to {high:.4g}, residuals {down:.4g} to {up:.4g}, "
+        f"{len(plot.residual_edges) - 1} by {len(plot.predicted_edges) - 1} cells."
+    )
+    say.print(f"Paid {plot.loss}, {plot.protection.describe()}; left: {session.remaining}.")
+    print(f"Receipt: {plot.receipt.hash}")
