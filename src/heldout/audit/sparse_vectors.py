@@ -10,8 +10,17 @@ import numpy as np
 
 from heldout.audit.subjects import Pair
 from heldout.audit.violators import plant, snapped
+from heldout.features.baselines import (
+    cluster_selection_2014,
+    noisy_cut,
+    private_threshold_testing,
+)
 
 __all__ = ["sparse_vector"]
+
+
+def _laplace(random: Any) -> Any:
+    return lambda scale, shape: random.laplace(scale=scale, size=shape)
 
 
 def sparse_vector(
@@ -47,8 +56,9 @@ def sparse_vector(
     note="Stoddard et al. 2014, Algorithm 2: un-noised counts against one noisy threshold",
 )
 def _threshold_testing(data: list[int], epsilon: float, count: int, random: Any) -> Any:
-    threshold = 5 + random.laplace(scale=2 / epsilon, size=(count, 1))
-    return (np.array(data) >= threshold).astype(float)
+    return private_threshold_testing(
+        data, threshold=5, epsilon=epsilon, noise=_laplace(random), count=count
+    )
 
 
 def _opposite(half: int) -> Pair:
@@ -62,9 +72,7 @@ def _opposite(half: int) -> Pair:
     note="noise on threshold and counts, and no limit on the positive answers",
 )
 def _noisy_cut(data: list[int], epsilon: float, count: int, random: Any) -> Any:
-    noisy_threshold = random.laplace(scale=2 / epsilon, size=(count, 1))
-    noisy = np.array(data) + random.laplace(scale=2 / epsilon, size=(count, len(data)))
-    return (noisy >= noisy_threshold).astype(float)
+    return noisy_cut(data, threshold=0, epsilon=epsilon, noise=_laplace(random), count=count)
 
 
 @plant(
@@ -74,16 +82,15 @@ def _noisy_cut(data: list[int], epsilon: float, count: int, random: Any) -> Any:
 )
 def _cluster_selection(border: int, epsilon: float, count: int, random: Any) -> Any:
     """One round, two centres at 0 and 9; ten features have `border` rows each and one has 9."""
-    features, threshold = 10, 5.0
-    points = np.array([9.0] + [float(border)] * features)
-    upper = points > 4.5
-    accepted = np.zeros((count, points.size), dtype=bool)
-    for members in (upper, ~upper):
-        size = members.sum() + random.laplace(scale=2 / epsilon, size=count)
-        total = points[members].sum() + random.laplace(scale=2 * features / epsilon, size=count)
-        centre = total / np.maximum(size, 1)
-        accepted |= members & (centre >= threshold)[:, None]
-    return accepted[:, :2].astype(float)
+    return cluster_selection_2014(
+        np.array([[9.0]] + [[float(border)]] * 10),
+        centres=[[0.0], [9.0]],
+        threshold=5.0,
+        epsilon=epsilon,
+        features_per_row=10,
+        noise=_laplace(random),
+        count=count,
+    )[:, :2]
 
 
 @plant(

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Any
 _PLACES = {
     "FeatureMatrix": "heldout.features.matrix",
     "HashedText": "heldout.features.text",
+    "Selection": "heldout.features.selection",
     "Vocabulary": "heldout.features.text",
+    "select": "heldout.features.selector",
 }
 
-__all__ = ["FeatureMatrix", "HashedText", "Vocabulary"]
+__all__ = ["FeatureMatrix", "HashedText", "Selection", "Vocabulary", "select"]
 
 if TYPE_CHECKING:
     from heldout.features.matrix import FeatureMatrix
+    from heldout.features.selection import Selection
+    from heldout.features.selector import select
     from heldout.features.text import HashedText, Vocabulary
 
 

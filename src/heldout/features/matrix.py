@@ -17,7 +17,11 @@ from heldout.privacy.neighbours import Neighbours
 __all__ = ["WHOLE_ROWS", "FeatureMatrix"]
 
 WHOLE_ROWS = "SELECT * FROM evaluated"
-"""The body of every statistic of a feature matrix: `_fetch` then gives `label` and `matrix`."""
+"""The body of every statistic of a feature matrix.
+
+`_fetch` then gives `label`, `matrix` (0/1, each row within its bound) and `restricted(features,
+most)`, which gives the rows seen through public features, each within that bound.
+"""
 
 
 class FeatureMatrix(PrivateTable):
@@ -226,14 +230,19 @@ class FeatureMatrix(PrivateTable):
         return self.public_rows if self.public_rows is not None else self.most_rows
 
     def _fetch(self, body: str) -> sql.Columns:
-        """`label` and `matrix` of the rows that count: 0/1, each row within its bound."""
+        """The rows that count, by what each sets; see `WHOLE_ROWS`."""
         columns = super()._fetch(body)
         matrix = self._source.matrix(columns)
         if self._chosen is not None:
             matrix = matrix[:, self._chosen]
+
+        def restricted(features: Any, most: int) -> Any:
+            return bounded(matrix[:, _checked_features(features, self.features)], most)
+
         return {
             "label": np.asarray(columns["label"], dtype=np.int64),
             "matrix": bounded(matrix, self.features_per_row),
+            "restricted": restricted,
         }
 
     def __repr__(self) -> str:

@@ -206,7 +206,7 @@ class InformationGain(Score):
 
     >>> one_row = Protection(neighbours=Neighbours.REPLACE_ONE)
     >>> InformationGain().of_each(one_row, most_rows=1000) / 1024
-    7.92578125
+    7.9267578125
     """
 
     name = "information-gain"
@@ -253,7 +253,15 @@ class InformationGain(Score):
                 "most_rows must be declared for information-gain where the number of rows is not "
                 "public: its sensitivity grows with it. Declare a bound, or use total-count."
             )
+        if most_rows > _LARGEST_TABLE:
+            raise ArgumentError(
+                f"most_rows must be at most {_LARGEST_TABLE:,} for information-gain, got more. "
+                "Use total-count."
+            )
         return most_rows
+
+
+_LARGEST_TABLE = 2**27  # x ln x of larger numbers has less than 1/1024 of a nat to spare
 
 
 def _x_ln_x(x: Any) -> Any:

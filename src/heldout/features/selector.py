@@ -1,0 +1,192 @@
+"""Select features of private rows, in one call."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import ArgumentError, NotPrivate
+from heldout.features.baselines import (
+    BASELINES,
+    cluster_selection_2014,
+    noisy_cut,
+    private_threshold_testing,
+)
+from heldout.features.matrix import FeatureMatrix
+from heldout.features.scores import FeatureScores, score_named
+from heldout.features.selection import NotPrivateSelection, Selection
+from heldout.features.selection_methods import METHODS, Chosen, plan_selection
+from heldout.mechanisms.not_private import baseline_noise, shown_as_it_is
+from heldout.privacy import Budget, Ledger, exact
+from heldout.privacy.neighbours import Neighbours
+from heldout.release import Request
+from heldout.session import Epsilon, PrivateSession
+from heldout.statistics import compute
+
+__all__ = ["FEATURES_PER_ROW", "select", "select_from"]
+
+FEATURES_PER_ROW = 10
+"""How many features a row may set unless told: the paper's r."""
+DEFAULT = "noisy-counts"
+
+
+def select(
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: Epsilon,
+    method: str = DEFAULT,
+    score: str = "total-count",
+    k: int | None = None,
+    threshold: float | None = None,
+    features_per_row: int | None = None,
+    neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+    unit: Any = None,
+    rows_per_unit: int = 1,
+    row_keys: Any = None,
+    positive: object = 1,
+    negative: object = None,
+    feature_names: Sequence[str] | None = None,
+    most_rows: int | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    budget: Budget | None = None,
+    not_private: bool = False,
+) -> Any:
+    """The features that are worth keeping, at a price of epsilon.
+
+    `X` has a row for each row and a column for each *public* feature (0 or not 0; dense or sparse),
+    `y` the labels. A `FeatureMatrix` may stand for both, and then says whose the rows are.
+
+    `k` asks for so many features at most, `threshold` for those whose score is at least that; with
+    neither, a threshold that few scores of nothing but noise exceed. A row that sets more than
+    `features_per_row` features (10 unless told) keeps so many of them. `method` and `score` are in
+    docs/features.md; three published methods that are not private run with `not_private=True`.
+
+    Without a ledger nobody keeps count across calls.
+
+    >>> import numpy as np
+    >>> X = np.zeros((1000, 50), dtype=int); X[:, 7] = 1; X[:500, 3] = 1
+    >>> select(X, [1, 0] * 500, epsilon="1", k=2).features
+    (7, 3)
+    """
+    if isinstance(X, FeatureMatrix):
+        private = X
+        if y is not None or unit is not None or row_keys is not None:
+            raise ArgumentError("y, unit and row_keys must be left out with a FeatureMatrix.")
+        if features_per_row is not None:
+            private = private.restricted(
+                np.arange(private.features), features_per_row=features_per_row
+            )
+    else:
+        if y is None:
+            raise ArgumentError("y must be given: one label for each row of X.")
+        private = FeatureMatrix(
+            X,
+            y,
+            features_per_row=FEATURES_PER_ROW if features_per_row is None else features_per_row,
+            positive=positive,
+            negative=negative,
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_keys=row_keys,
+            neighbours=neighbours,
+            feature_names=feature_names,
+            most_rows=most_rows,
+        )
+    return select_from(
+        private,
+        epsilon=epsilon,
+        method=method,
+        score=score,
+        k=k,
+        threshold=threshold,
+        ledger=ledger,
+        budget=budget,
+        not_private=not_private,
+    )
+
+
+def select_from(
+    private: FeatureMatrix,
+    *,
+    epsilon: Epsilon,
+    method: str = DEFAULT,
+    score: str = "total-count",
+    k: int | None = None,
+    threshold: float | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    budget: Budget | None = None,
+    session: PrivateSession | None = None,
+    not_private: bool = False,
+) -> Any:
+    """A selection from private rows that exist already, out of their budget."""
+    amount = exact(epsilon, name="epsilon", minimum=0)
+    words = {
+        "method": method,
+        "score": score,
+        "k": k,
+        "threshold": threshold,
+        "features": private.features,
+        "features_per_row": private.features_per_row,
+    }
+    if method in BASELINES:
+        if not not_private:
+            raise NotPrivate(
+                f"method must be private, got {method!r}, which is not: {BASELINES[method]}. Use "
+                f"{DEFAULT}, or pass not_private=True to run it on data that may be shown."
+            )
+        return _baseline(private, words, float(amount))
+    if method not in METHODS:
+        known = ", ".join([*METHODS, *BASELINES])
+        raise ArgumentError(f"method must be one of {known}, got {method!r}.")
+    if not_private:
+        raise ArgumentError(f"not_private must be left out for {method!r}, which is private.")
+    plan = plan_selection(
+        private,
+        epsilon=amount,
+        method=method,
+        score=score_named(score),
+        k=k,
+        threshold=threshold,
+    )
+    words |= {"k": plan.k, "threshold": plan.threshold}
+    if session is None:
+        spare = Budget(epsilon=amount) if budget is None and ledger is None else budget
+        session = PrivateSession(private, budget=spare, ledger=ledger)
+    request = Request("selection", plan.statistic, plan.mechanism, words)
+    drawn = session._release(request, dataset=private)
+    return Selection(drawn, private, plan.read(drawn.values))
+
+
+def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> NotPrivateSelection:
+    """A published selection, run as published, on exact scores. No ledger hears of it."""
+    score = score_named(words["score"])
+    threshold = words["threshold"]
+    if threshold is None or words["k"] is not None:
+        raise ArgumentError(
+            f"threshold must be given for {words['method']}, and k left out. Pass threshold=."
+        )
+    each = score.of_each(private.protection, most_rows=private.row_bound) / score.cells
+    if words["method"] == "cluster-selection-2014":
+        if score.name != "total-count":
+            raise ArgumentError("score must be total-count for cluster-selection-2014.")
+        scores = shown_as_it_is(compute(FeatureScores.of(private, score), private))
+        accepted = cluster_selection_2014(
+            np.asarray(scores, dtype=float)[:, None],
+            centres=np.linspace(0, 2 * threshold, 5)[:, None],
+            threshold=threshold,
+            epsilon=epsilon,
+            features_per_row=private.features_per_row,
+            noise=baseline_noise,
+            rounds=5,
+        )[0]
+    else:
+        exactly = shown_as_it_is(compute(FeatureScores.of(private, score), private)) / score.cells
+        run = noisy_cut if words["method"] == "noisy-cut" else private_threshold_testing
+        accepted = run(
+            exactly, threshold=threshold, epsilon=epsilon, noise=baseline_noise, sensitivity=each
+        )[0]
+    chosen = Chosen(np.flatnonzero(accepted))
+    why = BASELINES[words["method"]]
+    return NotPrivateSelection(private, chosen, method=words["method"], why=why, words=words)
