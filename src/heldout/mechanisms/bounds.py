@@ -90,8 +90,8 @@ class IntervalChoice:
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: rows within an interval rise by at most k and fall by at most k between replace-one
                  neighbours, and do one of the two between add-remove ones. An interval's chance is
-                 proportional to exp(rate * (rows - price * cells)), so that rate * 2k, or
-                 rate * k, is the loss.
+                 proportional to cells^3 exp(rate * (rows - price * cells)), so that rate * 2k,
+                 or rate * k, is the loss.
     Numerics:    exact, see `choose_exactly`.
     Refuses:     an epsilon that is not positive; fewer than one cell or more than 1,024.
     Reference:   McSherry and Talwar 2007, the exponential mechanism.
@@ -133,9 +133,8 @@ class IntervalChoice:
         if counts.shape != (self.cells + 1,):
             raise ArgumentError("cells must be those of the statistic.")
         first, end, penalties = self.candidates(counts)
-        place = choose_exactly(
-            np.ones(len(first), dtype=np.int64), penalties, self.rate, randomness=randomness
-        )
+        # Where epsilon is too small to see the rows, wide intervals are likelier than narrow ones.
+        place = choose_exactly((end - first) ** 3, penalties, self.rate, randomness=randomness)
         return int(first[place]), int(end[place])
 
     def candidates(self, counts: Any) -> tuple[Any, Any, Any]:

@@ -1,7 +1,7 @@
 """What a residual plot asks of the rows, step by step, chosen from public facts alone."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.hilbert import HilbertDawa, SquareCounts
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.regression.search import Interval, Search
+from heldout.regression.search import Choose, Interval, Search
 from heldout.regression.table import ResidualTable
 from heldout.release import Staged, Step
 from heldout.statistics import Axis, GridCounts, RowCount
@@ -24,7 +24,7 @@ __all__ = ["METHODS", "PlotPlan"]
 
 METHODS: Final = ("heldout", "dawa")
 COUNT_SHARE: Final = Fraction(1, 20)
-MOST_SHARE: Final = Fraction(1, 2)
+LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 2)
 ENOUGH: Final = 250  # rows times epsilon that the searches need, together
 UNKNOWN_SHARE: Final = Fraction(3, 10)
 RESIDUAL_PART: Final = Fraction(2, 5)
@@ -45,8 +45,8 @@ class PlotPlan:
     Refuses:     an unknown method; a scale, a grid or bounds that are not positive and finite.
     Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
                  symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
-                 min(1/2, 250/(n epsilon)), the predicted values' interval need not be symmetric,
-                 and DAWA is `method="dawa"`.
+                 250/(n epsilon) within [1/20, 1/2], the predicted values' interval need not be
+                 symmetric, and DAWA is `method="dawa"`.
     Cost:        one pass over the rows a step, five at most.
     """
 
@@ -75,16 +75,22 @@ class PlotPlan:
         return self.rows if self.rows is not None else self.expected_rows
 
     @property
+    def visible(self) -> Fraction | None:
+        """Units times epsilon, as far as it is public: how well anything can be seen."""
+        if self.guess is None:
+            return None
+        return max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
+
+    @property
     def count_epsilon(self) -> Fraction:
         return COUNT_SHARE * self.epsilon if self.rows is None else Fraction(0)
 
     @property
     def bounds_share(self) -> Fraction:
         """Of epsilon, if both bounds are searched."""
-        if self.guess is None:
+        if self.visible is None:
             return UNKNOWN_SHARE
-        visible = max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
-        return min(MOST_SHARE, ENOUGH / visible)
+        return max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
 
     @property
     def residual_epsilon(self) -> Fraction:
@@ -103,14 +109,6 @@ class PlotPlan:
 
     # --- steps -----------------------------------------------------------------------------------
 
-    @property
-    def coverage(self) -> Fraction:
-        """The share of rows that bounds should hold: more where noise does not forbid it."""
-        if self.guess is None:
-            return Fraction(19, 20)
-        visible = max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
-        return max(Fraction(19, 20), min(Fraction(99, 100), 1 - ENOUGH / (4 * visible)))
-
     @cached_property
     def residual_search(self) -> Search | None:
         if self.residual is not None:
@@ -127,10 +125,10 @@ class PlotPlan:
         return Search(
             column=column,
             epsilon=epsilon,
+            whole_epsilon=self.epsilon,
             protection=self.protection,
             scale=self.scale,
             symmetric=column == "residual",
-            coverage=self.coverage,
             slack=slack,
         )
 
@@ -157,11 +155,11 @@ class PlotPlan:
     def bounds(self, answers: tuple[Any, ...]) -> tuple[Interval, Interval]:
         """Of the predicted values and of the residuals."""
         _, residual_at, predicted_at = self._places
-        residual, predicted = self.residual, self.predicted
+        residual, predicted, rows = self.residual, self.predicted, self.row_count(answers)
         if self.residual_search is not None:
-            residual = self.residual_search.interval(answers[residual_at])
+            residual = self.residual_search.interval(answers[residual_at], rows)
         if self.predicted_search is not None:
-            predicted = self.predicted_search.interval(answers[predicted_at])
+            predicted = self.predicted_search.interval(answers[predicted_at], rows)
         assert residual is not None
         assert predicted is not None
         return predicted, residual
@@ -175,9 +173,8 @@ class PlotPlan:
             return self.grid
         # How far rows stand out from the noise of a cell.
         visible = float(rows * self.table_epsilon * 2 / rows_moved(self.protection))
-        across = min(max(round(1.2 * visible**0.33), 4), 32)
-        down = min(max(round(1.6 * visible**0.33), 6), 48)
-        return down, across
+        fineness = (max(visible, 1.0) / 125) ** 0.3
+        return min(max(round(8 * fineness), 6), 48), min(max(round(6 * fineness), 4), 36)
 
     def _side(self, rows: int) -> int:
         """The paper's sqrt(N0 epsilon / 10) with 0.95^2 of the rows, to a power of two."""
@@ -210,8 +207,8 @@ class PlotPlan:
             self.count_epsilon, l1_sensitivity=self.protection.rows_per_unit, dimension=1
         )
 
-    def _steps(self) -> list[tuple[Event, Callable[[tuple[Any, ...]], Step]]]:
-        found: list[tuple[Event, Callable[[tuple[Any, ...]], Step]]] = []
+    def _steps(self) -> list[tuple[Event, Choose]]:
+        found: list[tuple[Event, Choose]] = []
         if self.rows is None:
             count = self.count_mechanism
             found.append((count.event(), lambda answers: Step(RowCount(), count)))
@@ -219,7 +216,7 @@ class PlotPlan:
             (self.residual_search, self.predicted_search), self._places[1:], strict=True
         ):
             if search is not None:
-                found += _search_steps(search, places.start, self.row_count)
+                found += search.asked(places.start, self.row_count)
 
         def table(answers: tuple[Any, ...]) -> Step:
             statistic = self.statistic(answers)
@@ -261,7 +258,6 @@ class PlotPlan:
             "residual_bounds_epsilon": str(self.residual_epsilon),
             "predicted_bounds_epsilon": str(self.predicted_epsilon),
             "table_epsilon": str(self.table_epsilon),
-            "coverage": str(self.coverage),
         }
 
     # --- what came out ---------------------------------------------------------------------------
@@ -293,23 +289,3 @@ class PlotPlan:
             scale=rows_moved(self.protection) / self.table_epsilon,
             **facts,
         )
-
-
-def _search_steps(
-    search: Search, start: int, row_count: Callable[[tuple[Any, ...]], int]
-) -> list[tuple[Event, Callable[[tuple[Any, ...]], Step]]]:
-    """The steps of one search whose answers begin at `start`."""
-    found: list[tuple[Event, Callable[[tuple[Any, ...]], Step]]] = [
-        (
-            search.size_mechanism(1).event(),
-            lambda answers: search.size_step(row_count(answers)),
-        )
-    ]
-    if not search.symmetric:
-        found.append(
-            (
-                search.place_mechanism(1).event(),
-                lambda answers: search.place_step(answers[start], row_count(answers)),
-            )
-        )
-    return found

@@ -6,16 +6,18 @@ from fractions import Fraction
 from typing import Any, Final
 
 from heldout.mechanisms.bounds import BoundSearch, IntervalChoice
+from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.release import Step
 from heldout.statistics import Axis, GridCounts
 
-__all__ = ["DOUBLINGS", "Interval", "Search"]
+__all__ = ["Choose", "Interval", "Rows", "Search", "coverage", "doublings"]
 
 Interval = tuple[float, float]
 Rows = Callable[[tuple[Any, ...]], int]
+Choose = Callable[[tuple[Any, ...]], Step]
 
-DOUBLINGS: Final = (-10, 30)  # bounds from scale / 1024 to 2^30 scale
+LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
 PRICE: Final = Fraction(1, 50)  # of the rows, for a 32nd of the width
 SIZE_SHARE: Final = Fraction(1, 2)
@@ -27,41 +29,54 @@ class Search:
 
     A symmetric search gives (-b, b), b a power of two times `scale`: the first that holds about
     `coverage` of the rows. Otherwise half of epsilon finds b, and the other half the few cells of
-    (-b, b) that hold most rows. `slack` tells how many rows less than the coverage will do, in
-    units of 1/epsilon: without it noise on the threshold sends the search past the last row.
+    (-b, b) that hold most rows. `rows` is the public number of rows, or one that was released
+    before. `slack` tells how many rows less than the coverage will do, in units of 1/epsilon:
+    without it noise on the threshold sends the search past the last row.
     """
 
     column: str
     epsilon: Fraction
+    whole_epsilon: Fraction
+    """Of the release that this search is a part of."""
     protection: Protection
     scale: float
     symmetric: bool
-    coverage: Fraction
     slack: int
-
-    @property
-    def bounds(self) -> tuple[float, ...]:
-        low, high = DOUBLINGS
-        return tuple(self.scale * 2.0**power for power in range(low, high + 1))
 
     @property
     def size_epsilon(self) -> Fraction:
         return self.epsilon if self.symmetric else SIZE_SHARE * self.epsilon
 
+    @property
+    def steps(self) -> int:
+        return 1 if self.symmetric else 2
+
+    def bounds(self, rows: int) -> tuple[float, ...]:
+        """The nested bounds, the smallest first."""
+        low, high = doublings(self._visible(rows))
+        return tuple(self.scale * 2.0**power for power in range(low, high + 1))
+
+    def _visible(self, rows: int) -> float:
+        return float(rows * self.whole_epsilon / self.protection.rows_per_unit)
+
+    # --- how large -------------------------------------------------------------------------------
+
     def size_step(self, rows: int) -> Step:
-        statistic = GridCounts(axes=(Axis(self.column, (0.0, *self.bounds), absolute=True),))
-        return Step(statistic, self.size_mechanism(rows))
+        axis = Axis(self.column, (0.0, *self.bounds(rows)), absolute=True)
+        return Step(GridCounts(axes=(axis,)), self.size_mechanism(rows))
 
     def size_mechanism(self, rows: int) -> BoundSearch:
         allowed = self.slack * self.protection.rows_per_unit / self.size_epsilon
         # Half of the rows are wanted at least, however small epsilon is.
-        threshold = max(self.coverage * rows - allowed, Fraction(rows, 2))
+        threshold = max(coverage(self._visible(rows)) * rows - allowed, Fraction(rows, 2))
         return BoundSearch(
             epsilon=self.size_epsilon, protection=self.protection, threshold=int(threshold)
         )
 
+    # --- where -----------------------------------------------------------------------------------
+
     def place_step(self, size: int, rows: int) -> Step:
-        statistic = GridCounts(axes=(Axis(self.column, self.cells(size)),))
+        statistic = GridCounts(axes=(Axis(self.column, self.cells(size, rows)),))
         return Step(statistic, self.place_mechanism(rows))
 
     def place_mechanism(self, rows: int) -> IntervalChoice:
@@ -72,19 +87,52 @@ class Search:
             price=int(PRICE * rows),
         )
 
-    def cells(self, size: int) -> tuple[float, ...]:
+    def cells(self, size: int, rows: int) -> tuple[float, ...]:
         """Edges of the cells within (-b, b); doubles that are exact but for the scale."""
-        bound = self.bounds[size]
+        bound = self.bounds(rows)[size]
         return tuple(bound * (2 * edge / CELLS - 1) for edge in range(CELLS + 1))
 
-    def interval(self, answers: tuple[Any, ...]) -> Interval:
+    def interval(self, answers: tuple[Any, ...], rows: int) -> Interval:
         """What the search's own answers, one or two, mean."""
         if self.symmetric:
-            return (-self.bounds[answers[0]], self.bounds[answers[0]])
-        edges = self.cells(answers[0])
+            bound = self.bounds(rows)[answers[0]]
+            return (-bound, bound)
+        edges = self.cells(answers[0], rows)
         first, end = answers[1]
         return (edges[first], edges[end])
 
-    @property
-    def steps(self) -> int:
-        return 1 if self.symmetric else 2
+    def asked(self, start: int, row_count: Rows) -> list[tuple[Event, Choose]]:
+        """Prices and steps, for answers that begin at `start`."""
+
+        def size(answers: tuple[Any, ...]) -> Step:
+            return self.size_step(row_count(answers))
+
+        def place(answers: tuple[Any, ...]) -> Step:
+            return self.place_step(answers[start], row_count(answers))
+
+        found: list[tuple[Event, Choose]] = [(self.size_mechanism(1).event(), size)]
+        if not self.symmetric:
+            found.append((self.place_mechanism(1).event(), place))
+        return found
+
+
+def doublings(visible: float) -> tuple[int, int]:
+    """How far below and above the scale bounds are searched, in powers of two.
+
+    `visible` is rows times epsilon. Few rows are not seen far away: noise alone would stop the
+    search first, so that it had better begin at the scale.
+
+    >>> doublings(3), doublings(120), doublings(10**6)
+    ((0, 10), (-4, 22), (-10, 30))
+    """
+    return -min(int(visible / 25), -LEAST), min(10 + int(visible / 10), MOST)
+
+
+def coverage(visible: float) -> Fraction:
+    """The share of rows that bounds should hold: the paper's, or more where noise allows it.
+
+    >>> coverage(500), coverage(2_000), coverage(10**6)
+    (Fraction(19, 20), Fraction(31, 32), Fraction(99, 100))
+    """
+    wanted = 1 - Fraction(125, 2) / Fraction(max(visible, 1.0))
+    return max(Fraction(19, 20), min(Fraction(99, 100), wanted))

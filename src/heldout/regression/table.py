@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.regression.density import smoothed, whole_numbers
+from heldout.regression.density import simplex, smoothed, whole_numbers
 
 __all__ = ["Bounds", "ResidualTable", "overlaps"]
 
@@ -96,7 +96,9 @@ class ResidualTable:
     @cached_property
     def density(self) -> Any:
         """Expected rows by cell: not below zero, adding up to `inside`; smoothed where noise is."""
-        return smoothed(self.noisy, deviation=self.cell_deviation, total=self.inside)
+        if self.scale is None:  # buckets were averaged before; their noise has no one size
+            return simplex(self.noisy, total=self.inside)
+        return smoothed(self.noisy, deviation=laplace_deviation(self.scale), total=self.inside)
 
     @cached_property
     def counts(self) -> Any:
