@@ -9,7 +9,7 @@ from heldout.privacy import exact
 from heldout.privacy.rational import Rational
 from heldout.release import Request
 from heldout.statistics import ScoreTable, Statistic
-from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable
+from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
@@ -39,7 +39,7 @@ def ranking_request(
         method=method,
         delta=None if delta is None else exact(delta, name="delta"),
     )
-    resolution = _resolution(dataset, scores)
+    resolution = resolution_of(dataset, scores)
     statistic: Statistic = RankedRows(metric)
     if resolution == "grid":
         statistic = RankedTable(metric, ScoreTable(score_range=dataset.score_range))
@@ -47,6 +47,23 @@ def ranking_request(
     if smaller_class is not None:
         parameters["smaller_class"] = smaller_class
     return Request(metric, statistic, mechanism, parameters | dataset.scale_parameters | named)
+
+
+def ties_request(dataset: Dataset, *, epsilon: Rational) -> Request:
+    """The share of pairs that the grid ties; it moves like an area, so it has an area's noise."""
+    from heldout.mechanisms.smooth.ranking import RankingMechanism
+
+    method = "piecewise-laplace"
+    mechanism = RankingMechanism(
+        metric="auc",
+        epsilon=_checked_price(epsilon, method),
+        protection=dataset.protection,
+        rows=dataset.public_rows,
+        method=method,
+    )
+    statistic = TiedPairs(ScoreTable(score_range=dataset.score_range))
+    parameters = {"score": dataset.score, "scores": "grid", "method": method}
+    return Request("grid-ties", statistic, mechanism, parameters | dataset.scale_parameters)
 
 
 def _checked_price(epsilon: Rational, method: str) -> Fraction:
@@ -60,7 +77,7 @@ def _checked_price(epsilon: Rational, method: str) -> Fraction:
     return price
 
 
-def _resolution(dataset: Dataset, scores: str | None) -> str:
+def resolution_of(dataset: Dataset, scores: str | None = None) -> str:
     """Exact scores or the public grid: decided by what is declared or public, never by rows."""
     if scores is None:
         rows = dataset.public_rows

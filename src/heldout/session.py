@@ -9,9 +9,10 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
+from heldout.metrics.ties import TiesRelease
 from heldout.privacy import Budget, Ledger, Loss, exact
 from heldout.privacy.rational import Rational
-from heldout.ranking_request import ranking_request
+from heldout.ranking_request import ranking_request, ties_request
 from heldout.release import Drawn, Question, Request, release
 from heldout.statistics import BoundedSum, ThresholdCounts
 
@@ -212,6 +213,14 @@ class Session(PrivateSession):
             scores=scores,
         )
         return RankingRelease(self._release(request))
+
+    def grid_ties(self, *, epsilon: Epsilon) -> TiesRelease:
+        """The share of pairs that the public grid ties: how much ranking on it can matter.
+
+        Half of it bounds what the order of rows within cells can do to the AUC. It moves like an
+        AUC, so a small epsilon is enough where there are many rows.
+        """
+        return TiesRelease(self._release(ties_request(self.dataset, epsilon=epsilon)))
 
     def compare(
         self,

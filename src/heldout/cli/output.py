@@ -56,6 +56,9 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
     rows = [[name, *spread(measure, level)] for name, measure in measures.items()]
     print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)
     say.print(one_line(str(report.headline)) + ".")
+    ties = report.tie_bound(level)
+    if ties is not None:
+        say.print(ties.sentence())
     for name, reason in report.left_out.items():
         say.print(f"{section(name).title} is left out: {reason}.")
     _print_price(report)

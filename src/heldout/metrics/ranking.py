@@ -1,6 +1,6 @@
 """What people read of a released ranking: AUC, average precision, the better of two models."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
@@ -8,6 +8,9 @@ from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import noise_interval, population_interval, two_sided_p_value
 from heldout.metrics.binormal import BinormalCurve, binormal_curve
 from heldout.release import Drawn, Release
+
+if TYPE_CHECKING:
+    from heldout.metrics.ties import TieBound
 
 NAMES = {"auc": "AUC", "average-precision": "average precision", "auc-difference": "difference"}
 
@@ -46,9 +49,26 @@ class RankingRelease(Release):
     def _noisy(self) -> Any:
         return self._draw.as_dict()
 
+    @property
+    def on_grid(self) -> bool:
+        """Whether scores were rounded to the public grid before they were ranked."""
+        return bool(self._drawn.request.parameters.get("scores") == "grid")
+
 
 class AucRelease(RankingRelease):
     """A private area under the ROC curve."""
+
+    def tie_bound(self, level: float = 0.95) -> "TieBound | None":
+        """How far the order of rows within a cell of the grid can move the area, at most. Free.
+
+        From the area alone: pairs cannot be tied that are won or lost. `Session.grid_ties` says
+        far more for a small price. None where the exact scores were ranked.
+        """
+        from heldout.metrics.ties import TieBound, largest_ties
+
+        if not self.on_grid:
+            return None
+        return TieBound(largest_ties(self.noise_interval(level)), None, level, "the area alone")
 
     def binormal_roc(self, *, level: float = 0.95, points: int = 101) -> BinormalCurve:
         """The symmetric binormal ROC curve of this area, with its band. Free.

@@ -120,6 +120,9 @@ def _tables(report: Report, level: float) -> str:
             rows,
         )
         parts.append(f"<h3>{escape(about.title)}</h3>\n<p>{escape(about.meaning)}</p>\n{table}")
+    ties = report.tie_bound(level)
+    if ties is not None:
+        parts.append(f'<p class="note">{escape(ties.sentence())}</p>')
     for name, reason in report.left_out.items():
         title = escape(section(name).title)
         parts.append(f'<p class="note">{title} is left out: {escape(reason)}.</p>')

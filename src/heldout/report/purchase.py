@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 from heldout.data import PrivateTable
 from heldout.errors import BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
+from heldout.ranking_request import LEAST_EPSILON, resolution_of
 from heldout.release import Question, Release
 from heldout.report.report import Report, Subject
-from heldout.report.sections import SECTIONS, WITH_CURVES, Options, Section, shared
+from heldout.report.sections import ON_GRID, SECTIONS, WITH_CURVES, Options, Section, shared
 from heldout.session import Session
 
 if TYPE_CHECKING:
@@ -30,10 +31,15 @@ def build(
     rows = session.dataset
     options = Options(rows.threshold(rows.middle if threshold is None else threshold))
     total = exact(epsilon, name="epsilon", minimum=0)
-    sections = (*SECTIONS, *WITH_CURVES) if curves else SECTIONS
+    extra = WITH_CURVES if curves else ()
+    grid = ON_GRID if resolution_of(session.dataset) == "grid" else ()
+    sections = (*SECTIONS, *extra, *grid)
     reasons = {each.name: each.why_not(session.dataset) for each in sections}
     wanted = [each for each in sections if reasons[each.name] is None]
     shares = shared(total, {each.name: each.weight for each in wanted})
+    if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
+        wanted = [each for each in wanted if each not in grid]
+        shares = shared(total, {each.name: each.weight for each in wanted})
 
     prices = [rehearsed(session, each, shares[each.name], options) for each in wanted]
     _refuse_unless_affordable(session, prices)

@@ -3,7 +3,7 @@
 import html
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,8 @@ from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
+from heldout.metrics.ranking import AucRelease
+from heldout.metrics.ties import TieBound, TiesRelease
 from heldout.privacy import Budget, Loss, Protection
 from heldout.release import Release
 from heldout.report.sections import section
@@ -126,8 +128,28 @@ class Report:
     def terms(self) -> str:
         return f"epsilon {self.epsilon}, {self.subject.protection.describe()}"
 
+    def tie_bound(self, level: float = 0.95) -> TieBound | None:
+        """How much ranking on the grid can matter; None if exact scores were ranked."""
+        area = self.releases.get("auc")
+        if not isinstance(area, AucRelease):
+            return None
+        found = area.tie_bound(level)
+        ties, curves = self.releases.get("grid_ties"), self.releases.get("curves")
+        if found is not None and isinstance(ties, TiesRelease):
+            found = ties.tie_bound(level)
+        if found is not None and curves is not None:
+            from heldout.metrics.curves.release import CurvesRelease
+
+            assert isinstance(curves, CurvesRelease)
+            of_curves = curves.tie_bound(level)
+            if ties is None:
+                return of_curves
+            found = replace(found, average_precision=of_curves.average_precision)
+        return found
+
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this report."""
+        ties = self.tie_bound(level)
         return {
             "schema": SCHEMA,
             "heldout": heldout.__version__,
@@ -137,6 +159,7 @@ class Report:
             "shares": {name: str(share) for name, share in self.shares.items()},
             "releases": {name: each.as_dict(level) for name, each in self.releases.items()},
             "left_out": dict(self.left_out),
+            "ties": None if ties is None else ties.as_dict(),
             "budget": self.budget.as_dict(),
             "spent": self.spent.as_dict(),
             "remaining": self.remaining.as_dict(),

@@ -117,13 +117,21 @@ def _curve_figures(release: Release) -> list[Figure]:
     return curve_figures(release)
 
 
+def _grid_ties(session: "Session", epsilon: Fraction, options: Options) -> Release:
+    return session.grid_ties(epsilon=epsilon)
+
+
+def _nothing(release: Release) -> dict[str, Measure]:
+    return {}
+
+
 SECTIONS: tuple[Section, ...] = (
     Section(
         name="auc",
         title="Ranking: area under the ROC curve",
         meaning="How often a positive row has a higher score than a negative one; a tie counts "
         "one half, and 0.5 is chance.",
-        weight=1,
+        weight=20,
         ask=_auc,
     ),
     Section(
@@ -131,14 +139,14 @@ SECTIONS: tuple[Section, ...] = (
         title="Ranking: average precision",
         meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
         "top of the list are right. Chance gives the prevalence.",
-        weight=2,
+        weight=40,
         ask=_average_precision,
     ),
     Section(
         name="confusion",
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
-        weight=2,
+        weight=40,
         ask=_confusion,
         plotted=_ratios,
         figures=_confusion_figures,
@@ -149,7 +157,7 @@ SECTIONS: tuple[Section, ...] = (
         title="Brier score",
         meaning="How far the predicted probability lies from the outcome, squared, on average; "
         "0 is perfect.",
-        weight=1,
+        weight=20,
         ask=_brier,
         why_not=_not_a_probability,
         lower_is_better=True,
@@ -164,7 +172,7 @@ WITH_CURVES: tuple[Section, ...] = (
         meaning="One table of noisy counts by score, and all that is read off it: the ROC and the "
         "precision-recall curve, the largest gap between the two rates (KS) and how far "
         "predicted lie from observed shares.",
-        weight=6,
+        weight=120,
         ask=_curves,
         plotted=_curve_measures,
         figures=_curve_figures,
@@ -173,9 +181,25 @@ WITH_CURVES: tuple[Section, ...] = (
 """What a report holds beside the rest if curves are asked for."""
 
 
+ON_GRID: tuple[Section, ...] = (
+    Section(
+        name="grid_ties",
+        title="Ties on the grid",
+        meaning="So many rows are ranked by score cells on the public grid. This is the share of "
+        "pairs of a positive and a negative row that share a cell; half of it is what the order "
+        "within cells can do to the AUC.",
+        weight=1,
+        ask=_grid_ties,
+        plotted=_nothing,
+        lower_is_better=True,
+    ),
+)
+"""What a report holds beside the rest if scores are ranked on the grid."""
+
+
 def section(name: str) -> Section:
     """A section by its name."""
-    return next(each for each in (*SECTIONS, *WITH_CURVES) if each.name == name)
+    return next(each for each in (*SECTIONS, *WITH_CURVES, *ON_GRID) if each.name == name)
 
 
 def shared(total: Fraction, weights: dict[str, int]) -> dict[str, Fraction]:

@@ -24,6 +24,7 @@ from heldout.metrics.curves.readings import (
     RocCurve,
 )
 from heldout.metrics.curves.threshold import CurveConfusion
+from heldout.metrics.ties import TieBound, bin_ties
 from heldout.privacy import exact
 from heldout.privacy.rational import Rational
 from heldout.release import Drawn, Release, Request
@@ -298,6 +299,12 @@ class CurvesRelease(Release):
         threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
         held = float(min(max(threshold, low), high))
         return held if self.score_map is None else self.score_map.score(held)
+
+    def tie_bound(self, level: float = 0.95) -> TieBound:
+        """How far the order of rows within the cells of the grid can move the metrics. Free."""
+        found = self._rectangles(level, True)
+        low, high = self.average_precision.noise_interval(level)
+        return TieBound(bin_ties(found.low, found.high) / 2, high - low, level, "the curves")
 
     # --- for people and machines -----------------------------------------------------------------
 

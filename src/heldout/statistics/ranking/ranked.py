@@ -9,7 +9,7 @@ import numpy as np
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.statistics.base import Statistic
-from heldout.statistics.ranking.auc import area, area_of_table
+from heldout.statistics.ranking.auc import area, area_of_table, tied_of_table
 from heldout.statistics.ranking.average_precision import (
     average_precision,
     average_precision_of_table,
@@ -17,7 +17,7 @@ from heldout.statistics.ranking.average_precision import (
 from heldout.statistics.ranking.difference import difference
 from heldout.statistics.score_table import ScoreTable
 
-__all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic"]
+__all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "TiedPairs"]
 
 LARGEST_EXACT: Final = 5_000_000
 """Beyond so many rows, where their number is public, a ranking is read off the score table."""
@@ -113,4 +113,30 @@ class RankedTable(Statistic):
         negatives, positives = counts[: self.table.points], counts[self.table.points :]
         metric = area_of_table if self.metric == "auc" else average_precision_of_table
         value = metric(negatives, positives)
+        return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
+
+
+@dataclass(frozen=True)
+class TiedPairs(Statistic):
+    """The share of pairs of a positive and a negative row that share a point of the grid.
+
+    Claim:       see `tied_of_table`.                                  [claim: auc-sensitivity]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: that of an area, by rung.
+    Numerics:    exact.
+    Refuses:     nothing.
+    Reference:   proofs/auc-sensitivity.md.
+    Cost:        none where the table is known already; else one scan, O(cells) memory.
+    """
+
+    table: ScoreTable
+    claim: ClassVar[str] = "auc-sensitivity"
+
+    def body(self) -> str:
+        return self.table.body()
+
+    def read(self, columns: Columns) -> RankingStatistic:
+        counts: Any = self.table.read(columns)
+        negatives, positives = counts[: self.table.points], counts[self.table.points :]
+        value = tied_of_table(negatives, positives)
         return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
