@@ -131,7 +131,7 @@ def _from_counts(name: str, private: FeatureMatrix, asked: Asked, pick: Any) -> 
         if asked.score.needs_rows:  # of noise alone these scores are not near 0
             k = min(FEW, private.features)
         else:
-            threshold = _beyond_chance(mechanism.float_scale, 1 + by_label, private.features)
+            threshold = _beyond_chance(mechanism.float_scale, private.features, difference=by_label)
 
     def read(noisy: Any) -> Chosen:
         scores = asked.score.of_noisy(statistic.understood(noisy))
@@ -163,7 +163,7 @@ def _score_perturbation(private: FeatureMatrix, asked: Asked) -> Plan:
         if score.needs_rows:
             k = min(FEW, private.features)
         else:
-            threshold = _beyond_chance(mechanism.float_scale / score.cells, 1, private.features)
+            threshold = _beyond_chance(mechanism.float_scale / score.cells, private.features)
 
     def read(noisy: Any) -> Chosen:
         scores = np.asarray(noisy, dtype=float) / score.cells
@@ -193,7 +193,7 @@ def _sparse_vector(private: FeatureMatrix, asked: Asked) -> Plan:
     threshold = asked.threshold
     if threshold is None:
         quiet = SparseVector(asked.epsilon, each, k, monotone)
-        threshold = _beyond_chance(float(quiet.query_scale) / score.cells, 1, private.features)
+        threshold = _beyond_chance(float(quiet.query_scale) / score.cells, private.features)
     test = SparseVector(asked.epsilon, each, k, monotone, math.ceil(threshold * score.cells))
     # Asked in the order of their numbers, the last features would never have a turn.
     order = random.SystemRandom().sample(range(private.features), private.features)
@@ -247,16 +247,16 @@ def _best(scores: Any, k: int | None, threshold: float | None, *, order: Any = N
     return kept if k is None else kept[:k]
 
 
-def _beyond_chance(scale: float, terms: int, features: int) -> float:
+def _beyond_chance(scale: float, features: int, *, difference: bool = False) -> float:
     """A level that about `SPURIOUS` of so many scores of nothing but noise exceed.
 
-    P(noise > x) is exp(-x/scale)/2 for one Laplace variable, and (2 + x/scale)/4 times the
-    exponential for the sum of two.
+    P(noise > x) is exp(-x/scale)/2. For the absolute difference of two noisy counts it is
+    (2 + x/scale)/2 times the exponential.
     """
     tail = min(0.4, SPURIOUS / features)
     x = -math.log(2 * tail)
-    for _ in range(40 * (terms - 1)):
-        x = math.log((2 + x) / (4 * tail))
+    for _ in range(40 * difference):
+        x = math.log((2 + x) / (2 * tail))
     return max(1.0, scale * x)
 
 
