@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import heldout
 from heldout.errors import ArgumentError
-from heldout.examples import breast_cancer, readmission
+from heldout.examples import breast_cancer, readmission, salaries
 from heldout.examples.chance import normal, uniform
 
 
@@ -91,3 +91,16 @@ def test_the_numbers_look_random():
     assert abs(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) < 0.03
     assert abs(np.corrcoef(numbers, uniform(4, 20_000))[0, 1]) < 0.03
     assert normal(3, 20_000).std() == pytest.approx(1, abs=0.02)
+
+
+def test_salaries_are_the_same_everywhere_and_fan_out():
+    table = salaries()
+    assert salaries().equals(table)
+    assert len(set(table["person_id"].to_pylist())) == 3846
+    residual = column(table, "salary") - column(table, "fitted")
+    high = column(table, "fitted") > np.median(column(table, "fitted"))
+    assert residual[high].std() > 1.5 * residual[~high].std()
+    logarithm = column(table, "log_salary") - column(table, "log_fitted")
+    assert 0.9 < logarithm[high].std() / logarithm[~high].std() < 1.1
+    with pytest.raises(ArgumentError, match="rows must be a whole number from 10"):
+        salaries(3)

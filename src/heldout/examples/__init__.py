@@ -2,5 +2,6 @@
 
 from heldout.examples.breast_cancer import breast_cancer
 from heldout.examples.readmission import readmission
+from heldout.examples.salaries import salaries
 
-__all__ = ["breast_cancer", "readmission"]
+__all__ = ["breast_cancer", "readmission", "salaries"]

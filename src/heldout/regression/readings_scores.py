@@ -21,7 +21,7 @@ from heldout.measure import Measure
 from heldout.regression.readings_noise import Sum, tail_quantile
 from heldout.regression.table import ResidualTable
 
-__all__ = ["FAMILY", "LEVEL", "Score", "curvature", "curve", "fan", "trend"]
+__all__ = ["FAMILY", "LEVEL", "PLAIN", "Score", "curvature", "curve", "fan", "trend"]
 
 LEVEL: Final = 0.95
 FAMILY: Final = 3

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from heldout.regression.readings import ByPrediction, mean_by_prediction, spread_by_prediction
-from heldout.regression.readings_scores import Score, curvature, curve, fan, trend
+from heldout.regression.readings_scores import PLAIN, Score, curvature, curve, fan, trend
 from heldout.regression.table import ResidualTable
 
 __all__ = ["TELLING", "Finding", "Readings", "Verdict"]
@@ -131,8 +131,19 @@ class Readings:
         if not self.curvature.seen:
             # A bend makes some trend of its own; by itself a trend is a fault of its own.
             scores["trend"] = self.trend
-        judge = _finding if self._table.unbiased else _abstention
-        return Verdict({name: judge(name, score) for name, score in scores.items()})
+        if not self._table.unbiased:
+            silent = {
+                name: Finding(each, "no verdict", _NO_VERDICT) for name, each in scores.items()
+            }
+            return Verdict(silent)
+        # Skew residuals that fan out also drift a little: beside a fan a trend must be plain.
+        least = {"trend": PLAIN if self.fan.seen else 0.0}
+        return Verdict(
+            {
+                name: _finding(name, score, least=least.get(name, 0.0))
+                for name, score in scores.items()
+            }
+        )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
@@ -142,14 +153,10 @@ class Readings:
         }
 
 
-def _finding(name: str, score: Score) -> Finding:
-    if score.seen:
+def _finding(name: str, score: Score, *, least: float) -> Finding:
+    if score.seen and abs(score.value) >= least:
         return Finding(score, "seen", _SEEN[name, score > 0])
     low, high = score.interval(0.95)
     if max(high - score.value, score.value - low) > TELLING:
         return Finding(score, "too noisy", _NOISY[name])
     return Finding(score, "not seen", _UNSEEN[name])
-
-
-def _abstention(name: str, score: Score) -> Finding:
-    return Finding(score, "no verdict", _NO_VERDICT)

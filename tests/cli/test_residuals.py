@@ -1,0 +1,104 @@
+"""`heldout residuals`, as its user types it, with good and with bad input."""
+
+import json
+
+import pyarrow.parquet
+import pytest
+
+from heldout.cli.residuals import parsed_bounds
+from heldout.errors import ArgumentError
+from heldout.examples import salaries
+
+COLUMNS = ("--observed", "salary", "--predicted", "fitted", "--scale", "1000")
+
+
+@pytest.fixture
+def pay(here):
+    place = here / "pay.parquet"
+    pyarrow.parquet.write_table(salaries(2000), place)
+    return place
+
+
+def test_a_verdict_a_table_and_a_page(run, pay, here):
+    outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--out", "plot.html")
+    assert (outcome.code, outcome.err) == (0, "")
+    for text in ("fan", "curvature", "mean residual", "share of rows outside", "Receipt: "):
+        assert text in outcome.out
+    assert "Paid epsilon 1, replace-one neighbours" in outcome.out
+    assert "Nothing is remembered" in outcome.out
+    assert (here / "plot.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_json_holds_the_figure_and_the_numbers_and_nothing_else(run, pay):
+    outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1/2", "--json")
+    content = json.loads(outcome.out)
+    assert content["loss"]["epsilon"] == "1/2"
+    assert content["figure"]["svg"].startswith("<svg")
+    assert content["verdict"]["sentence"]
+    assert content["counts"]
+    assert content["remaining"]["epsilon"] == "0"
+
+
+def test_one_picture_as_svg(run, pay, here):
+    words = ("--epsilon", "1", "--kind", "spread", "--out", "spread.svg")
+    assert run("residuals", "pay.parquet", *COLUMNS, *words).code == 0
+    assert (here / "spread.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_ledger_keeps_count(run, pay):
+    words = ("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--ledger", "l.sqlite")
+    first = run(*words)
+    assert first.code == 2
+    assert "--budget must be given when a ledger first meets these rows" in first.err
+    assert run(*words, "--budget", "3/2").code == 0
+    again = run(*words)
+    assert again.code == 1
+    assert again.err.count("\n") == 1
+
+
+def test_units_relations_and_declared_bounds(run, pay):
+    words = ("--unit", "person_id", "--rows-per-unit", "3", "--neighbours", "add-remove")
+    declared = ("--bounds", "predicted=0:120000,residual=60000", "--expected-rows", "2000")
+    outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", *words, *declared)
+    assert outcome.code == 0
+    assert "protecting each person_id with at most 3 rows" in outcome.out
+    assert "predictions 0 to 1.2e+05, residuals -6e+04 to 6e+04" in outcome.out
+
+
+def test_the_papers_method_gives_a_plot_and_no_verdict(run, pay):
+    outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--method", "dawa")
+    assert outcome.code == 0
+    assert "No verdict" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--observed", "pay", "--predicted", "fitted"), "pay"),
+        ((*COLUMNS, "--bounds", "residual=a"), "--bounds must be like"),
+        ((*COLUMNS[:4], "--scale", "-1"), "scale must be a positive number"),
+        ((*COLUMNS, "--budget", "3"), "--budget must go with --ledger"),
+        ((*COLUMNS, "--out", "none/plot.html"), "path must be a file that can be written"),
+        ((*COLUMNS, "--out", "none/plot.svg"), "--out must lie in a folder"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(run, pay, words, said):
+    outcome = run("residuals", "pay.parquet", *words, "--epsilon", "1")
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert said in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_price_that_is_not_one_is_refused(run, pay):
+    for epsilon in ("0", "-1", "much"):
+        outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", epsilon)
+        assert outcome.code == 2
+        assert outcome.err.startswith("heldout: ")
+
+
+def test_bounds_are_read_as_typed():
+    assert parsed_bounds("residual=-1:2") == {"residual": (-1.0, 2.0)}
+    for text in ("predicted=1", "residual=1,residual=2", "x=1:2", "residual=1:2:3", ""):
+        with pytest.raises(ArgumentError, match="must be like"):
+            parsed_bounds(text)
