@@ -1,0 +1,109 @@
+"""Residual plots: what they tell apart (Chen et al. 2016, section III-C), and how fast.
+
+    python -m benchmarks.residual_plot [--plots 1000] [--sizes 1000 5000] [--sets 1] [--workers 2]
+
+Similarities of noisy plots to the real plot of ideal data; the distance between those of faulty and
+of ideal data is judged by one cut between them, a lower bound of the total variation that needs no
+bins. Draws are the release's own steps, counted by NumPy. The speed is that of the whole release,
+with ledger and engine, on a million rows in memory.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from benchmarks.figure import judge, seconds
+from heldout.regression.readings_verdict import Readings
+from heldout.reproduce.chen_2016_residuals_data import KINDS, dataset
+from heldout.reproduce.chen_2016_residuals_draw import ours
+from heldout.reproduce.chen_2016_residuals_study import Job, compared, run
+from heldout.reproduce.registry import Context
+
+LIMITS = {500: 0.95, 250: 0.9}
+MILLION = 1_000_000
+SEED = 2016
+
+
+def apart(*, plots: int, sizes: list[int], sets: int, workers: int) -> bool:
+    """Ideal against faulty data, every case; `sets` data sets a case."""
+    jobs = [
+        Job("ours", rows, f"{product / rows:g}", plots, SEED + number)
+        for product in LIMITS
+        for rows in sizes
+        for number in range(sets)
+    ]
+    found = dict(Context(workers=workers).over(run, jobs, label="plots"))
+    met = []
+    for job in jobs:
+        product = round(job.rows * float(job.epsilon))
+        for each in compared(found[job], rows=job.rows, epsilon=job.epsilon):
+            what = f"n epsilon {product}, n {job.rows:,}, {each.kind}: "
+            print(
+                f"      {what}total variation {each.total_variation:.3f}, by one cut "
+                f"{each.best_threshold:.3f}, mean similarity {each.ideal:.3f} and {each.faulty:.3f}"
+            )
+            limit = LIMITS[product]
+            met.append(judge(f"{what}{limit}/by one cut", limit / each.best_threshold, 1))
+    return all(met)
+
+
+def verdicts(*, plots: int) -> bool:
+    """How often the verdict names a fault, by kind of data."""
+    random = np.random.default_rng(SEED)
+    alarms = []
+    print("\n      share of plots with a fault in the verdict (fresh data every time)")
+    for rows, epsilon in ((5_000, "0.05"), (5_000, "0.1"), (5_000, "0.2"), (5_000, "1")):
+        line = f"      n epsilon {round(rows * float(epsilon)):>5}:"
+        for kind in KINDS:
+            faults = [
+                Readings(ours(dataset(kind, rows=rows, random=random), epsilon)).verdict.faults
+                for _ in range(plots)
+            ]
+            wanted = {"heteroscedastic": "fan", "nonlinear": "curvature"}.get(kind)
+            hits = [bool(each) if wanted is None else wanted in each for each in faults]
+            line += f"  {kind} {np.mean(hits):.3f}"
+            if kind == "ideal":
+                alarms.append(float(np.mean(hits)))
+        print(line)
+    return judge("false alarms on ideal data, worst case", max(alarms), 0.05)
+
+
+def speed() -> bool:
+    import pyarrow
+
+    from heldout.regression.session import residual_plot
+
+    fit = dataset("heteroscedastic", rows=MILLION, random=np.random.default_rng(SEED))
+    table = pyarrow.table({"y": fit.observed, "yhat": fit.predicted})
+
+    def whole() -> None:
+        plot = residual_plot(table, observed="y", predicted="yhat", epsilon="1")
+        assert "fan" in plot.verdict.faults
+
+    return judge(
+        "a plot of 1 million rows, with its verdict", seconds(whole, repeat=3), 5, unit=" s"
+    )
+
+
+def main(arguments: list[str] | None = None) -> bool:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plots", type=int, default=1_000)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 5_000])
+    parser.add_argument("--sets", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args([] if arguments is None else arguments)
+    start = time.perf_counter()
+    met = [
+        speed(),
+        apart(plots=asked.plots, sizes=asked.sizes, sets=asked.sets, workers=asked.workers),
+        verdicts(plots=asked.plots),
+    ]
+    print(f"\n{asked.plots:,} plots a case, {time.perf_counter() - start:.0f} s")
+    return all(met)
+
+
+if __name__ == "__main__":
+    import sys
+
+    raise SystemExit(0 if main(sys.argv[1:]) else 1)
