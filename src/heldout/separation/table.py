@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.data.engine import Engine, open_table
-from heldout.data.sql import column, is_numeric
+from heldout.data.sql import as_double, column, is_numeric
 from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 
 TIMES = ("DATE", "TIME", "TIMESTAMP")
@@ -112,9 +112,7 @@ def as_number(name: str, engine: Engine) -> str:
     kind = engine.columns[name]
     if kind.startswith(TIMES):
         return f"epoch({column(name)})"
-    if is_numeric(kind) or kind == "BOOLEAN":
-        return f"CAST({column(name)} AS DOUBLE)"
-    return f"TRY_CAST(CAST({column(name)} AS VARCHAR) AS DOUBLE)"
+    return as_double(column(name), kind)
 
 
 def as_category(name: str, engine: Engine) -> str:

@@ -6,19 +6,42 @@ WITH evaluated AS (
     SELECT
       label,
       score,
-      ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY MD5(unit_key || '/' || row_key), row_key) AS place
+      ROW_NUMBER() OVER (
+        PARTITION BY unit_key
+        ORDER BY (
+          (
+            (
+              (
+                owner * 2147483648 + row_key
+              ) % 2147483647 + 2147483647
+            ) * 314159265 % 2147483629
+          ) * 358979323 % 2147483587
+        ) * 846264338 % 2147483647, row_key
+      ) AS place
     FROM (
       SELECT
         label,
         score,
         unit_key,
-        CAST(ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY nth) AS TEXT) AS row_key
+        owner,
+        ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY nth) AS row_key
       FROM (
         SELECT
           held."readmitted" AS label,
           held."risk" AS score,
           CAST(held."patient" AS TEXT) AS unit_key,
-          ROW_NUMBER() OVER () AS nth
+          ROW_NUMBER() OVER () AS nth,
+          (
+            (
+              (
+                CASE
+                  WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
+                  THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+                  ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+                END % 2147483647 + 2147483647
+              ) * 314159265 % 2147483629
+            ) * 358979323 % 2147483587
+          ) * 846264338 % 2147483647 AS owner
         FROM heldout_rows AS held
       ) AS named
     ) AS keyed

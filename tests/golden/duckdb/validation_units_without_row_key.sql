@@ -21,6 +21,35 @@ SELECT
       held."risk" >= CAST('0.0' AS DOUBLE) AND held."risk" <= CAST('1.0' AS DOUBLE)
     )) AS outside,
   COUNT(*) - COUNT(held."patient") AS missing_unit,
+  CAST(SUM(
+    (
+      (
+        (
+          (
+            CASE
+              WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
+              THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+              ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+            END
+          ) % 2147483647 + 2147483647
+        ) * 314159265 % 2147483629
+      ) * 358979323 % 2147483587
+    ) * 846264338 % 2147483647
+  ) AS TEXT) || '/' || CAST(SUM(
+    (
+      (
+        (
+          (
+            CASE
+              WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
+              THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+              ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+            END
+          ) % 2147483579 + 2147483579
+        ) * 271828182 % 2147483563
+      ) * 845904523 % 2147483549
+    ) * 536028747 % 2147483579
+  ) AS TEXT) AS fingerprint_unit,
   CAST(BIT_XOR(
     HASH(
       (
@@ -137,62 +166,5 @@ SELECT
         HASH(CAST(held."risk" AS DOUBLE)) >> 16
       )
     ) >> 24
-  ) AS TEXT) AS fingerprint_all,
-  CAST(BIT_XOR(
-    HASH(
-      (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
-            )
-          END
-        ) >> 16
-      )
-    )
-  ) AS TEXT) || '/' || CAST(SUM(
-    HASH(
-      (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
-            )
-          END
-        ) >> 16
-      )
-    ) >> 24
-  ) AS TEXT) AS fingerprint_keys
+  ) AS TEXT) AS fingerprint_all
 FROM heldout_rows AS held

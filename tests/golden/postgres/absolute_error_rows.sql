@@ -14,8 +14,16 @@ SELECT
           (
             ABS(
               (
-                score - CAST('-1.0' AS DOUBLE PRECISION)
-              ) / CAST('4.0' AS DOUBLE PRECISION) - label
+                CASE
+                  WHEN ABS((
+                    score - CAST('-1.0' AS DOUBLE PRECISION)
+                  )) < CAST('4e-300' AS DOUBLE PRECISION)
+                  THEN CAST('0' AS DOUBLE PRECISION)
+                  ELSE (
+                    score - CAST('-1.0' AS DOUBLE PRECISION)
+                  ) / CAST('4.0' AS DOUBLE PRECISION)
+                END
+              ) - label
             )
           ) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
         ) AS BIGINT)

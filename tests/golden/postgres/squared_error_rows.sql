@@ -13,13 +13,25 @@ SELECT
         CAST(FLOOR(
           (
             (
-              (
-                score - CAST('0.0' AS DOUBLE PRECISION)
-              ) / CAST('1.0' AS DOUBLE PRECISION) - label
-            ) * (
-              (
-                score - CAST('0.0' AS DOUBLE PRECISION)
-              ) / CAST('1.0' AS DOUBLE PRECISION) - label
+              CASE
+                WHEN ABS(
+                  (
+                    (
+                      score - CAST('0.0' AS DOUBLE PRECISION)
+                    ) / CAST('1.0' AS DOUBLE PRECISION) - label
+                  )
+                ) < CAST('1e-150' AS DOUBLE PRECISION)
+                THEN CAST('0' AS DOUBLE PRECISION)
+                ELSE (
+                  (
+                    score - CAST('0.0' AS DOUBLE PRECISION)
+                  ) / CAST('1.0' AS DOUBLE PRECISION) - label
+                ) * (
+                  (
+                    score - CAST('0.0' AS DOUBLE PRECISION)
+                  ) / CAST('1.0' AS DOUBLE PRECISION) - label
+                )
+              END
             )
           ) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
         ) AS BIGINT)

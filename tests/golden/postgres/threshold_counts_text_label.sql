@@ -1,6 +1,8 @@
 WITH evaluated AS (
   SELECT
-    CASE WHEN CAST(held."outcome" AS TEXT) = 'yes' THEN 1 ELSE 0 END AS label,
+    CASE WHEN (
+      CAST(held."outcome" AS TEXT) COLLATE "C"
+    ) = 'yes' THEN 1 ELSE 0 END AS label,
     held."risk" AS score
   FROM heldout_rows AS held
 )

@@ -5,13 +5,17 @@ SELECT
     NOT held."readmitted" IS NULL
     AND NOT COALESCE(held."readmitted" = 1 OR held."readmitted" = 0, FALSE)) AS unknown_label,
   COUNT(*) FILTER(WHERE
-    held."risk" IS NULL OR IS_NAN(held."risk")) AS missing_score,
+    held."risk" IS NULL OR (
+      held."risk" = CAST('NaN' AS DOUBLE PRECISION)
+    )) AS missing_score,
   COUNT(*) FILTER(WHERE
     NOT (
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
       AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
     )
-    AND NOT IS_NAN(held."risk")) AS infinite_score,
+    AND NOT (
+      held."risk" = CAST('NaN' AS DOUBLE PRECISION)
+    )) AS infinite_score,
   COUNT(*) FILTER(WHERE
     (
       held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
@@ -24,182 +28,84 @@ SELECT
   COUNT(*) - COUNT(held."patient") AS missing_unit,
   COUNT(*) - COUNT(held."visit") AS missing_key,
   COUNT(*) - COUNT(DISTINCT held."visit") AS duplicate,
-  CAST(BIT_XOR(
-    HASH(
-      (
-        HASH(CAST(held."visit" AS DOUBLE PRECISION)) >> 16
-      ) + (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."readmitted" AS DOUBLE PRECISION)) >> 16
-      ) + (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."outcome" AS TEXT) AS DOUBLE PRECISION)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."outcome" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."outcome" AS TEXT) AS DOUBLE PRECISION)
-              END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."risk" AS DOUBLE PRECISION)) >> 16
-      )
-    )
-  ) AS TEXT) || '/' || CAST(SUM(
-    HASH(
-      (
-        HASH(CAST(held."visit" AS DOUBLE PRECISION)) >> 16
-      ) + (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."readmitted" AS DOUBLE PRECISION)) >> 16
-      ) + (
-        (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."outcome" AS TEXT) AS DOUBLE PRECISION)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."outcome" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."outcome" AS TEXT) AS DOUBLE PRECISION)
-              END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."risk" AS DOUBLE PRECISION)) >> 16
-      )
-    ) >> 24
-  ) AS TEXT) AS fingerprint_all,
-  CAST(BIT_XOR(
-    HASH(
+  (
+    CAST(SUM(
       (
         (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
-              END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."visit" AS DOUBLE PRECISION)) >> 16
-      )
-    )
-  ) AS TEXT) || '/' || CAST(SUM(
-    HASH(
+          (
+            (
+              CAST(held."visit" AS BIGINT)
+            ) % 2147483647 + 2147483647
+          ) * 314159265 % 2147483629
+        ) * 358979323 % 2147483587
+      ) * 846264338 % 2147483647
+    ) AS TEXT) COLLATE "C"
+  ) || '/' || (
+    CAST(SUM(
       (
         (
-          CASE
-            WHEN (
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
+          (
+            (
+              CAST(held."visit" AS BIGINT)
+            ) % 2147483579 + 2147483579
+          ) * 271828182 % 2147483563
+        ) * 845904523 % 2147483549
+      ) * 536028747 % 2147483579
+    ) AS TEXT) COLLATE "C"
+  ) AS fingerprint_row_key,
+  (
+    CAST(SUM(
+      (
+        (
+          (
+            (
+              CASE
+                WHEN (
+                  CAST(held."patient" AS TEXT) COLLATE "C"
+                ) ~ '^-?[0-9]{1,18}([.]0+)?$'
+                THEN CASE
+                  WHEN SPLIT_PART((
+                    CAST(held."patient" AS TEXT) COLLATE "C"
+                  ), '.', 1) ~ '^-?[0-9]{1,18}$'
+                  THEN CAST(SPLIT_PART((
+                    CAST(held."patient" AS TEXT) COLLATE "C"
+                  ), '.', 1) AS BIGINT)
+                END
+                ELSE CAST(CAST('x' || SUBSTRING(MD5((
+                  CAST(held."patient" AS TEXT) COLLATE "C"
+                )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
               END
-            ) IS NULL
-            THEN HASH(CAST(held."patient" AS TEXT))
-            ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE CAST(CAST(held."patient" AS TEXT) AS DOUBLE PRECISION)
+            ) % 2147483647 + 2147483647
+          ) * 314159265 % 2147483629
+        ) * 358979323 % 2147483587
+      ) * 846264338 % 2147483647
+    ) AS TEXT) COLLATE "C"
+  ) || '/' || (
+    CAST(SUM(
+      (
+        (
+          (
+            (
+              CASE
+                WHEN (
+                  CAST(held."patient" AS TEXT) COLLATE "C"
+                ) ~ '^-?[0-9]{1,18}([.]0+)?$'
+                THEN CASE
+                  WHEN SPLIT_PART((
+                    CAST(held."patient" AS TEXT) COLLATE "C"
+                  ), '.', 1) ~ '^-?[0-9]{1,18}$'
+                  THEN CAST(SPLIT_PART((
+                    CAST(held."patient" AS TEXT) COLLATE "C"
+                  ), '.', 1) AS BIGINT)
+                END
+                ELSE CAST(CAST('x' || SUBSTRING(MD5((
+                  CAST(held."patient" AS TEXT) COLLATE "C"
+                )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
               END
-            )
-          END
-        ) >> 16
-      ) + (
-        HASH(CAST(held."visit" AS DOUBLE PRECISION)) >> 16
-      )
-    ) >> 24
-  ) AS TEXT) AS fingerprint_keys
+            ) % 2147483579 + 2147483579
+          ) * 271828182 % 2147483563
+        ) * 845904523 % 2147483549
+      ) * 536028747 % 2147483579
+    ) AS TEXT) COLLATE "C"
+  ) AS fingerprint_unit
 FROM heldout_rows AS held

@@ -6,7 +6,7 @@ WITH evaluated AS (
 )
 SELECT
   label,
-  CAST(score * CAST('1024.0' AS DOUBLE) AS INT) AS point,
+  CAST(RINT(score * CAST('1024.0' AS DOUBLE)) AS INT) AS point,
   COUNT(*) AS n
 FROM evaluated
 GROUP BY

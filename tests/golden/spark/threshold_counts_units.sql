@@ -6,16 +6,20 @@ WITH evaluated AS (
     SELECT
       label,
       score,
-      ROW_NUMBER() OVER (
-        PARTITION BY unit_key
-        ORDER BY MD5(unit_key || '/' || row_key) NULLS LAST, row_key NULLS LAST
-      ) AS place
+      ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY drawn NULLS LAST, row_key NULLS LAST) AS place
     FROM (
       SELECT
         held.`readmitted` AS label,
         held.`risk` AS score,
         CAST(held.`patient` AS STRING) AS unit_key,
-        CAST(held.`visit` AS STRING) AS row_key
+        held.`visit` AS row_key,
+        (
+          (
+            (
+              CAST(held.`visit` AS BIGINT) % 2147483647 + 2147483647
+            ) * 314159265 % 2147483629
+          ) * 358979323 % 2147483587
+        ) * 846264338 % 2147483647 AS drawn
       FROM heldout_rows AS held
     ) AS named
   ) AS placed

@@ -20,136 +20,27 @@ SELECT
     AND NOT (
       held.`risk` >= CAST('0.0' AS DOUBLE) AND held.`risk` <= CAST('1.0' AS DOUBLE)
     )) AS outside,
-  CAST(BIT_XOR(
-    HASH(
+  COUNT(*) - COUNT(held.`visit`) AS missing_key,
+  COUNT(*) - COUNT(DISTINCT held.`visit`) AS duplicate,
+  CAST(SUM(
+    (
       (
-        SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-      ) + (
-        SHIFTRIGHT(
-          (
-            CASE
-              WHEN (
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              ) IS NULL
-              THEN HASH(CAST(held.`patient` AS STRING))
-              ELSE HASH(
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              )
-            END
-          ),
-          16
-        )
-      ) + (
-        SHIFTRIGHT(HASH(CAST(held.`readmitted` AS DOUBLE)), 16)
-      ) + (
-        SHIFTRIGHT(
-          (
-            CASE
-              WHEN (
-                CASE LOWER(CAST(held.`outcome` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                END
-              ) IS NULL
-              THEN HASH(CAST(held.`outcome` AS STRING))
-              ELSE HASH(
-                CASE LOWER(CAST(held.`outcome` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                END
-              )
-            END
-          ),
-          16
-        )
-      ) + (
-        SHIFTRIGHT(HASH(CAST(held.`risk` AS DOUBLE)), 16)
-      )
-    )
-  ) AS STRING) || '/' || CAST(SUM(
-    SHIFTRIGHT(
-      HASH(
         (
-          SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-        ) + (
-          SHIFTRIGHT(
-            (
-              CASE
-                WHEN (
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                ) IS NULL
-                THEN HASH(CAST(held.`patient` AS STRING))
-                ELSE HASH(
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                )
-              END
-            ),
-            16
-          )
-        ) + (
-          SHIFTRIGHT(HASH(CAST(held.`readmitted` AS DOUBLE)), 16)
-        ) + (
-          SHIFTRIGHT(
-            (
-              CASE
-                WHEN (
-                  CASE LOWER(CAST(held.`outcome` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                  END
-                ) IS NULL
-                THEN HASH(CAST(held.`outcome` AS STRING))
-                ELSE HASH(
-                  CASE LOWER(CAST(held.`outcome` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                  END
-                )
-              END
-            ),
-            16
-          )
-        ) + (
-          SHIFTRIGHT(HASH(CAST(held.`risk` AS DOUBLE)), 16)
-        )
-      ),
-      24
-    )
-  ) AS STRING) AS fingerprint_all
+          (
+            CAST(held.`visit` AS BIGINT)
+          ) % 2147483647 + 2147483647
+        ) * 314159265 % 2147483629
+      ) * 358979323 % 2147483587
+    ) * 846264338 % 2147483647
+  ) AS STRING) || '/' || CAST(SUM(
+    (
+      (
+        (
+          (
+            CAST(held.`visit` AS BIGINT)
+          ) % 2147483579 + 2147483579
+        ) * 271828182 % 2147483563
+      ) * 845904523 % 2147483549
+    ) * 536028747 % 2147483579
+  ) AS STRING) AS fingerprint_row_key
 FROM heldout_rows AS held

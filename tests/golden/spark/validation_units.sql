@@ -23,206 +23,54 @@ SELECT
   COUNT(*) - COUNT(held.`patient`) AS missing_unit,
   COUNT(*) - COUNT(held.`visit`) AS missing_key,
   COUNT(*) - COUNT(DISTINCT held.`visit`) AS duplicate,
-  CAST(BIT_XOR(
-    HASH(
+  CAST(SUM(
+    (
       (
-        SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-      ) + (
-        SHIFTRIGHT(
-          (
-            CASE
-              WHEN (
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              ) IS NULL
-              THEN HASH(CAST(held.`patient` AS STRING))
-              ELSE HASH(
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              )
-            END
-          ),
-          16
-        )
-      ) + (
-        SHIFTRIGHT(HASH(CAST(held.`readmitted` AS DOUBLE)), 16)
-      ) + (
-        SHIFTRIGHT(
-          (
-            CASE
-              WHEN (
-                CASE LOWER(CAST(held.`outcome` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                END
-              ) IS NULL
-              THEN HASH(CAST(held.`outcome` AS STRING))
-              ELSE HASH(
-                CASE LOWER(CAST(held.`outcome` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                END
-              )
-            END
-          ),
-          16
-        )
-      ) + (
-        SHIFTRIGHT(HASH(CAST(held.`risk` AS DOUBLE)), 16)
-      )
-    )
-  ) AS STRING) || '/' || CAST(SUM(
-    SHIFTRIGHT(
-      HASH(
         (
-          SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-        ) + (
-          SHIFTRIGHT(
-            (
-              CASE
-                WHEN (
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                ) IS NULL
-                THEN HASH(CAST(held.`patient` AS STRING))
-                ELSE HASH(
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                )
-              END
-            ),
-            16
-          )
-        ) + (
-          SHIFTRIGHT(HASH(CAST(held.`readmitted` AS DOUBLE)), 16)
-        ) + (
-          SHIFTRIGHT(
-            (
-              CASE
-                WHEN (
-                  CASE LOWER(CAST(held.`outcome` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                  END
-                ) IS NULL
-                THEN HASH(CAST(held.`outcome` AS STRING))
-                ELSE HASH(
-                  CASE LOWER(CAST(held.`outcome` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`outcome` AS STRING) AS DOUBLE)
-                  END
-                )
-              END
-            ),
-            16
-          )
-        ) + (
-          SHIFTRIGHT(HASH(CAST(held.`risk` AS DOUBLE)), 16)
-        )
-      ),
-      24
-    )
-  ) AS STRING) AS fingerprint_all,
-  CAST(BIT_XOR(
-    HASH(
+          (
+            CAST(held.`visit` AS BIGINT)
+          ) % 2147483647 + 2147483647
+        ) * 314159265 % 2147483629
+      ) * 358979323 % 2147483587
+    ) * 846264338 % 2147483647
+  ) AS STRING) || '/' || CAST(SUM(
+    (
       (
-        SHIFTRIGHT(
+        (
+          (
+            CAST(held.`visit` AS BIGINT)
+          ) % 2147483579 + 2147483579
+        ) * 271828182 % 2147483563
+      ) * 845904523 % 2147483549
+    ) * 536028747 % 2147483579
+  ) AS STRING) AS fingerprint_row_key,
+  CAST(SUM(
+    (
+      (
+        (
           (
             CASE
-              WHEN (
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              ) IS NULL
-              THEN HASH(CAST(held.`patient` AS STRING))
-              ELSE HASH(
-                CASE LOWER(CAST(held.`patient` AS STRING))
-                  WHEN 'true'
-                  THEN 1
-                  WHEN 'false'
-                  THEN 0
-                  ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                END
-              )
+              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?$'
+              THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
+              ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
             END
-          ),
-          16
-        )
-      ) + (
-        SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-      )
-    )
+          ) % 2147483647 + 2147483647
+        ) * 314159265 % 2147483629
+      ) * 358979323 % 2147483587
+    ) * 846264338 % 2147483647
   ) AS STRING) || '/' || CAST(SUM(
-    SHIFTRIGHT(
-      HASH(
+    (
+      (
         (
-          SHIFTRIGHT(
-            (
-              CASE
-                WHEN (
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                ) IS NULL
-                THEN HASH(CAST(held.`patient` AS STRING))
-                ELSE HASH(
-                  CASE LOWER(CAST(held.`patient` AS STRING))
-                    WHEN 'true'
-                    THEN 1
-                    WHEN 'false'
-                    THEN 0
-                    ELSE TRY_CAST(CAST(held.`patient` AS STRING) AS DOUBLE)
-                  END
-                )
-              END
-            ),
-            16
-          )
-        ) + (
-          SHIFTRIGHT(HASH(CAST(held.`visit` AS DOUBLE)), 16)
-        )
-      ),
-      24
-    )
-  ) AS STRING) AS fingerprint_keys
+          (
+            CASE
+              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?$'
+              THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
+              ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
+            END
+          ) % 2147483579 + 2147483579
+        ) * 271828182 % 2147483563
+      ) * 845904523 % 2147483549
+    ) * 536028747 % 2147483579
+  ) AS STRING) AS fingerprint_unit
 FROM heldout_rows AS held

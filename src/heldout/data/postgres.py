@@ -1,0 +1,316 @@
+"""Rows in a PostgreSQL database: read where they are, through one snapshot that does not change."""
+
+import os
+import re
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from heldout.data.dialects import transpile
+from heldout.data.reading import check_names
+from heldout.data.sql import Columns, identifier
+from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
+
+ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
+QUERY = "heldout_query"
+NOT_REPEATABLE = {
+    *("random", "random_normal", "gen_random_uuid", "uuid_generate_v4", "clock_timestamp"),
+    *("timeofday", "statement_timestamp", "nextval", "setseed"),
+}
+
+SETTINGS = {
+    "datestyle": "ISO, YMD",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "synchronize_seqscans": "off",  # a scan begins at the beginning
+    "idle_in_transaction_session_timeout": "0",  # the snapshot is held between questions
+}
+
+# By the number of the type in every PostgreSQL; anything else is read through its text.
+TYPES = {
+    16: "BOOLEAN",
+    19: "VARCHAR",
+    20: "BIGINT",
+    21: "SMALLINT",
+    23: "INTEGER",
+    25: "VARCHAR",
+    700: "FLOAT",
+    701: "DOUBLE",
+    1042: "VARCHAR",
+    1043: "VARCHAR",
+    1082: "DATE",
+    1114: "TIMESTAMP",
+    1184: "TIMESTAMP WITH TIME ZONE",
+    1700: "DECIMAL",
+    2950: "UUID",
+}
+
+WHY = {
+    "42P01": "there is no such table. Its name is taken as it is spelt, as if in quotes",
+    "3F000": "there is no such schema. Its name is taken as it is spelt, as if in quotes",
+    "42703": "a column that the query names is not there",
+    "42601": "the query is not a statement that PostgreSQL understands",
+    "42501": "this user may not read it. Grant SELECT on the table",
+    "57014": "the statement took longer than the time-out. Raise timeout=, or ask for less",
+}
+
+T = TypeVar("T")
+
+
+class PostgresTable:
+    """A table or a query of a PostgreSQL database, for any argument that takes a table.
+
+    Parameters
+    ----------
+    address
+        postgresql://user@host/database. Leave the password to ~/.pgpass or the environment; if it
+        is in the address it is used and never shown.
+    table
+        The table's name, or schema.table, as it is spelt; a name with a dot in it in quotes.
+    query
+        Instead of `table`, one SELECT. It must give the same rows each time.
+    timeout
+        Seconds that one statement may take.
+
+    >>> PostgresTable("postgresql://me:secret@db.example/clinic", table="public.visits")
+    PostgresTable(table='public.visits')
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        table: str | None = None,
+        query: str | None = None,
+        timeout: float = 3600,
+    ) -> None:
+        if not isinstance(address, str) or not is_address(address):
+            raise ArgumentError("address must begin with postgresql://, got something else.")
+        if (table is None) == (query is None):
+            raise ArgumentError("table or query must be given, and not both. Say which rows.")
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+            raise ArgumentError(f"timeout must be seconds above 0, got {timeout!r}.")
+        self._address = ADDRESS.sub("postgresql://", address)
+        self.table, self.timeout = table, timeout
+        self._query = None if query is None else _checked_query(query)
+        self._parts = () if table is None else _parts(table)
+
+    def __repr__(self) -> str:
+        return "PostgresTable(query=...)" if self.table is None else f"PostgresTable({self._at()})"
+
+    def _at(self) -> str:
+        return f"table={self.table!r}"
+
+    def __getstate__(self) -> object:
+        raise TypeError("a PostgresTable may hold a password and must not be pickled.")
+
+    def open(self) -> "PostgresEngine":
+        """Connect, and take the snapshot that every statement will read."""
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingDependency(
+                "Rows in PostgreSQL must have psycopg, got none. "
+                "Install it with: pip install 'heldout[postgres]'"
+            ) from None
+
+        def connect() -> Any:
+            # Nothing is left prepared on the server of a pool.
+            settings: Any = {"application_name": "heldout", "prepare_threshold": None}
+            return psycopg.connect(self._address, **settings)
+
+        connection = _quietly(connect, _unreachable)
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        source = ".".join(map(identifier, self._parts)) or QUERY
+        return PostgresEngine(connection, source, query=self._query, timeout=self.timeout)
+
+
+class PostgresEngine:
+    """One read-only transaction over one snapshot, for as long as the data set lives.
+
+    What others write to the table meanwhile is not seen, so the rows that are asked are exactly
+    the rows that were validated. A lost connection loses the snapshot: the data set is then
+    refused like a file that changed.
+    """
+
+    dialect = "postgres"
+    remote = True
+    names_may_be_cells = False
+
+    def __init__(self, connection: Any, source: str, *, query: str | None, timeout: float) -> None:
+        self._connection = connection
+        self._query = query
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self.source = source
+        weakref.finalize(self, _close, connection, self._process)
+        self._begin(timeout)
+        self.columns = self._described()
+
+    def _begin(self, timeout: float) -> None:
+        settings = SETTINGS | {"statement_timeout": str(max(1, round(1000 * timeout)))}
+
+        def begin() -> str:
+            for name, value in settings.items():
+                self._connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+            return str(self._connection.execute("SHOW server_encoding").fetchone()[0])
+
+        encoding = _quietly(begin, _unreadable)
+        if encoding.upper() not in ("UTF8", "UTF-8"):
+            raise UnreadableTable(
+                f"the database must be encoded in UTF8, got {encoding}: its keys would hash "
+                "otherwise than elsewhere. Read a copy in UTF8."
+            )
+
+    def _described(self) -> dict[str, str]:
+        def describe() -> list[Any]:
+            with self._lock, self._connection.transaction(), self._cursor() as cursor:
+                cursor.execute(self._whole(f"SELECT * FROM {self.source} AS held LIMIT 0"))
+                return list(cursor.description)
+
+        found = _quietly(describe, _unreadable)
+        check_names([each.name for each in found], "the table")
+        return {each.name: _type_of(each) for each in found}
+
+    def fetch(self, statement: str) -> Columns:
+        whole = self._whole(transpile(statement, dialect=self.dialect))
+
+        def run() -> Columns:
+            # A savepoint: what fails, by a time-out say, does not end the snapshot.
+            with self._lock, self._connection.transaction(), self._cursor() as cursor:
+                cursor.execute(whole)
+                names = [each.name for each in cursor.description]
+                rows = cursor.fetchall()
+            values = list(zip(*rows, strict=True)) or [()] * len(names)
+            return {name: _array(column) for name, column in zip(names, values, strict=True)}
+
+        self._check_process()
+        return _quietly(run, _unreadable)
+
+    def has_changed(self) -> bool:
+        """Whether the snapshot is gone; as long as it is there, the rows are the same."""
+        if self._process != os.getpid():
+            return True
+        try:
+            with self._lock, self._connection.transaction():
+                self._connection.execute("SELECT 1")
+        except Exception:
+            return True
+        return False
+
+    def _cursor(self) -> Any:
+        # Binary: doubles arrive to the last bit, and the server takes one statement at a time.
+        return self._connection.cursor(binary=True)
+
+    def _whole(self, statement: str) -> str:
+        if self._query is None:
+            return statement
+        named = f"WITH {QUERY} AS NOT MATERIALIZED (\n{self._query}\n)"
+        if statement.startswith("WITH "):
+            return f"{named},\n{statement.removeprefix('WITH ')}"
+        return f"{named}\n{statement}"
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise UnreadableTable(
+                "rows in PostgreSQL must be read by the process that opened them. Make the data "
+                "set anew in this one."
+            )
+
+
+def is_address(text: str) -> bool:
+    """Whether it is the address of a PostgreSQL database and not a path."""
+    return ADDRESS.match(text) is not None
+
+
+def _parts(table: str) -> tuple[str, ...]:
+    """The names in schema.table.
+
+    >>> _parts('clinic."visits.2024"')
+    ('clinic', 'visits.2024')
+    """
+    bare, quoted = r'[^".\0]+', r'"(?:[^"\0]|"")+"'
+    if not isinstance(table, str) or not re.fullmatch(
+        rf"(?:{bare}|{quoted})(?:\.(?:{bare}|{quoted}))?", table
+    ):
+        raise ArgumentError(
+            "table must be a name or schema.name. Put a name that holds a dot or a quote in "
+            'quotes, as in "visits.2024".'
+        )
+    found = re.findall(rf"{quoted}|{bare}", table)
+    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in found)
+
+
+def _checked_query(query: str) -> str:
+    from sqlglot import exp, parse
+
+    def statements() -> list[Any]:
+        return list(parse(query, read="postgres"))
+
+    def refuse() -> HeldoutError:
+        return ArgumentError("query must be one SELECT, got something else. Write one.")
+
+    found = _quietly(statements, lambda _: refuse()) if isinstance(query, str) else []
+    if len(found) != 1 or not isinstance(found[0], exp.Query) or "\0" in query:
+        raise refuse()
+    called = {each.sql_name().lower() for each in found[0].find_all(exp.Func)}
+    called |= {str(each.this).lower() for each in found[0].find_all(exp.Anonymous)}
+    if called & NOT_REPEATABLE or "rand" in called or found[0].find(exp.TableSample):
+        raise ArgumentError(
+            "query must give the same rows each time, so it must not draw at random or read a "
+            "clock. Store what it gives in a table."
+        )
+    return query.strip().rstrip(";")
+
+
+def _type_of(described: Any) -> str:
+    known = TYPES.get(described.type_code)
+    if known == "DECIMAL" and described.precision is not None:
+        return f"DECIMAL({described.precision},{described.scale})"
+    return known or str(described.type_display).upper()
+
+
+def _array(values: tuple[Any, ...]) -> Any:
+    """The column as NumPy holds it, masked where it is NULL."""
+    import numpy as np
+
+    missing = [value is None for value in values]
+    if any(missing):
+        known = [value for value in values if value is not None]
+        filler = known[0] if known else 0
+        filled = np.array([filler if value is None else value for value in values])
+        return np.ma.array(filled, mask=missing)
+    return np.array(values)
+
+
+def _close(connection: Any, process: int) -> None:
+    # A forked child that lets go must not hang up for its parent.
+    if process == os.getpid():
+        connection.close()
+
+
+def _quietly(action: Callable[[], T], error: Callable[[str], HeldoutError]) -> T:
+    """Run it; if it fails, keep the code of the failure alone.
+
+    The library's message may quote a cell or the address, so ours is raised after it is gone.
+    """
+    try:
+        return action()
+    except Exception as failure:
+        code = str(getattr(failure, "sqlstate", None) or "")
+    raise error(code)
+
+
+def _unreachable(code: str) -> HeldoutError:
+    return UnreadableTable(
+        "the database must be reachable at its address, but connecting failed. Check host, port, "
+        "database, user and password."
+    )
+
+
+def _unreadable(code: str) -> HeldoutError:
+    why = WHY.get(code, "reading it failed. Check that the server is up and the table is whole")
+    return UnreadableTable(f"table must be readable in the database, but {why}.")

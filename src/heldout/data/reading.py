@@ -1,0 +1,30 @@
+"""What every engine must do while it reads private rows: fail without saying why."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from heldout.errors import HeldoutError, UnreadableTable
+
+T = TypeVar("T")
+
+
+def or_raise(action: Callable[[], T], error: Callable[[], HeldoutError]) -> T:
+    """Run it; if it fails, raise our error without the library's own, which may quote a cell.
+
+    It is raised outside the handler, so that not even its context holds the library's message.
+    """
+    try:
+        return action()
+    except HeldoutError:
+        raise
+    except Exception:
+        pass
+    raise error()
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Columns that an engine would rename or confuse are refused."""
+    if len({name.lower() for name in names}) < len(names):
+        raise UnreadableTable(
+            f"columns of {where} must have distinct names, whatever their case. Rename the copies."
+        )

@@ -1,0 +1,143 @@
+"""Rows of a Spark DataFrame or table: read where they are, by Spark SQL."""
+
+import contextlib
+import secrets
+import weakref
+from typing import Any
+
+from heldout.data.dialects import transpile
+from heldout.data.reading import check_names, or_raise
+from heldout.data.sql import Columns, identifier
+from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
+
+# Of a session of our own, so that those of the caller stay as they are.
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",  # overflow is an error and not another number
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",  # ${env:PASSWORD} in a label is a text
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+}
+
+TYPES = {
+    "boolean": "BOOLEAN",
+    "tinyint": "TINYINT",
+    "smallint": "SMALLINT",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+    "timestamp_ntz": "TIMESTAMP",
+}
+
+
+class SparkEngine:
+    """A view of the caller's DataFrame, asked through a session of its own.
+
+    The files under the frame are looked at before and after each question, like a file that
+    DuckDB reads. For rows that come from elsewhere (a stream is refused) that they stay as they
+    were is the custodian's promise.
+    """
+
+    dialect = "spark"
+    remote = True
+    names_may_be_cells = False
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._session = frame.sparkSession.newSession()
+        for name, value in SETTINGS.items():
+            self._session.conf.set(name, value)
+        view = f"heldout_rows_{secrets.token_hex(8)}"
+        frame.createGlobalTempView(view)
+        weakref.finalize(self, _drop, self._session, view)
+        space = self._session.conf.get("spark.sql.globalTempDatabase", "global_temp")
+        self.source = f"{identifier(space)}.{identifier(view)}"
+        check_names(frame.columns, "the frame")
+        self.columns = {name: _type_of(kind) for name, kind in frame.dtypes}
+        self._stamp = _stamp(frame)
+
+    def fetch(self, statement: str) -> Columns:
+        text = transpile(statement, dialect=self.dialect)
+
+        def run() -> Columns:
+            table = self._session.sql(text).toArrow()
+            return {name: _array(table[name]) for name in table.column_names}
+
+        return or_raise(run, _unreadable)
+
+    def has_changed(self) -> bool:
+        return or_raise(lambda: _stamp(self._frame), _unreadable) != self._stamp
+
+
+def open_frame(frame: Any) -> SparkEngine:
+    """The engine for a DataFrame of a classic session, local or on a cluster."""
+    try:
+        from pyspark.sql.classic.dataframe import DataFrame
+    except ImportError:
+        raise MissingDependency(
+            "Rows in Spark must have PySpark 4, got none or an older one. "
+            "Install it with: pip install 'heldout[spark]'"
+        ) from None
+    if not isinstance(frame, DataFrame):
+        raise ArgumentError(
+            f"table must be a DataFrame of a classic Spark session, got {type(frame).__name__}. "
+            "Pass spark.table('name') or a frame's to_spark()."
+        )
+    if frame.isStreaming:
+        raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
+    if not or_raise(lambda: frame._jdf.queryExecution().analyzed().deterministic(), _unreadable):
+        raise ArgumentError(
+            "table must give the same rows each time, but its plan draws at random. Store it first."
+        )
+    return or_raise(lambda: SparkEngine(frame), _unreadable)
+
+
+def _drop(session: Any, view: str) -> None:
+    # At the interpreter's end Spark may be gone already, and the view with it.
+    with contextlib.suppress(Exception):
+        session.catalog.dropGlobalTempView(view)
+
+
+def _type_of(kind: str) -> str:
+    base = kind.split("(", maxsplit=1)[0]
+    if base == "decimal":
+        return kind.upper()
+    return "VARCHAR" if base in ("string", "char", "varchar") else TYPES.get(kind, kind.upper())
+
+
+def _stamp(frame: Any) -> tuple[Any, ...]:
+    """Each file under the frame, its length and when it was written."""
+    context = frame.sparkSession.sparkContext
+    configuration = context._jsc.hadoopConfiguration()
+    found = []
+    for name in sorted(frame.inputFiles()):
+        path = context._jvm.org.apache.hadoop.fs.Path(context._jvm.java.net.URI(name))
+        system = path.getFileSystem(configuration)
+        if not system.exists(path):
+            found.append((name, -1, -1))
+            continue
+        status = system.getFileStatus(path)
+        found.append((name, status.getLen(), status.getModificationTime()))
+    return tuple(found)
+
+
+def _array(column: Any) -> Any:
+    """The column as NumPy holds it, masked where it is NULL."""
+    import numpy as np
+
+    missing = np.asarray(column.is_null())
+    if missing.any():
+        filled = [0 if value is None else value for value in column.to_pylist()]
+        return np.ma.array(filled, mask=missing)
+    return column.to_numpy()
+
+
+def _unreadable() -> HeldoutError:
+    return UnreadableTable(
+        "table must be readable by Spark, but reading the frame failed. Check that its files are "
+        "there and that each column holds one type."
+    )
