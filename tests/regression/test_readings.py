@@ -100,6 +100,32 @@ def test_with_little_to_see_it_is_too_noisy_to_tell():
     assert found.faults == ()
 
 
+def test_bounds_that_are_far_too_wide_are_too_coarse_to_tell():
+    random = np.random.default_rng(3)
+    fit = dataset("heteroscedastic", rows=5_000, random=random)
+    edges = [np.linspace(-4, 60, 19), np.linspace(-2048, 2048, 25)]
+    counts, _, _ = np.histogram2d(fit.residuals, fit.predicted, bins=[edges[1], edges[0]])
+    found = Readings(noisy(counts, edges, scale=4, rows=5_000, random=random)).verdict
+    assert str(found).startswith("Too coarse to tell: nearly all rows lie in a few cells")
+
+
+def test_a_method_that_joins_cells_gives_no_verdict():
+    apart = table("heteroscedastic")
+    joined = ResidualTable(
+        predicted_edges=apart.predicted_edges,
+        residual_edges=apart.residual_edges,
+        noisy=apart.noisy,
+        outside=0.0,
+        rows=5_000,
+        scale=None,
+        deviation=apart.cell_deviation,
+        outside_scale=Fraction(2),
+        unbiased=False,
+    )
+    assert str(Readings(joined).verdict).startswith("No verdict")
+    assert Readings(joined).verdict.faults == ()
+
+
 @pytest.mark.parametrize("counts", [np.zeros((4, 5)), np.eye(1), np.full((3, 1), 9.0)])
 def test_empty_and_narrow_tables_are_read_too(counts):
     edges = [np.linspace(0, 1, counts.shape[1] + 1), np.linspace(-1, 1, counts.shape[0] + 1)]

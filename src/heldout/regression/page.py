@@ -24,6 +24,7 @@ _ANSWERS: Final = {
     "seen": "seen",
     "not seen": "no sign at this epsilon",
     "too noisy": "too noisy to tell",
+    "too coarse": "too coarse to tell",
     "no verdict": "no verdict",
 }
 

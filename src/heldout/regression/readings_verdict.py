@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
 from heldout.regression.readings import ByPrediction, mean_by_prediction, spread_by_prediction
 from heldout.regression.readings_scores import PLAIN, Score, curvature, curve, fan, trend
 from heldout.regression.table import ResidualTable
@@ -12,6 +14,10 @@ __all__ = ["TELLING", "Finding", "Readings", "Verdict"]
 
 TELLING: Final = 0.25
 """A score whose interval is wider than this on either side could hide a fault that anybody sees."""
+FEWEST_CELLS: Final = 2.5
+"""With fewer cells that hold rows, by predicted value or by residual, no shape can be seen."""
+VISIBLE: Final = 5.0
+"""Rows that are fewer than so many deviations of the noise of all cells are not seen at all."""
 
 _SEEN: Final = {
     ("curvature", True): "residuals curve: predictions are too low at both ends and too high in "
@@ -33,6 +39,12 @@ _NOISY: Final = {
     "fan": "too noisy to tell whether residuals fan out",
     "trend": "too noisy to tell whether residuals rise or fall",
 }
+_ORDER: Final = ("seen", "not seen", "too noisy", "too coarse", "no verdict")
+_COARSE: Final = {
+    "curvature": "too coarse to tell whether residuals curve",
+    "fan": "too coarse to tell whether residuals fan out",
+    "trend": "too coarse to tell whether residuals rise or fall",
+}
 _NO_VERDICT: Final = (
     "no verdict: this method joins cells, and no interval describes the error of that"
 )
@@ -40,7 +52,11 @@ _NO_VERDICT: Final = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One score and what follows from it: "seen", "not seen", "too noisy" or "no verdict"."""
+    """One score and what follows from it.
+
+    "seen", "not seen", "too noisy", "too coarse" (nearly all rows lie in a few cells) or "no
+    verdict".
+    """
 
     score: Score
     answer: str
@@ -71,8 +87,7 @@ class Verdict:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        order = {"seen": 0, "not seen": 1, "too noisy": 2, "no verdict": 3}
-        found = sorted(self.findings.values(), key=lambda each: order[each.answer])
+        found = sorted(self.findings.values(), key=lambda each: _ORDER.index(each.answer))
         return tuple(each.sentence for each in found)
 
     def __str__(self) -> str:
@@ -81,6 +96,8 @@ class Verdict:
             return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
         if answers == {"too noisy"}:
             return "Too noisy to tell: no score can be told from chance at this epsilon."
+        if answers == {"too coarse"}:
+            return "Too coarse to tell: nearly all rows lie in a few cells. Declare bounds."
         if answers == {"not seen"}:
             return "No sign of curvature, a fan or a trend at this epsilon."
         text = "; ".join(self.sentences)
@@ -140,10 +157,31 @@ class Readings:
         least = {"trend": PLAIN if self.fan.seen else 0.0}
         return Verdict(
             {
-                name: _finding(name, score, least=least.get(name, 0.0))
+                name: self._finding(name, score, least=least.get(name, 0.0))
                 for name, score in scores.items()
             }
         )
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Whether nearly all rows lie in a few cells, so that no shape could be seen."""
+        density = self._table.density
+        noise = self._table.noise_variance(np.ones(density.shape)) ** 0.5
+        if float(density.sum()) < VISIBLE * noise:
+            return False  # noise looks like a few full cells, too
+        sums = [density.sum(axis=axis) for axis in (0, 1)]
+        # One over the sum of squared shares: how many cells as full as each other there would be.
+        return any(float(each.sum()) ** 2 < FEWEST_CELLS * float((each**2).sum()) for each in sums)
+
+    def _finding(self, name: str, score: Score, *, least: float) -> Finding:
+        if score.seen and abs(score.value) >= least:
+            return Finding(score, "seen", _SEEN[name, score > 0])
+        if self.coarse:
+            return Finding(score, "too coarse", _COARSE[name])
+        low, high = score.interval(0.95)
+        if max(high - score.value, score.value - low) > TELLING:
+            return Finding(score, "too noisy", _NOISY[name])
+        return Finding(score, "not seen", _UNSEEN[name])
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
@@ -151,12 +189,3 @@ class Readings:
             "mean_by_prediction": self.mean_by_prediction.as_dict(level),
             "spread_by_prediction": self.spread_by_prediction.as_dict(level),
         }
-
-
-def _finding(name: str, score: Score, *, least: float) -> Finding:
-    if score.seen and abs(score.value) >= least:
-        return Finding(score, "seen", _SEEN[name, score > 0])
-    low, high = score.interval(0.95)
-    if max(high - score.value, score.value - low) > TELLING:
-        return Finding(score, "too noisy", _NOISY[name])
-    return Finding(score, "not seen", _UNSEEN[name])
