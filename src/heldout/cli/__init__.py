@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("heldout.cli.compare:compare", "Which of two models ranks the same rows better?"),
     "curves": ("heldout.cli.curves:curves", "ROC, precision-recall and reliability, paid once."),
     "residuals": ("heldout.cli.residuals:residuals", "Does a regression fit? Its residuals."),
+    "select": ("heldout.cli.select:select", "Which features of private rows are worth keeping?"),
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),

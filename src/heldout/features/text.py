@@ -29,15 +29,16 @@ class HashedText:
 
     Nothing is learnt: the hash of a word says where it goes, so any text has features, and no
     feature tells that somebody used a certain word. Two words may share a place; a larger table
-    makes that rarer, and selection from it noisier.
+    makes that rarer, and lets more places in by chance. `stop_words` leaves out the commonest
+    English words, which say more than one would think: keep them unless you know better.
 
     >>> HashedText(size=1024).matrix(["cash prize tomorrow"]).nnz
     3
     """
 
-    size: int = 2**13
+    size: int = 2**12
     longest: int = 1
-    stop_words: bool = True
+    stop_words: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int):
@@ -70,12 +71,14 @@ class HashedText:
         >>> sorted(HashedText(size=64).places(["cash", "lunch"]))
         ['cash', 'lunch']
         """
-        found = {}
-        for word in words:
-            row = self.matrix([word])
-            if row.nnz == 1:
-                found[word] = int(row.indices[0])
-        return found
+        known = list(words)
+        rows = self.matrix([*known, ""])
+        starts, sizes = rows.indptr[:-1], rows.indptr[1:] - rows.indptr[:-1]
+        return {
+            word: int(rows.indices[start])
+            for word, start, size in zip(known, starts, sizes, strict=False)
+            if size == 1
+        }
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,258 @@
+"""`heldout select`: the features of private rows that are worth keeping."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from heldout.features.matrix import FeatureMatrix
+    from heldout.features.text import Space
+    from heldout.session import PrivateSession
+
+Method = Literal[
+    "noisy-counts",
+    "cluster",
+    "score-perturbation",
+    "sparse-vector",
+    "noisy-top-k",
+    "permute-and-flip",
+    "private-threshold-testing",
+    "noisy-cut",
+    "cluster-selection-2014",
+]
+_SHOWN = 20
+Score = Literal["total-count", "difference-count", "purity-index", "information-gain"]
+
+
+def select(
+    table: Path,
+    /,
+    *,
+    label: str,
+    epsilon: str,
+    text: str | None = None,
+    columns: str | None = None,
+    words: Path | None = None,
+    hash_size: int = 4096,
+    longest: int = 1,
+    legend: Path | None = None,
+    method: Method = "noisy-counts",
+    score: Score = "total-count",
+    k: int | None = None,
+    threshold: float | None = None,
+    features_per_row: int | None = None,
+    positive: str = "1",
+    negative: str | None = None,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    row_key: str | None = None,
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
+    most_rows: int | None = None,
+    ledger: str | None = None,
+    budget: str | None = None,
+    name: str | None = None,
+    not_private: bool = False,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """Which features of private rows are worth keeping?
+
+    Words of a text column, or columns that are 0 or not. The features themselves must be public:
+    words are hashed to places in a table of public size, or come from a list that you give.
+    Examples:
+
+    ```
+    heldout select messages.csv --text message --label label --epsilon 1
+    heldout select messages.csv --text message --label label --epsilon 1 --k 3 \\
+      --words words.txt --features-per-row 5 --ledger ledger.sqlite --budget 3
+    heldout select flags.csv --columns urgent,paid,late --label label --epsilon 1/2 --json
+    ```
+
+    Parameters
+    ----------
+    table
+        A .parquet, .csv or .tsv file.
+    label
+        Column with the outcome.
+    epsilon
+        The price, such as 1, 0.5 or 1/3.
+    text
+        Column with texts, whose words are the features.
+    columns
+        Columns that are features by themselves, with commas between them.
+    words
+        File with the public words that count, one a line. Never read off the private texts.
+    hash_size
+        Without words: how many places words are hashed to.
+    longest
+        Without words: runs of up to so many words count as features too (1, 2 or 3).
+    legend
+        File with public words, to say which of them a hashed feature may stand for.
+    method
+        See docs/features.md. The last three are not private and need --not-private.
+    score
+        What makes a feature good.
+    k
+        At most so many features.
+    threshold
+        Features whose score is at least this. With neither, what chance alone would not give.
+    features_per_row
+        A row that sets more features keeps so many of them; 10, or the number of columns if that
+        is less.
+    positive
+        The label's value for positive, such as 1, true or spam.
+    negative
+        The other value. May be left out if positive is 0, 1, true or false.
+    unit
+        Column that says whose row it is, to protect people with all their rows.
+    rows_per_unit
+        How many rows of one unit may count.
+    row_key
+        Column that tells rows apart.
+    neighbours
+        replace-one: the number of rows is public. add-remove: it is not.
+    most_rows
+        A public bound on the number of rows, where information-gain needs one.
+    ledger
+        File or database URL that remembers what was spent on these rows.
+    budget
+        What may be spent on these rows in all. Needed once, when a ledger first meets them.
+    name
+        What to call the data; the file's name if left out.
+    not_private
+        Run a published method that is not private, on data that may be shown.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.cli.output import patience, print_json
+    from heldout.cli.values import label_value
+    from heldout.errors import ArgumentError
+    from heldout.features.baselines import BASELINES
+    from heldout.features.matrix import FeatureMatrix
+    from heldout.features.selector import FEATURES_PER_ROW, select_from
+
+    if (text is None) == (columns is None):
+        raise ArgumentError("--text or --columns must say where the features are: one of the two.")
+    if text is None and (words is not None or legend is not None):
+        raise ArgumentError("--words and --legend must go with --text.")
+    if words is not None and legend is not None:
+        raise ArgumentError("--legend must be left out with --words, which names the features.")
+    known = None if legend is None else _lines(legend, "legend")
+    with patience(f"Selecting from {table.name}"):
+        private = FeatureMatrix.from_table(
+            table,
+            label=label,
+            text=text,
+            space=None if text is None else _space(words, hash_size, longest),
+            features=None if columns is None else [each.strip() for each in columns.split(",")],
+            features_per_row=FEATURES_PER_ROW if features_per_row is None else features_per_row,
+            positive=label_value(positive),
+            negative=None if negative is None else label_value(negative),
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            row_key=row_key,
+            neighbours=neighbours,
+            most_rows=most_rows,
+            name=name,
+        )
+        asked: dict[str, Any] = {
+            "epsilon": epsilon,
+            "method": method,
+            "score": score,
+            "k": k,
+            "threshold": threshold,
+        }
+        if method in BASELINES:
+            found = select_from(private, **asked, not_private=not_private)
+            print_json(found.as_dict()) if as_json else print(f"{found}.")
+            return
+        session = _session(private, epsilon, ledger, budget)
+        found = select_from(private, **asked, session=session, not_private=not_private)
+    meanings = {} if known is None else _meanings(known, hash_size, longest, found)
+    if as_json:
+        more = {} if known is None else {"meanings": meanings}
+        print_json({**found.as_dict(), **more, "remaining": session.remaining.as_dict()})
+        return
+    _print(found, meanings)
+    print(f"Paid {found.loss}; left: {session.remaining}. Receipt: {found.receipt.hash}")
+    if ledger is None:
+        print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+
+
+def _space(words: Path | None, hash_size: int, longest: int) -> "Space":
+    from heldout.features.text import HashedText, Vocabulary
+
+    if words is None:
+        return HashedText(size=hash_size, longest=longest)
+    return Vocabulary(tuple(dict.fromkeys(_lines(words, "words"))))
+
+
+def _lines(file: Path, option: str) -> list[str]:
+    from heldout.errors import ArgumentError
+
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise ArgumentError(
+            f"--{option} must be a file of words, one a line, got {file.name}. Check the path."
+        ) from None
+    return [line.strip().lower() for line in lines if line.strip()]
+
+
+def _session(
+    private: "FeatureMatrix", epsilon: str, ledger: str | None, budget: str | None
+) -> "PrivateSession":
+    from heldout.errors import ArgumentError
+    from heldout.privacy import Budget
+    from heldout.session import PrivateSession
+
+    if ledger is None:
+        if budget is not None:
+            raise ArgumentError(
+                "--budget must go with --ledger, which keeps count of what is left of it."
+            )
+        return PrivateSession(private, budget=Budget(epsilon=epsilon))
+    if budget is not None:
+        return PrivateSession(private, budget=Budget(epsilon=budget), ledger=ledger)
+    try:
+        return PrivateSession(private, ledger=ledger)
+    except ArgumentError:
+        raise ArgumentError(
+            "--budget must be given when a ledger first meets these rows. Say what may be spent "
+            "on them in all, for example --budget 3."
+        ) from None
+
+
+def _meanings(known: list[str], hash_size: int, longest: int, found: Any) -> dict[str, list[str]]:
+    """Which public words fall on the places that were selected."""
+    from heldout.features.text import HashedText
+
+    selected = {int(each) for each in found.indices}
+    by_place: dict[str, list[str]] = {}
+    places = HashedText(size=hash_size, longest=longest).places(known)
+    for word, place in places.items():
+        if place in selected:
+            by_place.setdefault(str(place), []).append(word)
+    return by_place
+
+
+def _print(found: Any, meanings: dict[str, list[str]]) -> None:
+    from heldout.cli.output import print_table
+
+    print(f"{found}.")
+    if not len(found):
+        print("No feature stood out. A larger epsilon, or --k, would give some.")
+        return
+    head = ["feature"] + ["noisy score"] * (found.scores is not None)
+    head += ["may stand for"] * bool(meanings)
+    rows = []
+    for place, feature in enumerate(found.features):
+        row = [str(feature)]
+        if found.scores is not None:
+            row.append(f"{found.scores[place]:,.4g}")
+        if meanings:
+            row.append(", ".join(meanings.get(str(feature), [])))
+        rows.append(row)
+    print_table(head, rows[:_SHOWN], left=(0, len(head) - 1) if meanings else (0,))
+    if len(rows) > _SHOWN:
+        print(f"{len(rows) - _SHOWN:,} more: all of them with --json.")
