@@ -1,6 +1,7 @@
 """The analyst's handle: a data set, a budget and a ledger."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heldout.data import Dataset, PrivateTable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from heldout.report import Report
 
 Epsilon = Rational
+ONE_OFF = bytes(32)
 
 
 class PrivateSession:
@@ -46,9 +48,11 @@ class PrivateSession:
     ) -> None:
         self._table = dataset
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
+        digests = (ONE_OFF,) if ledger is None else dataset._fingerprints
         self._account = self._ledger.account(
-            dataset._fingerprints[0],
-            also=dataset._fingerprints[1:],
+            digests[0],
+            also=digests[1:],
             budget=budget,
             protection=dataset.protection,
             name=dataset.name,
@@ -265,14 +269,28 @@ class Session(PrivateSession):
         return CurvesRelease(self._release(request))
 
     def report(
-        self, *, epsilon: Epsilon, threshold: float | None = None, curves: bool = False
+        self,
+        *,
+        epsilon: Epsilon,
+        threshold: float | None = None,
+        curves: bool = False,
+        sections: Sequence[str] | None = None,
+        scores: str | None = None,
     ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
         `threshold` is the middle of the score range unless it is given; `curves` adds them, for
-        half of the price. What cannot be made or paid in full is refused before anything is
-        charged.
+        half of the price; `sections` buys only those named, of "auc", "average_precision",
+        "confusion", "brier" and "curves"; `scores` is as in `auc`. What cannot be made or paid in
+        full is refused before anything is charged.
         """
         from heldout.report import build
 
-        return build(self, epsilon=epsilon, threshold=threshold, curves=curves)
+        return build(
+            self,
+            epsilon=epsilon,
+            threshold=threshold,
+            curves=curves,
+            sections=sections,
+            scores=scores,
+        )

@@ -1,14 +1,17 @@
 """Private rows with a label and a score, and everything about them that is public."""
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from heldout.data import sql, validation
 from heldout.data.engine import Engine
+from heldout.data.grid import MANY_ROWS, KeptColumns, counts_keep_the_rules, grid_body
+from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours
 
 NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
@@ -19,9 +22,10 @@ class Dataset(PrivateTable):
 
     Parameters
     ----------
-    table
-        A path (.parquet, .csv, .tsv), a pandas, Polars or Arrow table, or a DuckDB relation.
-        Frames are copied; a file must not change afterwards. A CSV file is never sniffed: give
+    rows
+        A path (.parquet, .csv, .tsv), a pandas, Polars or Arrow table, a DuckDB relation, a Spark
+        DataFrame, or the postgresql:// address of a database with `table` or `query`. Frames
+        are copied; a file must not change afterwards. A CSV file is never sniffed: give
         `schema={"column": "TYPE", ...}` for all of its columns, or each is read as text and the
         declared ones are cast.
     label, score
@@ -45,6 +49,8 @@ class Dataset(PrivateTable):
         Without keys the budget goes with the whole table, and a column more is another table.
     neighbours
         "replace-one" (the number of rows is public) or "add-remove".
+    table, query
+        Which rows of a PostgreSQL database: a table's name, or one SELECT; see `PostgresTable`.
     name
         What to call the data in reports. The budget goes with the rows, whatever they are called.
 
@@ -55,7 +61,8 @@ class Dataset(PrivateTable):
 
     def __init__(
         self,
-        table: Any,
+        rows: Any,
+        /,
         *,
         label: str,
         score: str,
@@ -69,8 +76,12 @@ class Dataset(PrivateTable):
         out_of_range: str = "refuse",
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         schema: Mapping[str, str] | None = None,
+        table: str | None = None,
+        query: str | None = None,
         name: str | None = None,
     ) -> None:
+        if table is not None or query is not None:
+            rows = PostgresTable(rows, table=table, query=query)
         self.label, self.score = label, score
         self.score_range = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
@@ -83,7 +94,7 @@ class Dataset(PrivateTable):
         self.out_of_range = out_of_range
         self._values = validation.LabelValues(positive, _other_label(positive, negative))
         super().__init__(
-            table,
+            rows,
             unit=unit,
             rows_per_unit=rows_per_unit,
             row_key=row_key,
@@ -123,6 +134,49 @@ class Dataset(PrivateTable):
         if self.out_of_range == "clip":
             scores = [each for each in scores if each.name == "missing_score"]
         return [*validation.label_rules(self.label, label_type, self._values), *scores]
+
+    def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
+        self._kept: dict[str, KeptColumns] = {}
+        rows = self._quickly_validated()
+        return super()._validated() if rows is None else (rows, None)
+
+    def _quickly_validated(self) -> int | None:
+        """The number of rows, if there are many and the score table shows that all are sound.
+
+        None says nothing of the rows: the rules are then looked at one by one.
+        """
+        types, keys = self._engine.columns, self._keys.names
+        plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
+        declared = self._values == validation.LabelValues(1, 0) and not self.scale_parameters
+        if self.dialect != "duckdb" or not plain or not declared or keys:
+            return None
+        label, score = sql.column(self.label), sql.column(self.score)
+        source = f"FROM {self._engine.source} AS held"
+        count = f"SELECT count(*) AS n, count({label}) AS labels, count({score}) AS scores {source}"
+        found = {name: int(each[0]) for name, each in self._engine.fetch(count).items()}
+        if found["n"] <= MANY_ROWS or len(set(found.values())) > 1:
+            return None
+        # DuckDB may take these from a file's statistics, which leave NaN out: the table finds it.
+        ends = f"SELECT min({score}) AS low, max({score}) AS high {source}"
+        low, high = (float(each[0]) for each in self._engine.fetch(ends).values())
+        if not self.score_range[0] <= low <= high <= self.score_range[1]:
+            return None
+        body = grid_body(self.score_range)
+        with contextlib.suppress(UnreadableTable):
+            columns = self._engine.fetch(self.statement(body))
+            if counts_keep_the_rules(columns, rows=found["n"]):
+                self._kept[body] = KeptColumns(columns)
+                return found["n"]
+        return None
+
+    def _fetch(self, body: str) -> sql.Columns:
+        """As for any private table, but the score table is read from the rows only once."""
+        if body != grid_body(self.score_range):
+            return super()._fetch(body)
+        if body not in self._kept:
+            self._kept[body] = KeptColumns(super()._fetch(body))
+        self.check_unchanged()
+        return self._kept[body].open()
 
     @property
     def scale_parameters(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Buys what a report needs: everything is checked and priced before anything is paid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from heldout.data import PrivateTable
-from heldout.errors import BudgetExceeded
+from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.privacy import Loss, compose, exact, fits, remaining
 from heldout.ranking_request import LEAST_EPSILON, resolution_of
 from heldout.release import Question, Release
@@ -19,23 +19,31 @@ if TYPE_CHECKING:
 
 
 def build(
-    session: Session, *, epsilon: "Epsilon", threshold: float | None = None, curves: bool = False
+    session: Session,
+    *,
+    epsilon: "Epsilon",
+    threshold: float | None = None,
+    curves: bool = False,
+    sections: Sequence[str] | None = None,
+    scores: str | None = None,
 ) -> Report:
     """Release every section that applies, each at its own exact share of epsilon.
 
-    `threshold` is the middle of the score range unless it is given; `curves` adds their section.
+    `threshold` is the middle of the score range unless it is given; `curves` adds their section;
+    `sections` are the names of those to buy, all but the curves if it is left out.
     A request that cannot be made or paid in full is refused before anything is charged. (If
     somebody else spends from the same budget in between, the ledger refuses the rest, and what
     was booked stays booked.)
     """
     rows = session.dataset
-    options = Options(rows.threshold(rows.middle if threshold is None else threshold))
+    at = rows.threshold(rows.middle if threshold is None else threshold)
+    options = Options(at, scores)
     total = exact(epsilon, name="epsilon", minimum=0)
-    extra = WITH_CURVES if curves else ()
-    grid = ON_GRID if resolution_of(session.dataset) == "grid" else ()
-    sections = (*SECTIONS, *extra, *grid)
-    reasons = {each.name: each.why_not(session.dataset) for each in sections}
-    wanted = [each for each in sections if reasons[each.name] is None]
+    chosen = _chosen(sections, curves=curves)
+    ranked = any(each.name == "auc" for each in chosen)
+    grid = ON_GRID if ranked and resolution_of(rows, scores) == "grid" else ()
+    reasons = {each.name: each.why_not(rows) for each in (*chosen, *grid)}
+    wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
     shares = shared(total, {each.name: each.weight for each in wanted})
     if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
         wanted = [each for each in wanted if each not in grid]
@@ -46,6 +54,20 @@ def build(
     releases = {each.name: each.ask(session, shares[each.name], options) for each in wanted}
     left_out = {name: why for name, why in reasons.items() if why is not None}
     return assembled(session, releases, epsilon=total, shares=shares, left_out=left_out)
+
+
+def _chosen(names: Sequence[str] | None, *, curves: bool) -> tuple[Section, ...]:
+    every = (*SECTIONS, *WITH_CURVES)
+    if names is None:
+        return every if curves else SECTIONS
+    known = {each.name for each in every}
+    given = [names] if isinstance(names, str) else list(names)
+    if not given or not set(given) <= known:
+        raise ArgumentError(
+            f"sections must be some of {', '.join(each.name for each in every)}, got {given!r}."
+        )
+    asked = {*given, "curves"} if curves else set(given)
+    return tuple(each for each in every if each.name in asked)
 
 
 def assembled(

@@ -15,7 +15,7 @@ from heldout.data.score_map import ScoreMap
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.metrics.ranking import AucRelease
-from heldout.metrics.ties import TieBound, TiesRelease
+from heldout.metrics.ties import TieBound
 from heldout.privacy import Budget, Loss, Protection
 from heldout.release import Release
 from heldout.report.sections import section
@@ -130,22 +130,15 @@ class Report:
 
     def tie_bound(self, level: float = 0.95) -> TieBound | None:
         """How much ranking on the grid can matter; None if exact scores were ranked."""
-        area = self.releases.get("auc")
-        if not isinstance(area, AucRelease):
+        area, ties, curves = (self.releases.get(each) for each in ("auc", "grid_ties", "curves"))
+        if not isinstance(area, AucRelease) or not area.on_grid:
             return None
-        found = area.tie_bound(level)
-        ties, curves = self.releases.get("grid_ties"), self.releases.get("curves")
-        if found is not None and isinstance(ties, TiesRelease):
-            found = ties.tie_bound(level)
-        if found is not None and curves is not None:
-            from heldout.metrics.curves.release import CurvesRelease
-
-            assert isinstance(curves, CurvesRelease)
-            of_curves = curves.tie_bound(level)
-            if ties is None:
-                return of_curves
-            found = replace(found, average_precision=of_curves.average_precision)
-        return found
+        sources: list[Any] = [each for each in (area, ties, curves) if each is not None]
+        # Each with its share of the error, so that the least of them holds at the level.
+        bounds = [each.tie_bound(1 - (1 - level) / len(sources)) for each in sources]
+        found: TieBound = min(bounds, key=lambda bound: bound.auc)
+        precision = next((each.average_precision for each in bounds[::-1]), None)
+        return replace(found, level=level, average_precision=precision)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this report."""

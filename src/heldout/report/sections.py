@@ -24,6 +24,7 @@ class Options:
     """What the asker may choose for all sections. Public."""
 
     threshold: float
+    scores: str | None = None  # "exact" or "grid"; None leaves it to the number of rows
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,11 @@ class Section:
 
 
 def _auc(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.auc(epsilon=epsilon)
+    return session.auc(epsilon=epsilon, scores=options.scores)
 
 
 def _average_precision(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.average_precision(epsilon=epsilon)
+    return session.average_precision(epsilon=epsilon, scores=options.scores)
 
 
 def _confusion(session: "Session", epsilon: Fraction, options: Options) -> Release:

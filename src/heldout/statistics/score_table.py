@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heldout.data.sql import Columns, double
+from heldout.data.grid import CELLS, grid_body
+from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import VectorStatistic, rows_moved
@@ -37,7 +38,7 @@ class ScoreTable(VectorStatistic):
     """
 
     score_range: tuple[float, float]
-    cells: int = 2**16
+    cells: int = CELLS
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
@@ -54,11 +55,7 @@ class ScoreTable(VectorStatistic):
         return np.linspace(low, high, self.cells + 1)
 
     def body(self) -> str:
-        low, high = self.score_range
-        offset = f"(score - {double(low)})" if low else "score"
-        # DuckDB and PostgreSQL cast a double to the nearest integer, half to even.
-        point = f"CAST({offset} * {double(self.cells / (high - low))} AS INTEGER)"
-        return f"SELECT label, {point} AS point, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
+        return grid_body(self.score_range, self.cells)
 
     def read(self, columns: Columns) -> Any:
         label = np.asarray(columns["label"], dtype=np.int64)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.data.grid import MANY_ROWS
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.statistics.base import Statistic
@@ -19,7 +20,7 @@ from heldout.statistics.score_table import ScoreTable
 
 __all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "TiedPairs"]
 
-LARGEST_EXACT: Final = 5_000_000
+LARGEST_EXACT: Final = MANY_ROWS
 """Beyond so many rows, where their number is public, a ranking is read off the score table."""
 
 CLAIMS: Final = {
