@@ -4,25 +4,31 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
+    "RegressionMetrics": "heldout.regression.measures",
     "RegressionSession": "heldout.regression.session",
     "RegressionTable": "heldout.regression.rows",
     "ResidualPlot": "heldout.regression.release",
     "ResidualTable": "heldout.regression.table",
+    "metrics": "heldout.regression.session",
     "residual_plot": "heldout.regression.session",
 }
 
 __all__ = [
+    "RegressionMetrics",
     "RegressionSession",
     "RegressionTable",
     "ResidualPlot",
     "ResidualTable",
+    "metrics",
     "residual_plot",
 ]
 
 if TYPE_CHECKING:
+    from heldout.regression.readings_logistic import binned_residuals
+    from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
     from heldout.regression.rows import RegressionTable
-    from heldout.regression.session import RegressionSession, residual_plot
+    from heldout.regression.session import RegressionSession, metrics, residual_plot
     from heldout.regression.table import ResidualTable
 
 

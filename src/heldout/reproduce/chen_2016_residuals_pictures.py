@@ -91,11 +91,18 @@ def separations(table: Sequence[dict[str, Any]], *, limit: float = 0.95) -> Any:
 
     base = alt.Chart(rows(table))
     y = alt.Y("total variation:Q", title="Total variation", scale=alt.Scale(domain=[0, 1]))
+    places = sorted({row["n epsilon"] for row in table})
+    x = alt.X(
+        "n epsilon:Q",
+        title="Rows times epsilon",
+        scale=alt.Scale(type="log", domain=[places[0], places[-1]], nice=False),
+        axis=alt.Axis(values=places),
+    )
     lines = base.mark_line(point=True).encode(
-        x=alt.X("n epsilon:Q", title="Rows times epsilon", scale=alt.Scale(type="log")),
+        x=x,
         y=y,
         color=alt.Color("method:N", title=None),
-        strokeDash=alt.StrokeDash("data:N", title=None),
+        strokeDash=alt.StrokeDash("data:N", title=None, legend=alt.Legend(symbolType="stroke")),
     )
     mark = (
         alt.Chart(rows([{"limit": limit}]))

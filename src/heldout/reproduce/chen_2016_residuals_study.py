@@ -151,10 +151,16 @@ def detect(job: Detection) -> tuple[Detection, dict[float, float]]:
 
     without = distances()
     found: dict[float, float] = {}
-    for strength in STRENGTHS[job.parameter]:
+    strengths = STRENGTHS[job.parameter]
+    low, high = 0, len(strengths)
+    while low < high:  # a stronger fault is told apart more easily
+        middle = (low + high) // 2
+        strength = strengths[middle]
         found[strength] = best_threshold(without, distances(**{job.parameter: strength}))
         if found[strength] >= TOLD_APART:
-            break
+            high = middle
+        else:
+            low = middle + 1
     return job, found
 
 
@@ -168,6 +174,6 @@ def _distance(
 
 
 def smallest(found: dict[float, float]) -> float | None:
-    """The first strength that is told apart."""
+    """The least strength that is told apart."""
     told = [strength for strength, value in found.items() if value >= TOLD_APART]
-    return told[0] if told else None
+    return min(told) if told else None
