@@ -19,13 +19,14 @@ __all__ = [
     "RegressionTable",
     "ResidualPlot",
     "ResidualTable",
+    "binned_residuals",
     "metrics",
     "residual_plot",
 ]
 
 if TYPE_CHECKING:
-    from heldout.regression.readings_logistic import binned_residuals
     from heldout.regression.measures import RegressionMetrics
+    from heldout.regression.readings_logistic import binned_residuals
     from heldout.regression.release import ResidualPlot
     from heldout.regression.rows import RegressionTable
     from heldout.regression.session import RegressionSession, metrics, residual_plot

@@ -200,8 +200,8 @@ def table_1(context: Context) -> Reproduction:
         table=rows,
         notes=[
             _NOTE,
-            "alpha: variance alpha x + 1; beta: y = x + beta x^2. By bisection in steps of a factor "
-            "sqrt(2); empty if none of them is told apart.",
+            "alpha: variance alpha x + 1; beta: y = x + beta x^2. By bisection in steps of a "
+            "factor sqrt(2); empty if none of them is told apart.",
             "Shares of one private plot against the expected shares of ideal data.",
         ],
     )
