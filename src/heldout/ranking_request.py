@@ -79,6 +79,8 @@ def _checked_price(epsilon: Rational, method: str) -> Fraction:
 
 def resolution_of(dataset: Dataset, scores: str | None = None) -> str:
     """Exact scores or the public grid: decided by what is declared or public, never by rows."""
+    if scores is None and dataset.remote:
+        return "grid"  # so that counts travel, and not rows
     if scores is None:
         rows = dataset.public_rows
         return "exact" if rows is None or rows <= LARGEST_EXACT else "grid"

@@ -1,15 +1,14 @@
 """`heldout compare`: which of two models is better on the same private rows."""
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from heldout.cli.rows import Rows
+from heldout.cli.rows import Rows, Where
 
 
 def compare(
-    table: Path,
+    table: Where,
     /,
     *,
     rival: str,
@@ -31,7 +30,7 @@ def compare(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     rival
         Column with the second model's score; a missing one counts as the lowest.
     epsilon

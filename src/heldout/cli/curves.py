@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.rows import Rows
+from heldout.cli.rows import Rows, Where
 
 if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
@@ -16,7 +16,7 @@ RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
 def curves(
-    table: Path,
+    table: Where,
     /,
     *,
     epsilon: str,
@@ -40,7 +40,7 @@ def curves(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     epsilon
         The price of everything, such as 1, 0.5 or 1/3.
     method

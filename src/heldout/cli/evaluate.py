@@ -1,21 +1,26 @@
 """`heldout evaluate`: a private report on a table of labels and scores."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.rows import Rows
+from heldout.cli.rows import Rows, Where
 
 
 def evaluate(
-    table: Path,
+    table: Where,
     /,
     *,
     epsilon: str,
     rows: Annotated[Rows, Parameter(name="*")],
     threshold: float | None = None,
     curves: bool = False,
+    sections: Annotated[
+        tuple[Literal["auc", "average_precision", "confusion", "brier", "curves"], ...],
+        Parameter(consume_multiple=True, negative=""),
+    ] = (),
+    scores: Literal["exact", "grid"] | None = None,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -28,6 +33,8 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1
     heldout evaluate test.csv --label readmitted --score risk_b --epsilon 1/2 \\
       --threshold 0.3 --json
+    heldout evaluate large.parquet --label y --score p --epsilon 1 \\
+      --sections auc average_precision curves
     heldout evaluate test.parquet --label readmitted --score risk_b --epsilon 1 \\
       --unit patient_id --rows-per-unit 3 --row-key encounter_id \\
       --ledger ledger.sqlite --budget 3 --out report.html
@@ -36,13 +43,18 @@ def evaluate(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     epsilon
         The price of everything that is printed, such as 1, 0.5 or 1/3.
     threshold
         Rows with at least this score are called positive. Left out: the middle of the range.
     curves
         Add the ROC and precision-recall curves, for half of the price.
+    sections
+        Buy only these. The others cost nothing, and need no look at the rows.
+    scores
+        Rank exact scores, which must fit into memory, or score cells on the public grid. Left
+        out: the grid for more than five million rows, where their number is public.
     out
         Write a report to this .html file.
     as_json
@@ -56,7 +68,13 @@ def evaluate(
         if out is not None:
             checked_place(out)
         session = rows.session(table, epsilon=epsilon)
-        report = session.report(epsilon=epsilon, threshold=threshold, curves=curves)
+        report = session.report(
+            epsilon=epsilon,
+            threshold=threshold,
+            curves=curves,
+            sections=sections or None,
+            scores=scores,
+        )
     # What is paid for is printed before anything else can go wrong.
     if as_json:
         print_json(report.as_dict())

@@ -1,12 +1,14 @@
 """Errors as one line, without a traceback and without a private value."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 
 from heldout.errors import BudgetExceeded, HeldoutError, LedgerTampered
 
 REFUSED, WRONG = 1, 2
+SECRETS = re.compile(r"(://[^\s:/@]*:|\bpassword=)[^\s@&'\"]+", re.IGNORECASE)
 
 
 def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
@@ -39,8 +41,10 @@ def one_line(text: str) -> str:
 
     >>> one_line("a\\n  b\\x1b[31m")
     'a b?[31m'
+    >>> one_line("got postgresql://me:secret@db.example/clinic?password=secret.")
+    'got postgresql://me:***@db.example/clinic?password=***'
     """
-    joined = " ".join(text.split())
+    joined = SECRETS.sub(r"\1***", " ".join(text.split()))
     return "".join(letter if letter.isprintable() else "?" for letter in joined)
 
 

@@ -2,13 +2,50 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from heldout.data import Dataset
     from heldout.session import Session
+
+
+class Address:
+    """A database in the place of a file. It may hold a password, so it shows nothing of itself."""
+
+    name = "the database"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return "Address(...)"
+
+
+def _where(_: Any, tokens: Any) -> "Path | Address":
+    from heldout.data.postgres import is_address
+
+    text = tokens[0].value
+    return Address(text) if is_address(text) else Path(text)
+
+
+Where = Annotated[Path | Address, Parameter(converter=_where, accepts_keys=False, n_tokens=1)]
+"""A file, or the postgresql:// address of a database."""
+
+
+def source(where: Path | Address, *, table: str | None, query: str | None) -> Any:
+    """What a private table is made of: the file, or the rows of the database that are named."""
+    from heldout.data.postgres import PostgresTable
+    from heldout.errors import ArgumentError
+
+    if isinstance(where, Address):
+        if (table is None) == (query is None):
+            raise ArgumentError("--table or --query must be given with a database, and not both.")
+        return PostgresTable(where.text, table=table, query=query)
+    if table is not None or query is not None:
+        raise ArgumentError("--table and --query must go with a postgresql:// address.")
+    return where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +76,16 @@ class Rows:
         Column that tells rows apart.
     neighbours
         replace-one: the number of rows is public. add-remove: it is not.
+    table
+        Table of the database, as schema.table, where a postgresql:// address is given.
+    query
+        One SELECT, instead of a table.
     ledger
         File or database URL that remembers what was spent on these rows.
     budget
         What may be spent on these rows in all. Needed once, when a ledger first meets them.
     name
-        What to call the data; the file's name if left out.
+        What to call the data; the file's or the table's name if left out.
     """
 
     label: str
@@ -58,17 +99,19 @@ class Rows:
     rows_per_unit: int = 1
     row_key: str | None = None
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    table: str | None = None
+    query: str | None = None
     ledger: str | None = None
     budget: str | None = None
     name: str | None = None
 
-    def dataset(self, table: Path) -> "Dataset":
+    def dataset(self, where: Path | Address) -> "Dataset":
         """The table, validated."""
         from heldout.cli.values import label_value
         from heldout.data import Dataset
 
         return Dataset(
-            table,
+            source(where, table=self.table, query=self.query),
             label=self.label,
             score=self.score,
             positive=label_value(self.positive),
@@ -83,13 +126,13 @@ class Rows:
             name=self.name,
         )
 
-    def session(self, table: Path, *, epsilon: str) -> "Session":
+    def session(self, where: Path | Address, *, epsilon: str) -> "Session":
         """A session on the table; without a ledger its budget is this one request."""
         from heldout.errors import ArgumentError
         from heldout.privacy import Budget, Ledger
         from heldout.session import Session
 
-        dataset = self.dataset(table)
+        dataset = self.dataset(where)
         if self.ledger is None:
             if self.budget is not None:
                 raise ArgumentError(

@@ -90,6 +90,10 @@ def _for_spark(node: Any) -> Any:
         # Half to even, as DuckDB and PostgreSQL do.
         rounded = exp.Anonymous(this="RINT", expressions=[node.this.copy()])
         return exp.Cast(this=rounded, to=node.to.copy())
+    if isinstance(node, exp.RegexpLike):
+        # To Java $ is also the place before a last line break.
+        pattern = node.expression.this
+        node.set("expression", exp.Literal.string(pattern.removesuffix("$") + "\\z"))
     if isinstance(node, exp.RegexpReplace) and node.args.get("replacement") is not None:
         written = node.args["replacement"].this.replace("\\1", "$1")
         node.set("replacement", exp.Literal.string(written))

@@ -104,6 +104,11 @@ class PrivateTable(ABC):
     def dialect(self) -> str:
         return self._engine.dialect
 
+    @property
+    def remote(self) -> bool:
+        """Whether the rows are in a database or a cluster, from where only counts should travel."""
+        return self._engine.remote
+
     def statement(self, body: str) -> str:
         """The whole statement, in DuckDB's dialect, that asks `body` of the rows that count.
 

@@ -50,7 +50,7 @@ SELECT
         (
           (
             CASE
-              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?$'
+              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?\\z'
               THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
               ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
             END
@@ -64,7 +64,7 @@ SELECT
         (
           (
             CASE
-              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?$'
+              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?\\z'
               THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
               ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
             END

@@ -1,0 +1,345 @@
+"""PostgreSQL: one snapshot, read only, with a time-out, and its password shown nowhere."""
+
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import heldout as ho
+from heldout.cli import main
+from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
+from heldout.mechanisms.discrete_laplace import unseal
+from heldout.statistics import LabelCounts, compute
+
+SECRET = "canary5ecret"
+ROWS = pa.table(
+    {
+        "visit": range(60),
+        "y": [i % 3 % 2 for i in range(60)],
+        "p": [i / 60 for i in range(60)],
+        "q": [1 - i / 60 for i in range(60)],
+    }
+)
+DECLARED: dict[str, Any] = {"label": "y", "score": "p", "row_key": "visit"}
+
+
+@pytest.fixture
+def held(postgres: Any) -> Any:
+    return postgres.hold(ROWS)
+
+
+@pytest.fixture
+def place(held: Any) -> str:
+    """schema."table", for statements of the test's own."""
+    assert held.table is not None
+    return str(held.table)
+
+
+def counts(dataset: ho.Dataset) -> list[int]:
+    return unseal(compute(LabelCounts(), dataset)).tolist()  # type: ignore[no-any-return]
+
+
+# --- what is named -------------------------------------------------------------------------------
+
+
+def test_a_table_and_a_query_may_be_given_with_the_address(postgres: Any, place: str) -> None:
+    whole = ho.Dataset(postgres.address, table=place, **DECLARED)
+    some = ho.Dataset(
+        postgres.address, query=f"SELECT * FROM {place} WHERE visit < 30 -- half\n", **DECLARED
+    )
+    assert (whole.public_rows, some.public_rows) == (60, 30)
+    assert (whole.name, some.name) == (place, "query")
+    assert sum(counts(some)) == 30
+    assert (whole.remote, whole.dialect) == (True, "postgres")
+
+
+def test_every_release_works_on_a_query_with_units(postgres: Any, place: str) -> None:
+    query = f"WITH x AS (SELECT *, visit / 4 AS person FROM {place}) SELECT * FROM x ORDER BY p;"
+    dataset = ho.Dataset(
+        ho.PostgresTable(postgres.address, query=query), **DECLARED, unit="person", rows_per_unit=2
+    )
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=20))
+    assert 0 <= session.auc(epsilon=2).value <= 1
+    assert 0 <= session.average_precision(epsilon=2).value <= 1
+    assert 0 <= session.confusion(epsilon=2).accuracy <= 1
+    assert 0 <= session.brier(epsilon=2).value <= 1
+    assert 0 <= session.curves(epsilon=2).auc <= 1
+    assert -1 <= session.compare(score="q", epsilon=2).value <= 1
+    assert "remaining" in session.report(epsilon=2).as_dict()
+
+
+def test_the_other_workflows_read_a_database(postgres: Any, held: Any) -> None:
+    plot = ho.regression.residual_plot(held, observed="y", predicted="p", row_key="visit",
+                                       epsilon="1")  # fmt: skip
+    assert str(plot.loss) == "epsilon 1"
+    columns = ["visit", "y", "p", "q"]
+    public = {name: ROWS[name].to_pylist() for name in columns}
+    found = ho.private_separability(held, public, epsilon="1", row_key="visit")
+    assert -1 <= found.value <= 1
+
+
+@pytest.mark.parametrize("name", ["visits", "Visits", 'say "hi"', "a.b", "x; DROP TABLE y", "%s"])
+def test_a_table_may_have_any_name(postgres: Any, name: str) -> None:
+    from psycopg import sql
+
+    quoted = '"' + name.replace('"', '""') + '"'
+    where = sql.Identifier(postgres.schema, name)
+    postgres.connection.execute(
+        sql.SQL("CREATE TABLE {} AS SELECT 1 AS visit, 1 AS y, 0.5 AS p").format(where)
+    )
+    dataset = ho.Dataset(postgres.address, table=f"{postgres.schema}.{quoted}", **DECLARED)
+    assert dataset.public_rows == 1
+
+
+@pytest.mark.parametrize("table", ["", "a.b.c", "a..b", '"a', 'a"b', "a\0b", ".", 3])
+def test_a_name_that_is_none_is_refused(table: Any) -> None:
+    with pytest.raises(ArgumentError, match="table must be a name"):
+        ho.PostgresTable("postgresql://h/d", table=table)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "DELETE FROM t",
+        "SELECT 1; SELECT 2",
+        "SELECT 1; DROP TABLE t",
+        "SELECT 1) AS x, (SELECT 2",
+        "COPY t TO '/tmp/x'",
+        "SELECT random() AS p",
+        "SELECT * FROM t TABLESAMPLE SYSTEM (10)",
+        "SELECT gen_random_uuid() AS visit",
+        "SELECT clock_timestamp() AS visit",
+        "SELECT 'a\0'",
+        7,
+    ],
+)
+def test_a_query_that_is_not_one_steady_select_is_refused(query: Any) -> None:
+    with pytest.raises(ArgumentError, match="query must"):
+        ho.PostgresTable("postgresql://h/d", query=query)
+
+
+def test_what_is_missing_is_named(postgres: Any, place: str) -> None:
+    with pytest.raises(ArgumentError, match="table= or query="):
+        ho.Dataset(postgres.address, **DECLARED)
+    with pytest.raises(ArgumentError, match="table or query"):
+        ho.PostgresTable(postgres.address)
+    with pytest.raises(ArgumentError, match="table or query"):
+        ho.PostgresTable(postgres.address, table="a", query="SELECT 1")
+    with pytest.raises(ArgumentError, match="address must begin"):
+        ho.PostgresTable("rows.parquet", table="a")
+    with pytest.raises(ArgumentError, match="schema must be left out"):
+        ho.Dataset(postgres.address, table=place, schema={"y": "INT"}, **DECLARED)
+    for table, why in (("no_such", "no such table"), ("no_such.t", "no such (table|schema)")):
+        with pytest.raises(UnreadableTable, match=why):
+            ho.Dataset(postgres.address, table=table, **DECLARED)
+    with pytest.raises(UnreadableTable, match="column that the query names"):
+        ho.Dataset(postgres.address, query=f"SELECT nothing FROM {place}", **DECLARED)
+
+
+# --- the snapshot --------------------------------------------------------------------------------
+
+
+def test_what_others_write_is_not_seen(postgres: Any, held: Any, place: str) -> None:
+    session = ho.Session(ho.Dataset(held, **DECLARED), budget=ho.Budget(epsilon=1))
+    before = counts(session.dataset)
+    postgres.connection.execute(f"INSERT INTO {place} VALUES (99, NULL, 'NaN', 7)")
+    postgres.connection.execute(f"UPDATE {place} SET p = 17, y = 5")
+    postgres.connection.execute(f"DELETE FROM {place} WHERE visit < 20")
+    assert not session.dataset.has_changed()
+    assert counts(session.dataset) == before
+    session.brier(epsilon="1/2")
+    with pytest.raises(ho.errors.DataError):
+        ho.Dataset(held, **DECLARED)
+
+
+def test_a_lost_connection_is_refused_and_nothing_is_charged(postgres: Any, held: Any) -> None:
+    session = ho.Session(ho.Dataset(held, **DECLARED), budget=ho.Budget(epsilon=1))
+    session.confusion(epsilon="1/4")
+    me = session.dataset._engine._connection.info.backend_pid
+    postgres.connection.execute("SELECT pg_terminate_backend(%s)", (me,))
+    with pytest.raises(UnreadableTable, match="connection must last"):
+        session.confusion(epsilon="1/4")
+    assert session.spent == ho.Loss.pure("1/4")
+
+
+def test_a_forked_child_is_refused_and_leaves_the_parent_alone(held: Any) -> None:
+    dataset = ho.Dataset(held, **DECLARED)
+    before = counts(dataset)
+    child = os.fork()
+    if child == 0:
+        refused = dataset.has_changed()
+        del dataset
+        os._exit(0 if refused else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert counts(dataset) == before
+
+
+def test_the_connection_ends_with_the_data_set(postgres: Any, held: Any) -> None:
+    dataset = ho.Dataset(held, **DECLARED)
+    me = dataset._engine._connection.info.backend_pid
+    asked = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+    assert postgres.connection.execute(asked, (me,)).fetchone()[0] == 1
+    del dataset
+    for _ in range(200):
+        if postgres.connection.execute(asked, (me,)).fetchone()[0] == 0:
+            return
+    pytest.fail("the connection is still there")
+
+
+def test_nothing_can_be_written(postgres: Any, place: str) -> None:
+    """Not even by a function that the query calls."""
+    name = f"{postgres.schema}.meddle"
+    postgres.connection.execute(
+        f"CREATE OR REPLACE FUNCTION {name}() RETURNS integer LANGUAGE sql AS"
+        f" $$ INSERT INTO {place} VALUES (777, 1, 0.5, 0.5) RETURNING visit::integer $$"
+    )
+    with pytest.raises(UnreadableTable):
+        ho.Dataset(postgres.address, query=f"SELECT *, {name}() AS x FROM {place}", **DECLARED)
+    changing = f"WITH gone AS (DELETE FROM {place} RETURNING *) SELECT * FROM gone"
+    with pytest.raises(UnreadableTable):
+        ho.Dataset(postgres.address, query=changing, **DECLARED)
+    found = postgres.connection.execute(f"SELECT count(*) FROM {place}").fetchone()
+    assert found[0] == 60
+
+
+def test_a_statement_that_takes_too_long_is_ended(postgres: Any, place: str) -> None:
+    slow = f"SELECT visit, y, p + length(pg_sleep(0.2)::text) AS p FROM {place}"
+    source = ho.PostgresTable(postgres.address, query=slow, timeout=0.1)
+    with pytest.raises(UnreadableTable, match="longer than the time-out"):
+        ho.Dataset(source, **DECLARED)
+    for timeout in (0, -1, "1", True, None):
+        with pytest.raises(ArgumentError, match="timeout"):
+            ho.PostgresTable(postgres.address, query=slow, timeout=timeout)  # type: ignore[arg-type]
+
+
+def test_the_snapshot_outlives_a_statement_that_fails(held: Any) -> None:
+    dataset = ho.Dataset(held, **DECLARED)
+    before = counts(dataset)
+    with pytest.raises(UnreadableTable):
+        dataset._fetch("SELECT 1 // (label - label) AS n FROM evaluated")
+    assert not dataset.has_changed()
+    assert counts(dataset) == before
+
+
+# --- the secret ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(postgres: Any, place: str) -> Any:
+    """Addresses with a password in them, where it may be written."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    user = f"canary_{postgres.schema}"
+    found = conninfo_to_dict(postgres.address)
+    where = f"{found['host']}:{found['port']}/{found['dbname']}"
+    have = postgres.connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (user,))
+    if have.fetchone() is None:
+        postgres.connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{SECRET}'")
+    postgres.connection.execute(f"GRANT USAGE ON SCHEMA {postgres.schema} TO {user}")
+    postgres.connection.execute(f"GRANT SELECT ON {place} TO {user}")
+    yield [f"postgresql://{user}:{SECRET}@{where}",
+           f"postgres://{user}@{where}?password={SECRET}"]  # fmt: skip
+    postgres.connection.execute(f"REVOKE ALL ON {place} FROM {user}")
+
+
+def shown(error: BaseException) -> str:
+    text = "".join(traceback.format_exception(error))
+    return text + "".join(f"{each!r}" for each in (error, error.__cause__, error.__context__))
+
+
+def test_the_password_is_in_no_answer(
+    secret: list[str], place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: Any
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for number, address in enumerate(secret):
+        source = ho.PostgresTable(address, table=place)
+        dataset = ho.Dataset(source, **DECLARED)
+        session = ho.Session(dataset, budget=ho.Budget(epsilon=9), ledger=tmp_path / f"{number}.db")
+        report = session.report(epsilon=1)
+        report.save(tmp_path / f"{number}.html")
+        texts = [repr(source), str(source), repr(dataset), dataset.name, repr(session),
+                 str(report.as_dict()), repr(dataset._engine)]  # fmt: skip
+        assert not any(SECRET in text for text in texts)
+        with pytest.raises(TypeError):
+            source.__getstate__()
+    for file in tmp_path.iterdir():
+        assert SECRET.encode() not in file.read_bytes(), file.name
+    assert SECRET not in caplog.text
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda address: address.replace("127.0.0.1", "127.0.0.1.invalid"),
+        lambda address: address.replace("/postgres", "/no_such_database"),
+        lambda address: address.replace("canary_", "nobody_"),
+        lambda address: address + ("&" if "?" in address else "?") + f"{SECRET}=1",
+        lambda address: address.replace("127.0.0.1", "127.0.0.1:99999"),
+        lambda address: address.replace(SECRET, f"{SECRET}%zz"),
+    ],
+)
+def test_the_password_is_in_no_error(secret: list[str], place: str, spoil: Any) -> None:
+    for address in secret:
+        with pytest.raises(ho.errors.HeldoutError) as caught:
+            ho.Dataset(spoil(address), table=place, **DECLARED)
+        assert SECRET not in shown(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_the_command_line_reads_a_database_and_hides_the_password(
+    secret: list[str], place: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = ["--label", "y", "--score", "p", "--row-key", "visit", "--epsilon", "1"]
+    for address in secret:
+        assert main(["evaluate", address, "--table", place, *plain, "--json"]) == 0
+        assert main(["curves", address, "--query", f"SELECT * FROM {place}", *plain]) == 0
+        assert main(["compare", address, "--table", place, "--rival", "q", *plain]) == 0
+        good = capsys.readouterr()
+        assert '"rows": 60' in good.out
+        for wrong in (
+            [],
+            ["--table", "no_such"],
+            ["--table", place, "--query", "SELECT 1"],
+            ["--table", place, address],
+            ["--table", place, "--no-such"],
+            ["--query", "DROP TABLE x"],
+        ):
+            assert main(["evaluate", address, *plain, *wrong]) == 2
+        assert main(["evaluate", "rows.csv", "--table", place, *plain]) == 2
+        bad = capsys.readouterr()
+        for text in (good.out, good.err, bad.out, bad.err):
+            assert SECRET not in text
+        assert "Traceback" not in bad.err
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingDependency, match=r"heldout\[postgres\]"):
+        ho.Dataset("postgresql://nowhere/x", table="t", **DECLARED)
+
+
+def test_texts_are_compared_by_their_bytes_whatever_the_collation(postgres: Any) -> None:
+    """A collation in which a = A would call two people one."""
+    name = f"{postgres.schema}.collated"
+    postgres.connection.execute(
+        f"CREATE COLLATION {postgres.schema}.careless"
+        " (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
+    )
+    careless = f'TEXT COLLATE "{postgres.schema}"."careless"'
+    postgres.connection.execute(f"CREATE TABLE {name} (visit {careless}, y {careless}, p FLOAT)")
+    postgres.connection.execute(
+        f"INSERT INTO {name} VALUES ('a', 'Yes', 0.25), ('A', 'Yes', 0.5), ('é', 'No', 0.75)"
+    )
+    declared = DECLARED | {"positive": "Yes", "negative": "No", "unit": "visit"}
+    dataset = ho.Dataset(postgres.address, table=name, **declared)
+    assert counts(dataset) == [1, 2]
+    with pytest.raises(ho.errors.UnknownLabel):
+        ho.Dataset(postgres.address, table=name, **(declared | {"positive": "yes"}))
