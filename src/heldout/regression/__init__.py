@@ -9,6 +9,7 @@ _PLACES = {
     "RegressionTable": "heldout.regression.rows",
     "ResidualPlot": "heldout.regression.release",
     "ResidualTable": "heldout.regression.table",
+    "binned_residuals": "heldout.regression.readings_logistic",
     "metrics": "heldout.regression.session",
     "residual_plot": "heldout.regression.session",
 }
