@@ -32,7 +32,7 @@ def test_json_is_json_alone_and_has_the_stable_keys(evaluate):
     content = json.loads(outcome.out)
     assert set(content) == {
         "schema", "heldout", "time", "subject", "epsilon", "shares", "releases", "left_out",
-        "budget", "spent", "remaining",
+        "ties", "budget", "spent", "remaining",
     }  # fmt: skip
     assert content["epsilon"] == "1/2"
     assert sum(map(Fraction, content["shares"].values())) == Fraction(1, 2)
@@ -152,3 +152,44 @@ def test_a_report_that_cannot_be_written_costs_nothing(evaluate, here, place):
     outcome = evaluate("--epsilon", "1", *book, "--out", place)
     assert outcome.code == 2
     assert not (here / "ledger.sqlite").exists()
+
+
+def test_only_the_sections_that_are_named_are_bought(evaluate):
+    outcome = evaluate("--epsilon", "1", "--sections", "auc", "confusion", "--json")
+    content = json.loads(outcome.out)
+    assert list(content["releases"]) == ["auc", "confusion"]
+    assert sum(map(Fraction, content["shares"].values())) == 1
+    assert evaluate("--epsilon", "1", "--sections", "everything").code == 2
+
+
+def test_ranking_on_the_grid_is_told_with_its_bound(evaluate):
+    outcome = evaluate("--epsilon", "20", "--sections", "auc", "--scores", "grid")
+    assert outcome.code == 0
+    words = " ".join(outcome.out.split())
+    assert "The order of rows within a cell can move the AUC by at most" in words
+
+
+def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    generator = np.random.default_rng(2)
+    labels = generator.integers(0, 2, 600)
+    scores = generator.normal(3.0 * labels, 2.0)
+    pyarrow.parquet.write_table(pa.table({"y": labels, "x": scores}), "logits.parquet")
+    asked = ("evaluate", "logits.parquet", "--label", "y", "--score", "x", "--epsilon", "10")
+    refused = run(*asked)
+    assert refused.code == 2
+    assert "score_range" in refused.err
+    mapped = json.loads(run(*asked, "--score-map", "1.5", "2", "--json").out)
+    assert mapped["subject"]["score_map"] == [1.5, 2.0]
+    assert mapped["releases"]["confusion"]["parameters"]["threshold"] == 1.5
+    assert mapped["releases"]["auc"]["value"] > 0.7
+    assert set(mapped["left_out"]) == {"brier"}
+    clipped = json.loads(run(*asked, "--score-range", "-1", "4", "--clip", "--json").out)
+    assert clipped["subject"]["out_of_range"] == "clip"
+    assert clipped["subject"]["score_range"] == [-1.0, 4.0]
+    both = run(*asked, "--score-range", "-1", "4", "--score-map", "0", "1")
+    assert both.code == 2
+    assert both.err.startswith("heldout: score_range must be left out")

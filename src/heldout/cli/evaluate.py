@@ -33,7 +33,7 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1
     heldout evaluate test.csv --label readmitted --score risk_b --epsilon 1/2 \\
       --threshold 0.3 --json
-    heldout evaluate large.parquet --label y --score p --epsilon 1 \\
+    heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1 \\
       --sections auc average_precision curves
     heldout evaluate test.parquet --label readmitted --score risk_b --epsilon 1 \\
       --unit patient_id --rows-per-unit 3 --row-key encounter_id \\
