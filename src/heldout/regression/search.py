@@ -20,6 +20,7 @@ Choose = Callable[[tuple[Any, ...]], Step]
 LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
 PRICE: Final = Fraction(1, 50)  # of the rows, for a 32nd of the width
+MOST_SLACK: Final = 12
 SIZE_SHARE: Final = Fraction(1, 2)
 
 
@@ -30,8 +31,8 @@ class Search:
     A symmetric search gives (-b, b), b a power of two times `scale`: the first that holds about
     `coverage` of the rows. Otherwise half of epsilon finds b, and the other half the few cells of
     (-b, b) that hold most rows. `rows` is the public number of rows, or one that was released
-    before. `slack` tells how many rows less than the coverage will do, in units of 1/epsilon:
-    without it noise on the threshold sends the search past the last row.
+    before. `slack` tells how many rows less than the coverage will do at least, in units of
+    1/epsilon: without it noise on the threshold sends the search past the last row.
     """
 
     column: str
@@ -66,7 +67,9 @@ class Search:
         return Step(GridCounts(axes=(axis,)), self.size_mechanism(rows))
 
     def size_mechanism(self, rows: int) -> BoundSearch:
-        allowed = self.slack * self.protection.rows_per_unit / self.size_epsilon
+        # A twentieth of the rows, but not so few that noise on the threshold runs past all rows.
+        unit = self.protection.rows_per_unit / self.size_epsilon
+        allowed = max(min(Fraction(rows, 20), MOST_SLACK * unit), self.slack * unit)
         # Half of the rows are wanted at least, however small epsilon is.
         threshold = max(coverage(self._visible(rows)) * rows - allowed, Fraction(rows, 2))
         return BoundSearch(

@@ -8,13 +8,15 @@ from typing import Any
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
+from heldout.regression.measures import RegressionMetrics
+from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.plan import PlotPlan
 from heldout.regression.release import ResidualPlot
 from heldout.regression.rows import RegressionTable
 from heldout.regression.search import Interval
 from heldout.session import PrivateSession
 
-__all__ = ["RegressionSession", "residual_plot"]
+__all__ = ["RegressionSession", "metrics", "residual_plot"]
 
 NARROWEST, WIDEST = 1e-150, 1e150
 
@@ -76,6 +78,44 @@ class RegressionSession(PrivateSession):
         )
         return ResidualPlot(self._release(plan.staged()), plan)
 
+    def metrics(
+        self,
+        *,
+        epsilon: Rational,
+        scale: float = 1.0,
+        bounds: Mapping[str, Any] | None = None,
+        r_squared: bool = True,
+        expected_rows: int | None = None,
+    ) -> RegressionMetrics:
+        """MAE, RMSE, R squared and quantiles of the residuals, in one release.
+
+        `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
+        the search; what lies beyond is clipped. Without `r_squared` nothing is spent on the
+        outcome's spread.
+        """
+        given = dict(bounds or {})
+        if not set(given) <= {"observed", "residual"}:
+            raise ArgumentError(
+                "bounds must name 'observed', 'residual' or both. Pass {'residual': 20}."
+            )
+        _, residual = checked_bounds({name: given[name] for name in given if name == "residual"})
+        if residual is not None and residual[0] != -residual[1]:
+            raise ArgumentError(
+                f"bounds of residual must be alike on both sides, got {given['residual']!r}. Pass "
+                "one positive number."
+            )
+        plan = MetricsPlan(
+            epsilon=exact(epsilon, name="epsilon"),
+            protection=self._table.protection,
+            rows=self._table.public_rows,
+            expected_rows=_checked_rows(expected_rows),
+            scale=checked_scale(scale),
+            residual=None if residual is None else residual[1],
+            observed=_interval(given.get("observed"), "observed"),
+            outcome=bool(r_squared),
+        )
+        return RegressionMetrics(self._release(plan.staged()), plan)
+
 
 def residual_plot(
     frame: Any,
@@ -119,6 +159,47 @@ def residual_plot(
         method=method,
         bounds=bounds,
         grid=grid,
+        expected_rows=expected_rows,
+    )
+
+
+def metrics(
+    frame: Any,
+    *,
+    observed: str,
+    predicted: Any = None,
+    coefficients: Mapping[str, float] | None = None,
+    epsilon: Rational,
+    scale: float = 1.0,
+    bounds: Mapping[str, Any] | None = None,
+    r_squared: bool = True,
+    expected_rows: int | None = None,
+    budget: Budget | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    **declared: Any,
+) -> RegressionMetrics:
+    """Private MAE, RMSE, R squared and quantiles of the residuals, in one call.
+
+    >>> rows = {"y": [2.5, 3.5, 6.5] * 400, "yhat": [2.0, 4.0, 6.0] * 400}
+    >>> found = metrics(rows, observed="y", predicted="yhat", epsilon="2", bounds={"residual": 1})
+    >>> 0.4 < found.mae < 0.6
+    True
+    """
+    session = one_off(
+        frame,
+        observed=observed,
+        predicted=predicted,
+        coefficients=coefficients,
+        epsilon=epsilon,
+        budget=budget,
+        ledger=ledger,
+        **declared,
+    )
+    return session.metrics(
+        epsilon=epsilon,
+        scale=scale,
+        bounds=bounds,
+        r_squared=r_squared,
         expected_rows=expected_rows,
     )
 

@@ -1,0 +1,251 @@
+"""Private measures of a regression: MAE, RMSE, R squared and quantiles of the residuals."""
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.measure import Interval, Measure
+from heldout.metrics.curves.fieller import single_quantile
+from heldout.regression.measures_plan import MetricsPlan
+from heldout.regression.moments import MomentRatio, noisy_parts
+from heldout.release import Drawn, Release
+
+__all__ = ["QUANTILES", "RegressionMetrics"]
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class RegressionMetrics(Release):
+    """Error measures of one regression, from sums within bounds and a table of the residuals.
+
+    Residuals beyond ±`residual_bound` count as that bound, and observed values beyond
+    `observed_bounds` as the nearest of them: the numbers and their intervals are those of the
+    clipped values. `clipped` says how many residuals that concerns. R squared is held to [-1, 1].
+    """
+
+    def __init__(self, drawn: Drawn, plan: MetricsPlan) -> None:
+        super().__init__(drawn)
+        self._plan = plan
+        answers = drawn.values
+        self.rows = plan.row_count(answers)
+        self.residual_bound = plan.residual_bound(answers)
+        self.observed_bounds = plan.observed_bounds(answers) if plan.outcome else None
+        self._edges = plan.residual_edges(answers)
+        self._above = plan.answer("quantiles", answers)
+
+    # --- means of errors -------------------------------------------------------------------------
+
+    def _ratio(self, name: str, numerator: Any, square: Any = None, most: float = 1.0) -> Any:
+        plan, answers = self._plan, self._drawn.values
+        build = plan.errors_statistic if name == "errors" else plan.outcome_statistic
+        statistic = build(answers)
+        counts = noisy_parts(
+            plan.answer(name, answers),
+            scale=plan.sums_mechanism(name, statistic).float_scale,
+            unit=float(statistic.resolution),
+            rows=plan.rows,
+        )
+        return MomentRatio(
+            counts=counts,
+            numerator=np.asarray(numerator, dtype=np.float64),
+            denominator=np.ones(len(counts.estimate)),
+            square=None if square is None else np.asarray(square, dtype=np.float64),
+            most=most,
+        )
+
+    @cached_property
+    def _absolute(self) -> Any:
+        return self._ratio("errors", (1, 1, 1, 0), square=(1, 1, 0, 0))
+
+    @cached_property
+    def _squared(self) -> Any:
+        return self._ratio("errors", (1, 1, 0, 0), square=(1, 0, 0, 0))
+
+    def _measure(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
+        return Measure(
+            value,
+            name=name,
+            terms=self._drawn.terms,
+            noise_interval=lambda level: interval(level, True),
+            interval=lambda level: interval(level, False),
+        )
+
+    @cached_property
+    def mae(self) -> Measure:
+        """The mean absolute error."""
+        ratio, bound = self._absolute, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            return bound * low, bound * high
+
+        return self._measure("mean absolute error", bound * ratio.value, interval)
+
+    @cached_property
+    def rmse(self) -> Measure:
+        """The root of the mean squared error."""
+        ratio, bound = self._squared, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            return bound * math.sqrt(low), bound * math.sqrt(high)
+
+        return self._measure("root mean squared error", bound * math.sqrt(ratio.value), interval)
+
+    @cached_property
+    def r_squared(self) -> Measure:
+        """1 - (mean squared error) / (variance of the outcome), held to [-1, 1]."""
+        if self.observed_bounds is None:
+            raise ArgumentError("r_squared must be asked for when the metrics are. Pass True.")
+        low, high = self.observed_bounds
+        unit = (self.residual_bound / (high - low)) ** 2
+        mean, spread = self._outcome
+        # The mean of (u - c)^2 for a fixed c is the variance and (mean - c)^2.
+        centre = mean.value
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            each = 1 - (1 - level) / 3
+            errors = _interval(self._squared, each, noise_only)
+            around = _interval(spread, each, noise_only)
+            means = _interval(mean, each, noise_only)
+            off = max(abs(end - centre) for end in means) ** 2
+            return (
+                _explained(unit * errors[1], around[0] - off),
+                _explained(unit * errors[0], around[1]),
+            )
+
+        return self._measure(
+            "R squared", _explained(unit * self._squared.value, spread.value), interval
+        )
+
+    @cached_property
+    def _outcome(self) -> tuple[Any, Any]:
+        """Mean of the outcome within its bounds, and of its squared distance from that mean."""
+        mean = self._ratio("outcome", (1, 1, 0), square=(1, 0, 0))
+        c = mean.value
+        spread = self._ratio(
+            "outcome", ((1 - c) ** 2, c * c - 2 * c, c * c), most=max(c, 1 - c) ** 2
+        )
+        return mean, spread
+
+    # --- quantiles -------------------------------------------------------------------------------
+
+    @cached_property
+    def clipped(self) -> Measure:
+        """The share of residuals beyond the bound."""
+        counts, deviation = self._above.counts, self._above.bin_deviation
+        outside = counts[0] + counts[-1]
+        noise = float(deviation[0] + deviation[-1])
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            reach = single_quantile(level)
+            share = min(max(outside / self.rows, 0.0), 1.0)
+            upper = min(share + reach * noise / self.rows, 1.0)
+            sampling = 0.0 if noise_only else math.sqrt(upper * (1 - upper) / self.rows)
+            rest = reach * math.hypot(noise / self.rows, sampling) + self._rows_error(level)
+            return max(share - rest, 0.0), min(share + rest, 1.0)
+
+        value = min(max(outside / self.rows, 0.0), 1.0)
+        return self._measure("share of residuals that are clipped", value, interval)
+
+    def _rows_error(self, level: float) -> float:
+        """How far a noisy row count may be from the true one, as a share of it."""
+        if self._plan.rows is not None:
+            return 0.0
+        return float(self._plan.count_mechanism.error_quantile(level)) / self.rows
+
+    def quantile(self, q: float) -> Measure:
+        """The residual that a share q of the rows lies below."""
+        if not (isinstance(q, int | float) and 0 < q < 1):
+            raise ArgumentError(f"q must lie between 0 and 1, got {q!r}. Try 0.5.")
+        edges = self._edges
+        distance, deviation = self._below(q)
+        rising = _rising(distance, deviation)
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            sampling = 0.0 if noise_only else self.rows * q * (1 - q)
+            reach = single_quantile(level) * np.sqrt(deviation**2 + sampling)
+            below, beyond = edges[distance + reach < 0], edges[distance - reach > 0]
+            return (
+                float(below.max(initial=edges[0])),
+                float(beyond.min(initial=edges[-1])),
+            )
+
+        value = float(np.interp(0.0, rising, edges))
+        return self._measure(f"residual quantile {q:g}", value, interval)
+
+    def _below(self, q: float) -> tuple[Any, Any]:
+        """Rows below each edge less q of all rows, and the deviation of its noise.
+
+        Rows are counted from the nearer end, where less noise adds up; the tree is full, so that
+        its noise is the same from both.
+        """
+        table = self._above
+        below = np.cumsum(table.counts)[:-1]
+        above = np.cumsum(table.counts[::-1])[::-1][1:]
+        known = self._plan.rows is not None
+        total = float(self.rows) if known else float(table.counts.sum())
+        of_total = 0.0 if known else float(table.above_deviation[0])
+        of_above = table.above_deviation[1:-1]
+        near = np.arange(len(below)) < len(below) / 2
+        distance = np.where(near, below - q * total, (1 - q) * total - above)
+        deviation = np.where(near, of_above[::-1] + q * of_total, of_above + (1 - q) * of_total)
+        return distance, deviation
+
+    @cached_property
+    def quantiles(self) -> dict[float, Measure]:
+        return {q: self.quantile(q) for q in QUANTILES}
+
+    # --- for people and machines -----------------------------------------------------------------
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found = [self.mae, self.rmse]
+        if self.observed_bounds is not None:
+            found.append(self.r_squared)
+        found += [*self.quantiles.values(), self.clipped]
+        return {each.name: each for each in found}
+
+    def __str__(self) -> str:
+        return "\n".join(str(each) for each in self.measures.values())
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            **super().as_dict(level),
+            "bounds": {
+                "residual": [-self.residual_bound, self.residual_bound],
+                "observed": None if self.observed_bounds is None else list(self.observed_bounds),
+            },
+        }
+
+    def _noisy(self) -> Any:
+        names = ("errors", "outcome") if self._plan.outcome else ("errors",)
+        sums = {name: self._plan.answer(name, self._drawn.values).tolist() for name in names}
+        return {
+            "rows": self.rows,
+            **sums,
+            "residual_edges": self._edges.tolist(),
+            "residual_counts": np.asarray(self._above.counts).tolist(),
+        }
+
+
+def _interval(ratio: Any, level: float, noise_only: bool) -> Interval:
+    found: Interval = ratio.noise_interval(level) if noise_only else ratio.interval(level)
+    return found
+
+
+def _rising(values: Any, deviation: Any) -> Any:
+    """The nearest values that do not fall, by weighted least squares."""
+    from scipy.optimize import isotonic_regression
+
+    weights = 1 / np.maximum(deviation, 1e-9) ** 2
+    return isotonic_regression(values, weights=weights / weights.max()).x
+
+
+def _explained(errors: float, variance: float) -> float:
+    """1 - errors / variance, at least -1."""
+    return 1 - errors / variance if 2 * variance > errors else -1.0

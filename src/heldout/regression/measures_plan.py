@@ -1,0 +1,226 @@
+"""What the private measures of a regression ask of the rows, chosen from public facts alone."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.cumulative import CumulativeCounts
+from heldout.privacy.events import Event
+from heldout.privacy.neighbours import Protection
+from heldout.regression.search import Choose, Interval, Search
+from heldout.release import Staged, Step
+from heldout.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.statistics.base import rows_moved
+
+__all__ = ["MetricsPlan"]
+
+COUNT_SHARE: Final = Fraction(1, 20)
+ENOUGH: Final = 400
+LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fraction(1, 5)
+SLACK: Final = 5
+PARTS: Final = {"errors": 2, "outcome": 1, "quantiles": 1}
+# Cells of the residuals; two more hold the rows beyond the bounds. 32 and 121 = 11^2 fill a tree.
+FEW, MANY = 30, 119
+EDGE: Final = 1.7976931348623157e308
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsPlan:
+    """One booking: row count and bounds where they are private, sums of errors and of the outcome,
+    and a cumulative table of the residuals.
+
+    Claim:       pure DP, epsilon, the exact sum of the steps.    [claim: regression-metrics]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the steps': `RowCount`, `BoundSearch`, `IntervalChoice`, `PowerSums` and
+                 `CumulativeCounts`.
+    Numerics:    exact.
+    Refuses:     an epsilon that is not positive; bounds that are not finite and increasing.
+    Reference:   sequential composition of the steps.
+    Cost:        one pass over the rows a step, seven at most.
+    """
+
+    epsilon: Fraction
+    protection: Protection
+    rows: int | None
+    expected_rows: int | None
+    scale: float
+    residual: float | None
+    """The declared bound of a residual's size."""
+    observed: Interval | None
+    outcome: bool
+    """Whether R squared is wanted, which needs the spread of the outcome."""
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        self.staged()  # what is wrong is refused before anything is booked
+
+    # --- shares of epsilon -----------------------------------------------------------------------
+
+    @cached_property
+    def shares(self) -> dict[str, Fraction]:
+        """Of epsilon, by step; they add up to 1."""
+        found: dict[str, Fraction] = {}
+        if self.rows is None:
+            found["count"] = COUNT_SHARE
+        guess = self.rows if self.rows is not None else self.expected_rows
+        search = UNKNOWN_SHARE
+        if guess is not None:
+            visible = max(guess, 1) * self.epsilon / self.protection.rows_per_unit
+            search = max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / visible))
+        if self.residual is None:
+            found["residual"] = search / 2
+        if self.outcome and self.observed is None:
+            found["observed"] = search / 2
+        left = 1 - sum(found.values(), Fraction(0))
+        wanted = {name: part for name, part in PARTS.items() if name != "outcome" or self.outcome}
+        whole = sum(wanted.values())
+        return {**found, **{name: left * part / whole for name, part in wanted.items()}}
+
+    def part(self, name: str) -> Fraction:
+        return self.shares[name] * self.epsilon
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    @cached_property
+    def searches(self) -> dict[str, Search]:
+        return {
+            name: Search(
+                column=name,
+                epsilon=self.part(name),
+                whole_epsilon=self.epsilon,
+                protection=self.protection,
+                scale=self.scale,
+                symmetric=name == "residual",
+                slack=SLACK,
+            )
+            for name in ("residual", "observed")
+            if name in self.shares
+        }
+
+    @cached_property
+    def _starts(self) -> dict[str, int]:
+        """Where the answers of each step begin."""
+        found, place = {}, 0
+        for name in self.shares:
+            found[name] = place
+            place += self.searches[name].steps if name in self.searches else 1
+        return found
+
+    def row_count(self, answers: tuple[Any, ...]) -> int:
+        return self.rows if self.rows is not None else max(int(answers[0][0]), 1)
+
+    def residual_bound(self, answers: tuple[Any, ...]) -> float:
+        if self.residual is not None:
+            return self.residual
+        return self._found("residual", answers)[1]
+
+    def observed_bounds(self, answers: tuple[Any, ...]) -> Interval:
+        return self.observed if self.observed is not None else self._found("observed", answers)
+
+    def _found(self, name: str, answers: tuple[Any, ...]) -> Interval:
+        search, start = self.searches[name], self._starts[name]
+        return search.interval(answers[start : start + search.steps], self.row_count(answers))
+
+    def errors_statistic(self, answers: tuple[Any, ...]) -> PowerSums:
+        return PowerSums(
+            column="residual",
+            bounds=(0.0, self.residual_bound(answers)),
+            absolute=True,
+            powers=3,
+            with_rest=self.rows is None,
+        )
+
+    def outcome_statistic(self, answers: tuple[Any, ...]) -> PowerSums:
+        return PowerSums(
+            column="observed",
+            bounds=self.observed_bounds(answers),
+            powers=2,
+            with_rest=self.rows is None,
+        )
+
+    def cells(self, answers: tuple[Any, ...]) -> int:
+        """Within the bounds: more than a few only where noise leaves something to see in them."""
+        visible = self.row_count(answers) * self.part("quantiles") / rows_moved(self.protection)
+        return MANY if visible >= ENOUGH else FEW
+
+    def residual_edges(self, answers: tuple[Any, ...]) -> Any:
+        bound = self.residual_bound(answers)
+        return np.linspace(-bound, bound, self.cells(answers) + 1)
+
+    def quantiles_statistic(self, answers: tuple[Any, ...]) -> GridCounts:
+        inner = self.residual_edges(answers).tolist()
+        return GridCounts(axes=(Axis("residual", (-EDGE, *inner, EDGE)),))
+
+    def sums_mechanism(self, name: str, statistic: PowerSums) -> DiscreteLaplace:
+        return DiscreteLaplace.for_epsilon(
+            self.part(name),
+            l1_sensitivity=statistic.sensitivity(self.protection),
+            dimension=statistic.size,
+        )
+
+    def quantiles_mechanism(self, cells: int) -> CumulativeCounts:
+        return CumulativeCounts(
+            cells=cells, epsilon=self.part("quantiles"), moved=rows_moved(self.protection)
+        )
+
+    @property
+    def count_mechanism(self) -> DiscreteLaplace:
+        return DiscreteLaplace.for_epsilon(
+            self.part("count"), l1_sensitivity=self.protection.rows_per_unit, dimension=1
+        )
+
+    def _quantiles_step(self, answers: tuple[Any, ...]) -> Step:
+        statistic = self.quantiles_statistic(answers)
+        return Step(statistic, self.quantiles_mechanism(statistic.size - 1))
+
+    def _asked(self, name: str) -> list[tuple[Event, Choose]]:
+        """Prices and steps of one part."""
+        if name == "count":
+            count = self.count_mechanism
+            return [(count.event(), lambda answers: Step(RowCount(), count))]
+        if name in self.searches:
+            return self.searches[name].asked(self._starts[name], self.row_count)
+        if name == "quantiles":
+            return [(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)]
+        build = self.errors_statistic if name == "errors" else self.outcome_statistic
+        # The sensitivity does not depend on the bounds: any stand for those that come.
+        powers = 3 if name == "errors" else 2
+        example = PowerSums(
+            column="residual", bounds=(0.0, 1.0), powers=powers, with_rest=self.rows is None
+        )
+        sums = self.sums_mechanism(name, example)
+        return [(sums.event(), lambda answers: Step(build(answers), sums))]
+
+    def staged(self) -> Staged:
+        """The request that the door books and draws."""
+        asked = [each for name in self.shares for each in self._asked(name)]
+        return Staged(
+            name="regression metrics",
+            steps=tuple(choose for _, choose in asked),
+            prices=tuple(event for event, _ in asked),
+            parameters=self.parameters(),
+            claim="regression-metrics",
+            description={
+                "name": "bounded sums and a tree",
+                **{f"{name}_epsilon": str(self.part(name)) for name in self.shares},
+            },
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        declared = (
+            ("residual_bound", self.residual),
+            ("observed_bounds", self.observed),
+            ("expected_rows", self.expected_rows),
+        )
+        found: dict[str, Any] = {"scale": repr(self.scale), "r_squared": str(self.outcome)}
+        return found | {name: str(value) for name, value in declared if value is not None}
+
+    def answer(self, name: str, answers: tuple[Any, ...]) -> Any:
+        """The last answer of a part."""
+        return answers[self._starts[name]]
