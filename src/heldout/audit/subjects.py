@@ -16,7 +16,7 @@ from heldout.privacy.loss import Loss
 
 __all__ = ["Pair", "Subject", "find", "register", "registered"]
 
-MODULES = ("releases", "workflows", "laws", "violators", "sparse_vectors")
+MODULES = ("releases", "workflows", "selections", "laws", "violators", "sparse_vectors")
 RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
 
 
