@@ -14,6 +14,7 @@ from heldout.metrics.ties import bin_ties, largest_ties
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.ranking import AreaSensitivity
 from heldout.statistics.ranking.auc import area_of_table, tied_of_table
+from heldout.statistics.ranking.average_precision import ROUNDING, average_precision_of_table
 
 
 def load_small_data() -> Any:
@@ -118,6 +119,12 @@ def test_bins_of_cells_tie_at_least_as_many_pairs() -> None:
             assert bin_ties(wider, exact) >= bin_ties(exact, exact)
 
 
-def test_the_area_of_a_table_is_that_of_its_cells() -> None:
-    for groups in all_data(5):
+@pytest.mark.parametrize("chunk", [1, 2, 3, 2**20])
+def test_a_table_has_the_metrics_of_its_rows_however_they_are_cut(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heldout.statistics.ranking.average_precision._CHUNK", chunk)
+    for groups in all_data(6):
         assert area_of_table(*columns(groups)) == small.area(groups)
+        found = average_precision_of_table(*columns(groups))
+        assert 0 <= small.precision(groups) - found < ROUNDING

@@ -61,12 +61,15 @@ def average_precision_of_table(negatives_per_cell: Any, positives_per_cell: Any)
     cells = np.flatnonzero(positives)
     counts = positives[cells]
     above = np.cumsum(negatives)[cells].astype(np.uint64)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    ends = np.cumsum(counts)
     total = 0
     for start in range(0, n, _CHUNK):  # memory stays small however many positives there are
-        index = np.arange(start + 1, min(start + _CHUNK, n) + 1, dtype=np.uint64)
-        cell = np.searchsorted(first, index.astype(np.int64) - 1, side="right") - 1
-        total += _floored_sum(index, index + above[cell])
+        stop = min(start + _CHUNK, n)
+        begin, last = np.searchsorted(ends, [start, stop - 1], side="right")
+        some = slice(begin, last + 1)
+        within = np.minimum(ends[some], stop) - np.maximum(ends[some] - counts[some], start)
+        index = np.arange(start + 1, stop + 1, dtype=np.uint64)
+        total += _floored_sum(index, index + np.repeat(above[some], within))
     return Fraction(total, n * 2**BITS)
 
 
