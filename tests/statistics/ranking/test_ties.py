@@ -1,5 +1,6 @@
 """Pairs that share a cell: how far one person moves their share, and what it bounds."""
 
+import importlib
 import importlib.util
 from collections.abc import Iterator
 from fractions import Fraction
@@ -123,7 +124,8 @@ def test_bins_of_cells_tie_at_least_as_many_pairs() -> None:
 def test_a_table_has_the_metrics_of_its_rows_however_they_are_cut(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heldout.statistics.ranking.average_precision._CHUNK", chunk)
+    module = importlib.import_module("heldout.statistics.ranking.average_precision")
+    monkeypatch.setattr(module, "_CHUNK", chunk)
     for groups in all_data(6):
         assert area_of_table(*columns(groups)) == small.area(groups)
         found = average_precision_of_table(*columns(groups))
