@@ -22,7 +22,7 @@ def pay(here):
 def test_a_verdict_a_table_and_a_page(run, pay, here):
     outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--out", "plot.html")
     assert (outcome.code, outcome.err) == (0, "")
-    for text in ("fan", "curvature", "mean residual", "share of rows outside", "Receipt: "):
+    for text in ("fan", "curvature", "residuals at", "share of rows outside", "Receipt: "):
         assert text in outcome.out
     assert "Paid epsilon 1, replace-one neighbours" in outcome.out
     assert "Nothing is remembered" in outcome.out
@@ -37,6 +37,17 @@ def test_json_holds_the_figure_and_the_numbers_and_nothing_else(run, pay):
     assert content["verdict"]["sentence"]
     assert content["counts"]
     assert content["remaining"]["epsilon"] == "0"
+
+
+def test_error_measures_for_a_further_price(run, pay):
+    words = ("--epsilon", "1", "--metrics", "1/2")
+    outcome = run("residuals", "pay.parquet", *COLUMNS, *words, "--json")
+    content = json.loads(outcome.out)
+    assert content["metrics"]["loss"]["epsilon"] == "1/2"
+    assert content["remaining"]["epsilon"] == "0"
+    outcome = run("residuals", "pay.parquet", *COLUMNS, *words)
+    assert "mean absolute error" in outcome.out
+    assert "Paid epsilon 1/2 for these" in outcome.out
 
 
 def test_one_picture_as_svg(run, pay, here):
@@ -62,7 +73,7 @@ def test_units_relations_and_declared_bounds(run, pay):
     outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", *words, *declared)
     assert outcome.code == 0
     assert "protecting each person_id with at most 3 rows" in outcome.out
-    assert "predictions 0 to 1.2e+05, residuals -6e+04 to 6e+04" in outcome.out
+    assert "predictions 0 to 120,000, residuals -60,000 to 60,000" in outcome.out
 
 
 def test_the_papers_method_gives_a_plot_and_no_verdict(run, pay):

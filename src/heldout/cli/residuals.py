@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
     from heldout.regression.session import RegressionSession
 
@@ -22,6 +25,7 @@ def residuals(
     scale: float = 1.0,
     bounds: str | None = None,
     method: Literal["heldout", "dawa"] = "heldout",
+    metrics: str | None = None,
     expected_rows: int | None = None,
     unit: str | None = None,
     rows_per_unit: int = 1,
@@ -44,6 +48,7 @@ def residuals(
     heldout residuals pay.csv --observed salary --predicted fitted --epsilon 1 --scale 1000 --json
     heldout residuals test.parquet --observed y --predicted yhat --epsilon 1/2 \\
       --bounds predicted=0:100,residual=20 --kind points --out points.svg
+    heldout residuals test.parquet --observed y --predicted yhat --epsilon 1 --metrics 1/2
     heldout residuals visits.parquet --observed cost --predicted fitted --epsilon 1 \\
       --unit patient --rows-per-unit 4 --ledger l.sqlite --budget 3
     ```
@@ -57,13 +62,15 @@ def residuals(
     predicted
         Column with the predictions.
     epsilon
-        The price of everything, such as 1, 0.5 or 1/3.
+        The price of the plot and all that it shows, such as 1, 0.5 or 1/3.
     scale
         The public unit of the numbers: 1 for a test score, 1000 for a salary.
     bounds
         What is publicly known of the numbers, to save the search: predicted=0:100,residual=20.
     method
         heldout, or the paper's dawa, which gives no verdict.
+    metrics
+        Release MAE, RMSE, R squared and quantiles as well, at this further price.
     expected_rows
         A public guess at the number of rows, where that is private; it divides the price better.
     unit
@@ -104,7 +111,8 @@ def residuals(
             neighbours=neighbours,
             name=name,
         )
-        session = _session(rows, epsilon=epsilon, ledger=ledger, budget=budget)
+        price = _together(epsilon, metrics)
+        session = _session(rows, epsilon=price, ledger=ledger, budget=budget)
         plot = session.residual_plot(
             epsilon=epsilon,
             scale=scale,
@@ -112,12 +120,24 @@ def residuals(
             bounds=declared_bounds,
             expected_rows=expected_rows,
         )
+        errors = None
+        if metrics is not None:
+            known = {
+                name: each for name, each in (declared_bounds or {}).items() if name == "residual"
+            }
+            errors = session.metrics(
+                epsilon=metrics, scale=scale, bounds=known, expected_rows=expected_rows
+            )
     if as_json:
-        picture = {"kind": kind, "svg": plot.svg(kind)}
-        left = session.remaining.as_dict()
-        print_json({**plot.as_dict(), "figure": picture, "remaining": left})
+        content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
+        if errors is not None:
+            content["metrics"] = errors.as_dict()
+        print_json({**content, "remaining": session.remaining.as_dict()})
     else:
-        _print(plot, session)
+        _print(plot)
+        if errors is not None:
+            _print_metrics(errors)
+        print(f"Left: {session.remaining}.")
         if ledger is None:
             print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
     if out is not None:
@@ -125,6 +145,14 @@ def residuals(
             _write(out, plot, kind)
         if not as_json:
             print(f"Picture: {out}")
+
+
+def _together(epsilon: str, metrics: str | None) -> "Fraction":
+    """What is asked for, in all."""
+    from heldout.privacy import exact
+
+    price = exact(epsilon, name="epsilon")
+    return price if metrics is None else price + exact(metrics, name="metrics")
 
 
 def parsed_bounds(text: str) -> dict[str, Any]:
@@ -157,7 +185,7 @@ def _number(text: str) -> float | None:
 
 
 def _session(
-    rows: Any, *, epsilon: str, ledger: str | None, budget: str | None
+    rows: Any, *, epsilon: "Fraction", ledger: str | None, budget: str | None
 ) -> "RegressionSession":
     """A session on the rows; without a ledger its budget is this one request."""
     from heldout.errors import ArgumentError
@@ -200,8 +228,9 @@ def _write(out: Path, plot: "ResidualPlot", kind: Kind) -> None:
         plot.save(out)
 
 
-def _print(plot: "ResidualPlot", session: "RegressionSession", *, level: float = 0.95) -> None:
+def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     from heldout.cli.output import console, print_table
+    from heldout.report.pieces import numbers
     from heldout.report.words import spread
 
     percent = f"{level * 100:g}%"
@@ -210,13 +239,14 @@ def _print(plot: "ResidualPlot", session: "RegressionSession", *, level: float =
     measures = [[name, *spread(each, level)] for name, each in plot.measures.items()]
     print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
     means, spreads = plot.mean_by_prediction, plot.spread_by_prediction
+    edge, number = numbers(means.edges), numbers(plot.residual_edges)
     shown = [
         [
-            f"{left:.4g} to {right:.4g}",
-            f"{mean:.3g}",
-            f"{low:.3g} to {high:.3g}",
-            f"{deviation:.3g}",
-            f"{least:.3g} to {most:.3g}",
+            f"{edge(left)} to {edge(right)}",
+            number(mean),
+            f"{number(low)} to {number(high)}",
+            number(deviation),
+            f"{number(least)} to {number(most)}",
         ]
         for left, right, mean, low, high, deviation, least, most in zip(
             means.edges[:-1],
@@ -228,11 +258,27 @@ def _print(plot: "ResidualPlot", session: "RegressionSession", *, level: float =
             strict=True,
         )
     ]
-    print_table(("predicted", "mean residual", percent, "spread", percent), shown)
+    print_table(("residuals at", "mean", percent, "spread", percent), shown)
     (low, high), (down, up) = plot.bounds
     say.print(
-        f"Shown: predictions {low:.4g} to {high:.4g}, residuals {down:.4g} to {up:.4g}, "
-        f"{len(plot.residual_edges) - 1} by {len(plot.predicted_edges) - 1} cells."
+        f"Shown: predictions {edge(low)} to {edge(high)}, residuals {number(down)} to "
+        f"{number(up)}, {len(plot.residual_edges) - 1} by {len(plot.predicted_edges) - 1} cells."
     )
-    say.print(f"Paid {plot.loss}, {plot.protection.describe()}; left: {session.remaining}.")
+    say.print(f"Paid {plot.loss}, {plot.protection.describe()}.")
     print(f"Receipt: {plot.receipt.hash}")
+
+
+def _print_metrics(errors: "RegressionMetrics", *, level: float = 0.95) -> None:
+    from heldout.cli.output import print_table
+    from heldout.report.pieces import numbers
+    from heldout.report.words import half_width
+
+    measures = []
+    for name, each in errors.measures.items():
+        low, high = each.interval(level)
+        number = numbers([low, high])
+        noise = half_width(each.noise_interval(level), each.value)
+        shown = [number(each.value), f"{number(low)} to {number(high)}", f"±{number(noise)}"]
+        measures.append([name, *shown])
+    print_table(("error", "value", f"{level * 100:g}% interval", "noise alone"), measures)
+    print(f"Paid {errors.loss} for these. Receipt: {errors.receipt.hash}")

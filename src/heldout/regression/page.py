@@ -57,15 +57,17 @@ def save(plot: "ResidualPlot", path: str | os.PathLike[str], *, level: float = 0
 
 def _header(plot: "ResidualPlot") -> str:
     about = plot.as_dict()["parameters"]
-    low, high = plot.bounds.predicted
-    down, up = plot.bounds.residual
+    spans = []
+    for bounds in (plot.bounds.predicted, plot.bounds.residual):
+        number = pieces.numbers(bounds)
+        spans.append(" to ".join(number(each) for each in bounds))
     names = [f"<code>{escape(str(about[each]))}</code>" for each in _COLUMNS if each in about]
     rows = plot.rows if plot.table.rows_scale is None else None
     told = f"{plot.rows:,}" + (" (noisy)" if rows is None else "")
     listed = [
         ("Rows", told),
         *([("Columns", " against ".join(names))] if names else []),
-        ("Shown", f"predictions {low:.5g} to {high:.5g}, residuals {down:.5g} to {up:.5g}"),
+        ("Shown", f"predictions {spans[0]}, residuals {spans[1]}"),
         ("Price", escape(amount(plot.loss))),
         ("Protection", escape(protection_in_words(plot.protection, rows))),
     ]
@@ -105,14 +107,15 @@ def _bands(plot: "ResidualPlot", level: float) -> str:
         *spreads.interval(level),
         strict=True,
     )
+    edge, number = pieces.numbers(means.edges), pieces.numbers(plot.residual_edges)
     rows = [
         [
-            f"{left:.4g} to {right:.4g}",
+            f"{edge(left)} to {edge(right)}",
             f"{held:,.0f}",
-            f"{mean:.3g}",
-            f"{low:.3g} to {high:.3g}",
-            f"{deviation:.3g}",
-            f"{least:.3g} to {most:.3g}",
+            number(mean),
+            f"{number(low)} to {number(high)}",
+            number(deviation),
+            f"{number(least)} to {number(most)}",
         ]
         for left, right, held, mean, low, high, deviation, least, most in columns
     ]
@@ -144,7 +147,8 @@ def _reading(level: float) -> str:
         f"epsilon” means that a plain fault would have shown: the {percent} interval of the score "
         "is narrow. “Too noisy to tell” means that it might not have.</p>\n"
         '<p class="note">On data without a fault, about 1 plot in 20 shows one. Rows stand in the '
-        "middle of their cell; rows beyond the bounds are counted and not shown.</p>",
+        "middle of their cell; rows beyond the bounds are counted, but neither shown nor in the "
+        "means.</p>",
     )
 
 

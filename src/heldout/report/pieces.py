@@ -3,14 +3,15 @@
 Cells and bodies are HTML already; whoever puts text into them escapes it.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
 import heldout
 from heldout.report.sections import Figure
 
-__all__ = ["cards", "document", "facts", "figures", "section", "table"]
+__all__ = ["cards", "document", "facts", "figures", "numbers", "section", "table"]
 
 
 def document(title: str, body: str) -> str:
@@ -69,3 +70,16 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
         f'<div class="scroll" role="region" tabindex="0" aria-label="{said}"><table>'
         f"<caption>{said}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def numbers(values: Sequence[float]) -> Callable[[float], str]:
+    """Numbers as a person writes them: as many decimals as the width of the values asks for.
+
+    >>> numbers([0, 52000])(1234.5), numbers([0, 52])(1.2345), numbers([8, 8.4])(8.12345)
+    ('1,234', '1.2', '8.123')
+    """
+    width = float(max(values)) - float(min(values))
+    if not 1e-6 < width < 1e12:
+        return lambda value: f"{value:.4g}"
+    places = max(0, 2 - math.floor(math.log10(width)))
+    return lambda value: f"{value:,.{places}f}"
