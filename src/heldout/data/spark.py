@@ -89,11 +89,27 @@ def open_frame(frame: Any) -> SparkEngine:
         )
     if frame.isStreaming:
         raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
-    if not or_raise(lambda: frame._jdf.queryExecution().analyzed().deterministic(), _unreadable):
+    if not or_raise(lambda: _is_steady(frame._jdf.queryExecution().analyzed()), _unreadable):
         raise ArgumentError(
-            "table must give the same rows each time, but its plan draws at random. Store it first."
+            "table must give the same rows each time, but its plan draws a sample, takes the first "
+            "rows of no order, or reads a clock. Store it first."
         )
     return or_raise(lambda: SparkEngine(frame), _unreadable)
+
+
+def _is_steady(plan: Any) -> bool:
+    """Whether the plan gives the same rows whenever it is run."""
+    if not plan.deterministic():
+        return False
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        children = [node.children().apply(place) for place in range(node.children().size())]
+        ordered = bool(children) and children[0].nodeName() in ("Sort", "LocalLimit", "GlobalLimit")
+        if node.nodeName() == "Sample" or (node.nodeName().endswith("Limit") and not ordered):
+            return False
+        waiting += children
+    return True
 
 
 def _drop(session: Any, view: str) -> None:

@@ -1,0 +1,119 @@
+"""Spark: the caller's session stays as it is, and rows that may change are refused."""
+
+import gc
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import heldout as ho
+from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
+from heldout.mechanisms.discrete_laplace import unseal
+from heldout.statistics import LabelCounts, compute
+
+ROWS = pa.table(
+    {
+        "visit": range(60),
+        "y": [i % 3 % 2 for i in range(60)],
+        "p": [i / 60 for i in range(60)],
+        "q": [1 - i / 60 for i in range(60)],
+    }
+)
+DECLARED: dict[str, Any] = {"label": "y", "score": "p", "row_key": "visit"}
+
+
+def counts(dataset: ho.Dataset) -> list[int]:
+    return unseal(compute(LabelCounts(), dataset)).tolist()  # type: ignore[no-any-return]
+
+
+def test_every_release_works_on_a_frame_and_on_a_table(spark_session: Any) -> None:
+    frame = spark_session.createDataFrame(ROWS).selectExpr("*", "visit div 4 AS person")
+    frame.createOrReplaceTempView("visits")
+    for source in (spark_session.table("visits"), spark_session.sql("TABLE visits")):
+        dataset = ho.Dataset(source, **DECLARED)
+        assert (dataset.public_rows, dataset.remote, dataset.name) == (60, True, "data")
+    dataset = ho.Dataset(frame, **DECLARED, unit="person", rows_per_unit=2)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=20))
+    assert -1 <= session.compare(score="q", epsilon=2).value <= 1
+    assert "remaining" in session.report(epsilon=2, curves=True).as_dict()
+
+
+def test_the_other_workflows_read_a_frame(spark: Any) -> None:
+    frame = spark.hold(ROWS)
+    plot = ho.regression.residual_plot(
+        frame, observed="y", predicted="p", row_key="visit", epsilon="1"
+    )
+    assert str(plot.loss) == "epsilon 1"
+    public = {name: ROWS[name].to_pylist() for name in ROWS.column_names}
+    found = ho.private_separability(frame, public, epsilon="1", row_key="visit")
+    assert -1 <= found.value <= 1
+
+
+def test_the_callers_session_is_left_as_it_was(spark_session: Any, spark: Any) -> None:
+    before = dict(spark_session.conf.getAll)
+    dataset = ho.Dataset(spark.hold(ROWS), **DECLARED)
+    assert counts(dataset) == [40, 20]
+    assert dict(spark_session.conf.getAll) == before
+    assert [each.name for each in spark_session.catalog.listTables("global_temp")] != []
+    del dataset
+    gc.collect()
+    left = [each.name for each in spark_session.catalog.listTables("global_temp")]
+    assert not any(name.startswith("heldout_rows") for name in left)
+
+
+def test_a_plan_that_draws_at_random_is_refused(spark: Any) -> None:
+    frame = spark.hold(ROWS)
+    assert ho.Dataset(frame.orderBy("visit").limit(30), **DECLARED).public_rows == 30
+    for drawn in (frame.selectExpr("*", "rand() AS r"), frame.sample(0.5), frame.limit(30)):
+        with pytest.raises(ArgumentError, match="same rows each time"):
+            ho.Dataset(drawn, **DECLARED)
+
+
+def test_a_stream_and_other_frames_are_refused(spark_session: Any) -> None:
+    stream = spark_session.readStream.format("rate").load()
+    with pytest.raises(ArgumentError, match="stream"):
+        ho.Dataset(stream, label="value", score="value", row_key="value")
+    with pytest.raises(ArgumentError, match="DataFrame of a classic"):
+        ho.Dataset(spark_session, **DECLARED)
+    with pytest.raises(ArgumentError, match="schema must be left out"):
+        ho.Dataset(stream, schema={"value": "BIGINT"}, **DECLARED)
+
+
+@pytest.mark.parametrize("name", ["rows", "a b%20c"])
+def test_files_that_changed_are_refused_and_nothing_is_charged(
+    spark_session: Any, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.mkdir()
+    pq.write_table(ROWS, path / "part-0.parquet")
+    dataset = ho.Dataset(spark_session.read.parquet(str(path)), **DECLARED)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
+    assert not dataset.has_changed()
+    session.confusion(epsilon="1/4")
+    pq.write_table(ROWS.slice(0, 50), path / "part-0.parquet")
+    with pytest.raises(UnreadableTable, match="must not change"):
+        session.confusion(epsilon="1/4")
+    (path / "part-0.parquet").unlink()
+    with pytest.raises(UnreadableTable, match="must not change"):
+        session.confusion(epsilon="1/4")
+    assert session.spent == ho.Loss.pure("1/4")
+
+
+def test_a_frame_that_fails_says_nothing_of_its_rows(spark_session: Any) -> None:
+    frame = spark_session.createDataFrame(ROWS)
+    failing = frame.selectExpr("visit", "y", "IF(visit = 7, raise_error('8675309'), p) AS p")
+    with pytest.raises(UnreadableTable) as caught:
+        ho.Dataset(failing, **DECLARED)
+    assert "8675309" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a Spark frame has some PySpark, but perhaps an old one."""
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
+    monkeypatch.setitem(sys.modules, "pyspark.sql.classic.dataframe", None)
+    with pytest.raises(MissingDependency, match=r"heldout\[spark\]"):
+        ho.Dataset(frame, **DECLARED)
