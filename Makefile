@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test bench audit docs lint types unit wheel clean
+.PHONY: install demo test test-spark bench audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -32,6 +32,15 @@ types: .venv/dev
 
 unit: .venv/dev
 	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
+
+# Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
+.venv/spark: .venv/dev
+	@command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[spark]'
+	@touch $@
+
+test-spark: .venv/spark
+	HELDOUT_TEST_SPARK=1 $(BIN)/python -m pytest -q tests/engines -k spark
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py
