@@ -6,15 +6,30 @@ from typing import TYPE_CHECKING, Any
 _PLACES = {
     "FeatureMatrix": "heldout.features.matrix",
     "HashedText": "heldout.features.text",
+    "PrivateLogisticRegression": "heldout.features.logistic",
+    "PrivateNaiveBayes": "heldout.features.naive_bayes",
+    "PrivatePipeline": "heldout.features.pipeline",
     "Selection": "heldout.features.selection",
     "Vocabulary": "heldout.features.text",
     "select": "heldout.features.selector",
 }
 
-__all__ = ["FeatureMatrix", "HashedText", "Selection", "Vocabulary", "select"]
+__all__ = [
+    "FeatureMatrix",
+    "HashedText",
+    "PrivateLogisticRegression",
+    "PrivateNaiveBayes",
+    "PrivatePipeline",
+    "Selection",
+    "Vocabulary",
+    "select",
+]
 
 if TYPE_CHECKING:
+    from heldout.features.logistic import PrivateLogisticRegression
     from heldout.features.matrix import FeatureMatrix
+    from heldout.features.naive_bayes import PrivateNaiveBayes
+    from heldout.features.pipeline import PrivatePipeline
     from heldout.features.selection import Selection
     from heldout.features.selector import select
     from heldout.features.text import HashedText, Vocabulary

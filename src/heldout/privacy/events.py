@@ -296,3 +296,9 @@ def _composed(*, parts: tuple[Event, ...]) -> Loss:
 def _sparse_vector(*, epsilon: Fraction) -> Loss:
     """Threshold tests with a limit on the positive answers, noise on threshold and queries."""
     return Loss.pure(epsilon)
+
+
+@_priced("objective-perturbation", 1, epsilon=_positive)
+def _objective_perturbation(*, epsilon: Fraction) -> Loss:
+    """The minimum of a noisy convex loss; noise, curvature and the solver's slack are inside."""
+    return Loss.pure(epsilon)

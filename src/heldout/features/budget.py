@@ -1,0 +1,93 @@
+"""How one budget is split over selection and training, and how many features to take.
+
+Every rule here is of public facts: the number of rows (or a public guess of it), of features, the
+privacy price and how many rows tell neighbours apart. None looks at a row.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from heldout.errors import ArgumentError
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.base import rows_moved
+
+__all__ = ["PAPER_SPLITS", "Shares", "features_to_take", "selection_share", "shares_for"]
+
+GUESSED_ROWS = 4096
+_GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
+
+PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}
+"""What Stoddard, Chen and Machanavajjhala 2014 (section 5.1) give to the selection."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a naive Bayes model spends its epsilon."""
+
+    sizes: Fraction
+    """Of the counts' budget: the cells of row sizes."""
+    cut: Fraction
+    """Of epsilon: the choice of the cut."""
+
+
+def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fraction:
+    """Rows times epsilon over the rows that tell neighbours apart: how much can be seen at all."""
+    return rows * epsilon / rows_moved(protection)
+
+
+def shares_for(epsilon: Fraction, *, rows: int, protection: Protection) -> Shares:
+    """The fewer rows, the more goes to the few numbers that are seen well: sizes and the cut.
+
+    >>> from heldout.privacy.neighbours import Neighbours
+    >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
+    >>> shares_for(Fraction(1), rows=5000, protection=one_row)
+    Shares(sizes=Fraction(1, 8), cut=Fraction(1, 16))
+    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row)
+    Shares(sizes=Fraction(25, 64), cut=Fraction(3, 16))
+    """
+    seen = strength(epsilon, rows=rows, protection=protection)
+    sizes = min(Fraction(2, 5), Fraction(1, 10) + 150 / seen)
+    cut = min(Fraction(1, 5), Fraction(1, 20) + 75 / seen)
+    return Shares(sizes=_rounded(sizes), cut=_rounded(cut))
+
+
+def features_to_take(epsilon: Fraction, *, rows: int, features: int, protection: Protection) -> int:
+    """k: about as many as rows and epsilon let a selection tell from `features` others.
+
+    A choice among d features needs a lead of about (k ln d)/epsilon rows, and the k-th best word of
+    a text leads by about rows/(10 k): k is where the two meet.
+
+    >>> from heldout.privacy.neighbours import Neighbours
+    >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
+    >>> [features_to_take(Fraction(e), rows=5000, features=8000, protection=one_row)
+    ...  for e in ("0.1", "0.5", "1")]
+    [2, 5, 7]
+    """
+    seen = strength(epsilon, rows=rows, protection=protection)
+    most = math.isqrt(int(seen / Fraction(10 * math.log(max(features, 2)))))
+    return max(1, min(most, features))
+
+
+def selection_share(split: "str | Fraction | float | None", *, method: str) -> Fraction:
+    """The part of epsilon that a selection gets before the training.
+
+    >>> selection_share("paper", method="cluster")
+    Fraction(1, 5)
+    """
+    from heldout.privacy import exact
+
+    if split is None:
+        return Fraction(1, 2)
+    if split == "paper":
+        return PAPER_SPLITS.get(method, Fraction(1, 2))
+    share = exact(split, name="split")
+    if not 0 < share < 1:
+        raise ArgumentError(
+            f"split must lie between 0 and 1, got {split!r}. It is the part that selection gets."
+        )
+    return share
+
+
+def _rounded(share: Fraction) -> Fraction:
+    return Fraction(max(1, math.floor(share * _GRID)), _GRID)

@@ -1,0 +1,75 @@
+"""A trained model as a release: what it cost, what it weighs, and how it was made."""
+
+from typing import Any
+
+import numpy as np
+
+from heldout.measure import Measure
+from heldout.release import Drawn, Release
+
+__all__ = ["ModelRelease"]
+
+
+class ModelRelease(Release):
+    """A private model's numbers with their price. Predictions from it are free."""
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        *,
+        weights: Any,
+        split: dict[str, str],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(drawn)
+        self.weights = np.asarray(weights, dtype=float)
+        """One log-odds weight a feature; 0 where nothing was seen."""
+        self.split = split
+        """What each part of the training cost, in epsilon."""
+        self._names = names
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """How many features the model weighs: a fact about the answer, so without a doubt."""
+        number = float(np.count_nonzero(self.weights))
+
+        def exactly(level: float) -> tuple[float, float]:
+            return number, number
+
+        count = Measure(
+            number,
+            name="features with a weight",
+            terms=self._drawn.terms,
+            noise_interval=exactly,
+            interval=exactly,
+            whole=True,
+        )
+        return {"features with a weight": count}
+
+    def strongest(self, count: int = 10) -> list[tuple[Any, float]]:
+        """The features that weigh most, by name where they have one."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
+        return [
+            (int(each) if self._names is None else self._names[each], float(self.weights[each]))
+            for each in order
+            if self.weights[each]
+        ]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
+        used = int(np.count_nonzero(self.weights))
+        return (
+            f"{self.name} with {used:,} of {len(self.weights):,} features, "
+            f"{self._drawn.terms} ({parts})"
+        )
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        used = np.flatnonzero(self.weights)
+        return super().as_dict(level) | {
+            "split": dict(self.split),
+            "weights": {str(each): float(self.weights[each]) for each in used},
+        }
+
+    def _noisy(self) -> Any:
+        """The model's weights are the reading; the thousands of noisy counts stay out of JSON."""
+        return None

@@ -1,0 +1,86 @@
+"""The steps of one private training, each chosen in the light of the public answers before it."""
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+from heldout.features.selection_methods import Plan
+from heldout.privacy.events import Event
+from heldout.release import Staged, Step
+
+__all__ = ["Stages", "TrainingPlan"]
+
+Features = tuple[int, ...] | None
+"""The public features that a model is trained on; None is all of them."""
+
+
+class TrainingPlan(Protocol):
+    """How one model is trained in two steps, of public facts alone."""
+
+    def prices(self) -> tuple[Event, Event]:
+        """Of learning and of the cut; the same for any features."""
+
+    def split(self) -> dict[str, str]:
+        """What each step costs, in epsilon."""
+
+    def learn(self, chosen: Features) -> Step:
+        """What is asked of the rows first."""
+
+    def understood(self, noisy: Any, chosen: Features) -> Any:
+        """What the answer means: the model without its cut."""
+
+    def cut(self, found: Any, chosen: Features) -> Step:
+        """What is asked of the rows last: where the model calls a row positive."""
+
+
+class Stages:
+    """A selection, if there is one, then learning, then the cut; paid as one.
+
+    After the draw `chosen` and `found` are what the public answers meant.
+    """
+
+    def __init__(self, plan: TrainingPlan, selection: Plan | None = None) -> None:
+        self.plan, self.selection = plan, selection
+        self.chosen: Features = None
+        self.found: Any = None
+
+    def request(self, name: str, *, claim: str, **words: Any) -> Staged:
+        # What cannot be drawn at this price is refused here, before anything is booked.
+        self.plan.learn(None)
+        steps, prices = [self._learn, self._cut], list(self.plan.prices())
+        if self.selection is not None:
+            steps.insert(0, self._select)
+            prices.insert(0, self.selection.mechanism.event())
+        return Staged(
+            name=name,
+            steps=tuple(steps),
+            prices=tuple(prices),
+            parameters=words | self.split(),
+            claim=claim,
+            description={"name": f"{name} in {len(steps)} steps", "split": self.split()},
+        )
+
+    def split(self) -> dict[str, str]:
+        parts = self.plan.split()
+        if self.selection is None:
+            return parts
+        price: Fraction | None = self.selection.mechanism.privacy_map().epsilon
+        return {"selection": str(price)} | parts
+
+    def _select(self, answers: tuple[Any, ...]) -> Step:
+        assert self.selection is not None
+        return Step(self.selection.statistic, self.selection.mechanism)
+
+    def _learn(self, answers: tuple[Any, ...]) -> Step:
+        if self.selection is not None:
+            indices = self.selection.read(answers[0]).indices
+            # With nothing selected the model is one of the rows' sizes and of any one feature.
+            self.chosen = tuple(sorted(int(each) for each in indices)) or (0,)
+        return self.plan.learn(self.chosen)
+
+    def _cut(self, answers: tuple[Any, ...]) -> Step:
+        self.found = self.plan.understood(answers[-1], self.chosen)
+        return self.plan.cut(self.found, self.chosen)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # How a selection was read is a function; a kept model needs what it read alone.
+        return self.__dict__ | {"selection": None}

@@ -1,0 +1,209 @@
+"""What the private classifiers share: scikit-learn's manners, and one booking for one fit."""
+
+import os
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from heldout.errors import ArgumentError
+from heldout.features.budget import GUESSED_ROWS
+from heldout.features.matrix import FeatureMatrix
+from heldout.features.model import ModelRelease
+from heldout.privacy import Budget, Ledger, exact
+from heldout.privacy.neighbours import Neighbours
+from heldout.session import Epsilon, PrivateSession
+
+__all__ = ["PrivateClassifier"]
+
+OBSERVED = "observed"
+MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fits private rows of 0/1 features with two labels, for a price that is booked first.
+
+    Parameters
+    ----------
+    epsilon
+        The price of one `fit`. Every call of `fit` is a new release and pays again.
+    classes
+        The two labels, the negative one first. Which labels exist is public and declared here;
+        "observed" takes the two that are found in `y`, for data whose labels are no secret.
+    binarize
+        A feature is set where X is more than this.
+    features_per_row
+        A bound on the features that one row may set, kept by a rule that looks at that row alone.
+    expected_rows
+        A public guess of the number of rows, where that number is not public itself. A wrong
+        guess costs accuracy, never privacy.
+    neighbours, rows_per_unit
+        What is protected; with `fit(X, y, unit=...)` all rows of a unit.
+    ledger, budget
+        Where the price is booked, and what these rows may cost in all; None is a ledger in memory
+        with a budget of `epsilon`, which forgets.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon | None = None,
+        classes: Any = (0, 1),
+        binarize: float = 0.0,
+        features_per_row: int | None = None,
+        expected_rows: int | None = None,
+        neighbours: str | Neighbours = "replace-one",
+        rows_per_unit: int = 1,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.binarize = binarize
+        self.features_per_row = features_per_row
+        self.expected_rows = expected_rows
+        self.neighbours = neighbours
+        self.rows_per_unit = rows_per_unit
+        self.ledger = ledger
+        self.budget = budget
+
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
+        """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
+        price = self._price()
+        private = self._private(X, y, unit=unit, row_keys=row_keys)
+        budget = self.budget
+        if budget is None and self.ledger is None:
+            budget = Budget(epsilon=price)
+        session = PrivateSession(private, budget=budget, ledger=self.ledger)
+        self._train(private, price, session)
+        return self
+
+    def _price(self) -> Fraction:
+        if self.epsilon is None:
+            raise ArgumentError("epsilon must be given: the price of one fit. Try epsilon='1'.")
+        price = exact(self.epsilon, name="epsilon", minimum=0)
+        if price <= 0:
+            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        return price
+
+    @abstractmethod
+    def _train(self, private: FeatureMatrix, price: Fraction, session: PrivateSession) -> None:
+        """Ask the rows once, through the session, and set what `decision_function` needs."""
+
+    @abstractmethod
+    def _scores(self, matrix: Any) -> Any:
+        """The log-odds of the second class, for public rows."""
+
+    def _private(self, X: Any, y: Any, *, unit: Any, row_keys: Any) -> FeatureMatrix:
+        """The rows behind the door. What is checked here, the holder of the rows alone sees."""
+        if isinstance(X, FeatureMatrix):
+            if y is not None or unit is not None or row_keys is not None:
+                raise ArgumentError("y, unit and row_keys must be left out with a FeatureMatrix.")
+            self.classes_ = np.array([X._values.negative, X._values.positive])
+            self.n_features_in_ = X.features
+            return X
+        X, y = validate_data(self, X, y, accept_sparse="csr")
+        check_classification_targets(y)
+        self.classes_ = self._declared_classes(y)
+        negative, positive = self.classes_.tolist()
+        return FeatureMatrix(
+            self._set(X),
+            y,
+            features_per_row=self._bound(),
+            positive=positive,
+            negative=negative,
+            unit=unit,
+            rows_per_unit=self.rows_per_unit,
+            row_keys=row_keys,
+            neighbours=self.neighbours,
+            most_rows=self._most_rows(),
+        )
+
+    def _declared_classes(self, y: Any) -> Any:
+        if isinstance(self.classes, str) and self.classes == OBSERVED:
+            declared = np.unique(y)
+            got = f"{len(declared)} class in y" if len(declared) == 1 else "more classes in y"
+        else:
+            declared = np.asarray(self.classes)
+            got = repr(self.classes)
+        if declared.shape != (2,) or declared[0] == declared[1]:
+            raise ArgumentError(
+                f"classes must be two labels for this classifier, got {got}. Only binary "
+                "classification is supported. Declare them, the negative one first."
+            )
+        return declared
+
+    def _set(self, X: Any) -> Any:
+        """Which features a row sets, as a sparse 0/1 matrix."""
+        from scipy.sparse import csr_array, issparse
+
+        if issparse(X) and self.binarize >= 0:
+            found = csr_array(X)
+            found.sum_duplicates()
+            above = csr_array(
+                ((found.data > self.binarize).astype(np.int8), found.indices, found.indptr),
+                shape=found.shape,
+            )
+            above.eliminate_zeros()
+            return above
+        dense = X.toarray() if issparse(X) else np.asarray(X)
+        return csr_array((dense > self.binarize).astype(np.int8))
+
+    def _bound(self) -> int | None:
+        """How many features one row may set."""
+        return self.features_per_row
+
+    def _most_rows(self) -> int:
+        """A public bound on the number of rows; more are refused before anything is asked."""
+        return MOST_ROWS
+
+    def _rows(self, private: FeatureMatrix) -> int:
+        """About how many rows there are, from public facts."""
+        if private.public_rows is not None:
+            return max(1, private.public_rows)
+        return GUESSED_ROWS if self.expected_rows is None else max(1, int(self.expected_rows))
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self, "release_")
+        return self._set(validate_data(self, X, accept_sparse="csr", reset=False))
+
+    def decision_function(self, X: Any) -> Any:
+        """The log-odds of the second class against the first. `X` is used as it is: public rows,
+        or rows whose predictions stay behind another door."""
+        return self._scores(self._checked(X))
+
+    def predict(self, X: Any) -> Any:
+        positive = self.decision_function(X) >= 0
+        return self.classes_[positive.astype(int)]
+
+    def predict_proba(self, X: Any) -> Any:
+        from scipy.special import expit
+
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> Any:
+        from scipy.special import log_expit
+
+        scores = self.decision_function(X)
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags
+
+    @property
+    def release(self) -> ModelRelease:
+        """The release of the last fit."""
+        check_is_fitted(self, "release_")
+        found: ModelRelease = self.release_
+        return found

@@ -1,0 +1,112 @@
+"""The minimum of a convex loss over private rows, with noise inside the loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.mechanisms.discrete_laplace import DiscreteLaplace
+from heldout.mechanisms.sparse_vector import unbounded_noise
+from heldout.privacy.events import Event
+from heldout.privacy.loss import Loss
+from heldout.statistics.sealed import Sealed, unseal
+
+__all__ = ["Minimiser", "ObjectivePerturbation"]
+
+Minimiser = Callable[[Any], Any]
+"""Noise in lattice steps -> the minimum without its linear part, in lattice steps."""
+
+_MOST = 2**62
+CURVED, SLACK = Fraction(1, 8), Fraction(1, 64)
+"""The parts of epsilon for the change of curvature and for what the solver gets wrong."""
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation:
+    """Minimises loss(t) + ridge/2 |t|^2 + b.t with Laplace b, and lets the minimum out.
+
+    The sealed content is a function of the noise `Z` (whole numbers, b = step * Z) that returns
+    the minimum plus b/ridge, rounded to the lattice of `step/ridge`. The sum with -b/ridge is then
+    exact. A little discrete Laplace noise at the end covers what the solver may get wrong.
+
+    Claim:       pure DP, epsilon.                              [claim: objective-perturbation]
+    Neighbours:  at most k rows leave and at most k arrive, `moved` of them in all.
+    Sensitivity: a row's gradient has L1 length at most `row` and squared L2 length at most `row`,
+                 everywhere; its curvature is at most 1/4 times the latter. Two minima of the same
+                 loss and noise differ by at most `slack` lattice steps (L1) after rounding.
+    Numerics:    exact noise; the solver's error is inside `slack`.
+    Refuses:     numbers that are not positive; a ridge too small for epsilon.
+    Reference:   Chaudhuri, Monteleoni and Sarwate 2011, theorem 9; proofs.
+    Cost:        one minimisation, and 16 microseconds a coefficient.
+
+    >>> noise = ObjectivePerturbation(Fraction(1), moved=1, rows_per_unit=1, row=6, dimension=10,
+    ...                               ridge=Fraction(16), step=Fraction(1, 2**20), slack=11)
+    >>> round(float(noise.inner.scale * noise.step), 2), str(noise.privacy_map())
+    (6.74, 'epsilon 1')
+    """
+
+    epsilon: Fraction
+    moved: int
+    rows_per_unit: int
+    row: int
+    dimension: int
+    ridge: Fraction
+    step: Fraction
+    slack: int
+
+    def __post_init__(self) -> None:
+        sizes = (self.moved, self.rows_per_unit, self.row, self.dimension, self.slack)
+        if self.epsilon <= 0 or self.step <= 0 or min(sizes) <= 0:
+            raise ArgumentError("epsilon, rows, dimension, step and slack must be positive.")
+        if self.ridge < self.least_ridge(
+            self.epsilon, row=self.row, rows_per_unit=self.rows_per_unit
+        ):
+            raise ArgumentError(f"ridge must be larger for this epsilon, got {self.ridge}.")
+        # Refuses scales that cannot be drawn before anything is paid.
+        _ = self.inner, self.outer
+
+    @staticmethod
+    def least_ridge(epsilon: Fraction, *, row: int, rows_per_unit: int) -> Fraction:
+        """The ridge at which curvature, k ln(1 + row/(4 ridge)) at most, costs its part."""
+        return rows_per_unit * row / (4 * CURVED * epsilon)
+
+    @cached_property
+    def inner(self) -> DiscreteLaplace:
+        """Of b, in steps: rows move it by moved * row, and each entry by one step of rounding."""
+        curved = Fraction(self.rows_per_unit * self.row) / (4 * self.ridge)
+        left = self.epsilon - curved - SLACK * self.epsilon
+        reach = (self.moved * self.row + self.dimension * self.step) / self.step
+        return DiscreteLaplace(scale=reach / left, l1_sensitivity=1, dimension=self.dimension)
+
+    @cached_property
+    def outer(self) -> DiscreteLaplace:
+        return DiscreteLaplace.for_epsilon(
+            SLACK * self.epsilon, l1_sensitivity=self.slack, dimension=self.dimension
+        )
+
+    def event(self) -> Event:
+        return Event("objective-perturbation", {"epsilon": self.epsilon})
+
+    def privacy_map(self) -> Loss:
+        return Loss.pure(self.epsilon)
+
+    def sample(self, sealed: Sealed[Minimiser]) -> Any:
+        """Coefficients in lattice steps of step/ridge."""
+        minimum = unseal(sealed)
+        # Integers without an end: the minimum depends on each of them, wherever they stop.
+        noise = unbounded_noise(self.inner.scale, self.dimension)
+        found = [int(a) - b for a, b in zip(minimum(noise), noise, strict=True)]
+        held = [min(max(each, -_MOST), _MOST) for each in found]
+        return self.outer.sample(Sealed(np.array(held, dtype=np.int64)))
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "name": "objective perturbation",
+            "scale": str(self.inner.scale * self.step),
+            "ridge": str(self.ridge),
+            "entries": self.dimension,
+        }
