@@ -210,7 +210,7 @@ def _words(plot: Drawn, kind: str, level: float) -> tuple[str, str]:
         )
     if kind == "points":
         return f"Points scattered within the cells of the density. {verdict}", (
-            "Points placed evenly within the cells of the density, as many as it holds "
+            "Points scattered over the cells of the density, as many as it holds "
             f"(at most {MOST_POINTS:,}). No point is a row."
         )
     readings = plot.readings

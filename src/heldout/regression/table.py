@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.examples.chance import uniform
 from heldout.regression.density import simplex, smoothed, whole_numbers
 
 __all__ = ["Bounds", "ResidualTable", "overlaps"]
@@ -117,16 +118,14 @@ class ResidualTable:
     def points(self, limit: int = 5_000) -> tuple[Any, Any]:
         """Predicted values and residuals of points for a scatter plot, at most `limit`.
 
-        They are placed evenly within the cells by a fixed sequence (no row is where a point is).
+        They are scattered over the cells by a fixed sequence (no row is where a point is).
         """
         most = min(int(self.counts.sum()), limit)
         shares = self.counts * (most / max(self.counts.sum(), 1))
         drawn = whole_numbers(shares, total=most).ravel()
         cell = np.repeat(np.arange(drawn.size), drawn)
-        # Halton's sequence would line up in small cells; the golden and the plastic ratio do not.
-        index = np.arange(1, most + 1)
-        first = (0.5 + index / 1.3247179572447458) % 1.0
-        second = (0.5 + index / 1.7548776662466927) % 1.0
+        # Evenly filling sequences show streaks where one cell follows the other; these do not.
+        first, second = uniform(81, most), uniform(82, most)
         i, j = np.divmod(cell, self.counts.shape[1])
         predicted = self.predicted_edges[j] + first * np.diff(self.predicted_edges)[j]
         residual = self.residual_edges[i] + second * np.diff(self.residual_edges)[i]

@@ -56,7 +56,7 @@ def figure_2(context: Context) -> Reproduction:
     return _private(
         _three(),
         title="Private residual plots, 5,000 rows",
-        notes=[_NOTE, "Points are placed evenly within the cells."],
+        notes=[_NOTE, "Points are scattered evenly over the cells."],
     )
 
 
