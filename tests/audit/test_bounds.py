@@ -10,7 +10,9 @@ from heldout import errors
 from heldout.audit import audit
 from heldout.audit.bounds import delta_bound, epsilon_bound, lower, upper
 from heldout.audit.events import as_table, best_event, learn, lowest_bit
+from heldout.audit.learned import telling
 from heldout.audit.subjects import Pair, Subject, register, registered
+from heldout.audit.violators import snapped
 from heldout.privacy.loss import Loss
 
 
@@ -71,6 +73,47 @@ def test_the_joint_outcome_is_looked_at() -> None:
     assert audit("test-joint", samples=8000, workers=1).epsilon > 2
 
 
+def test_what_many_numbers_show_together_is_learned() -> None:
+    """Eight numbers that say little each, among thirty that say nothing."""
+
+    def spread(pair, side, epsilon, count, door):
+        random = np.random.default_rng()
+        noise = snapped(random.laplace(size=(count, 38)))
+        noise[:, 3:27:3] += 0.5 * side
+        return noise
+
+    planted("test-together", spread, claim=lambda epsilon: Loss.pure(4))
+    found = audit("test-together", samples=16_000, workers=1)
+    assert 1.2 < found.epsilon <= 4.0, "one number alone shows 0.5 at the most"
+    assert "learned" in found.worst.event
+
+
+def test_numbers_that_differ_in_place_or_in_spread_are_told_from_the_others() -> None:
+    random = np.random.default_rng(5)
+    first, second = random.normal(size=(2, 2000, 6))
+    second[:, 1] += 0.5
+    second[:, 4] *= 1.5
+    assert sorted(telling(first, second)[:2]) == [1, 4]
+
+
+def test_the_worst_pair_is_found_and_tested_most() -> None:
+    def draw(pair, side, epsilon, count, door):
+        shift = {"far": 1.0, "near": 0.1, "same": 0.0}[pair.name]
+        return snapped(side * shift + np.random.default_rng().laplace(size=count))
+
+    cases = tuple(Pair(name, 0, 1) for name in ("same", "near", "far"))
+    register(Subject("test-pairs", "test", cases, Loss.pure, draw))
+    found = audit("test-pairs", samples=8000, workers=1)
+    assert found.worst.pair == "far"
+    assert {each.pair: each.trials for each in found.findings} == {
+        "same": 1000,
+        "near": 1000,
+        "far": 8000,
+    }
+    assert 0.6 < found.epsilon <= 1
+    assert 0.6 < found.share <= 1
+
+
 def test_an_approximate_claim_is_held_to_its_delta() -> None:
     def rare(pair, side, epsilon, count, door):
         random = np.random.default_rng()
@@ -96,8 +139,8 @@ def test_an_event_is_not_tested_on_the_samples_that_chose_it() -> None:
     random = np.random.default_rng(3)
     first, second = (as_table(random.normal(size=(400, 40))) for _ in range(2))
     features = learn(first, second)
-    event = best_event(features, first, second, error=0.5, delta=0.0)
-    assert event is not None, "it was fitted to these very samples"
+    event, promise = best_event(features, first, second, error=0.5, delta=0.0)
+    assert promise > 0, "it was fitted to these very samples"
     fresh = [as_table(random.normal(size=(4000, 40))) for _ in range(2)]
     hits = [features.hits(event, each) for each in fresh]
     assert float(epsilon_bound(*hits, 4000, error=1e-3)) == 0

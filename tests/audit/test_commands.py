@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from heldout import errors
+from heldout.audit.kept import Kept
 from heldout.audit.long import LongAudit
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.samplers import Check
@@ -52,7 +54,8 @@ def result(name: str, kind: str, epsilon: float) -> AuditResult:
 def page(own: float, planted: float, passed: bool) -> LongAudit:
     results = [result("auc", "release", own), result("seeded", "planted violator", planted)]
     checks = [Check("lattice", passed, "so many")]
-    return LongAudit(results, [], {"later": "it is not there yet"}, checks, 0.999, 60.0)
+    later = {"later": "it is not there yet"}
+    return LongAudit(results, results[:1], later, checks, 0.999, "public", 60.0)
 
 
 def test_the_page_says_what_was_found_and_what_was_missed() -> None:
@@ -61,8 +64,41 @@ def test_the_page_says_what_was_found_and_what_was_missed() -> None:
     text = good.markdown()
     assert "0 of 1 releases and mechanisms flagged; 1 of 1 planted violators caught" in text
     assert "later: it is not there yet." in text
-    assert page(1.1, 0.5, False).bad == ["auc", "seeded", "lattice"]
+    assert "| auc | epsilon 1 | 0.900 | 90% | a pair |" in text
+    assert "asked of a session: booked, read and drawn anew" in text
+    assert page(1.1, 0.5, False).bad == ["auc", "seeded", "auc", "lattice"]
     assert "**missed**" in page(0.9, 0.5, True).markdown()
+
+
+def test_a_long_audit_goes_on_where_it_was_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import heldout.audit.kept
+
+    made: list[str] = []
+
+    def once(name: str, **words: object) -> AuditResult:
+        made.append(name)
+        return result(name, "release", 0.5)
+
+    monkeypatch.setattr(heldout.audit.kept, "audit", once)
+    path = tmp_path / "kept.jsonl"
+    for _ in range(2):
+        kept = Kept(path)
+        found = kept.audit("auc", samples=400, workers=1)
+        assert found.as_dict() == result("auc", "release", 0.5).as_dict()
+        (check,) = kept.checks("streams", lambda: made.append("streams") or [Check("a", True, "b")])
+        assert check == Check("a", True, "b")
+    Kept(path).audit("auc", samples=500, workers=1)
+    assert made == ["auc", "streams", "auc"], "another number of samples is another audit"
+
+
+@pytest.mark.parametrize("content", [b"no JSON", b"{}\n", b"[1]\n", b"\xff"])
+def test_a_file_that_no_audit_wrote_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(errors.ArgumentError, match="resume must name"):
+        Kept(path)
 
 
 def test_a_broken_promise_is_an_error(

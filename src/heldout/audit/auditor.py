@@ -1,7 +1,8 @@
-"""The auditor: draws on neighbours, chooses events on one half of the samples, tests the other."""
+"""The auditor: looks for an event on all pairs of neighbours, then tests it on fresh answers."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -9,10 +10,10 @@ import numpy as np
 
 from heldout.audit.bounds import epsilon_bound
 from heldout.audit.doors import DOORS
-from heldout.audit.events import as_table, best_event, learn, stacked
+from heldout.audit.events import Event, Features, as_table, best_event, learn, stacked
 from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import AuditResult, Finding
-from heldout.audit.subjects import VIOLATOR, Pair, Subject, find, registered
+from heldout.audit.subjects import VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
 from heldout.privacy import exact
 from heldout.session import Epsilon
@@ -20,32 +21,41 @@ from heldout.session import Epsilon
 __all__ = ["audit", "audit_all"]
 
 Job = tuple[str, str, int, Fraction, int, str]
-_CHUNK = {"public": 500, "replay": 4000}
+_CHUNK = {"public": 500, "replay": 2000}
 _LEAST = 400
+# For each answer that tests the worst pair: an eighth explores every pair, a half the two most
+# promising, and an eighth tests every other pair.
+_EVERY, _CLOSER, _BESIDE = 8, 2, 8
+_PROMISING = 2
+ROOM = 64
+"""In an audit of everything each of ours may err with this part of the whole, however many there
+are: what is added later does not change what was measured before."""
 
 
 def audit(
     subject: str,
     *,
     epsilon: Epsilon | None = None,
-    samples: int = 100_000,
+    samples: int = 20_000,
     pairs: Sequence[str] | None = None,
     confidence: float = 0.999,
-    door: str = "replay",
+    door: str = "public",
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
     """An empirical lower bound on the epsilon of a release, a mechanism or a planted violator.
 
-    `samples` answers are drawn on each neighbour of each named pair (fewer for a few slow ones;
-    the result says how many), at `epsilon` or at what the subject shows most at, mostly 1. A
-    quarter of them teaches features, a quarter chooses an event for either direction, and the
-    other half tests just that event with Clopper-Pearson bounds; the bounds of all pairs and
-    directions hold together with chance `confidence`. A bound above the claimed epsilon is a bug
-    in the claim, but for one audit in a thousand; a bound below it proves nothing.
+    First answers are drawn on each neighbour of each named pair, more of them on the promising
+    pairs, to teach features and to choose one event a pair. Then `samples` fresh answers on each
+    neighbour of the worst pair test its event, and an eighth as many that of each other pair, with
+    Clopper-Pearson bounds that hold together with chance `confidence`. (Slow subjects are given
+    fewer; the result says how many.) A bound above the claimed epsilon is a bug in the claim, but
+    for one audit in a thousand; a bound below it proves nothing.
 
-    `door="public"` asks a `Session` for every single answer (booked, read and drawn anew, a few
-    milliseconds each); "replay" does so once and then repeats the last step.
+    Every answer that tests comes through `door`: "public" asks a `Session` for each of them, which
+    books it, reads the rows and draws; "replay" does so once and then repeats the last step, some
+    four times faster. Answers that explore, and test nothing, are always replayed where they can
+    be. `epsilon` is the price to audit at; None takes what the subject shows most at, mostly 1.
 
     >>> audit("discrete-laplace", epsilon="1", samples=4000, workers=1).violated
     False
@@ -54,32 +64,40 @@ def audit(
     reason = checked.missing()
     if reason is not None:
         raise ArgumentError(f"subject must be there to be audited, but {reason}.")
-    chosen = checked.pairs if pairs is None else tuple(checked.pair(name) for name in pairs)
+    names = [checked.pair(name).name for name in pairs or [each.name for each in checked.pairs]]
     price = exact(checked.epsilon if epsilon is None else epsilon, name="epsilon")
     if price <= 0:
         raise ArgumentError(f"epsilon must be more than 0, got {epsilon!r}.")
     _check(samples, confidence, door)
     samples = max(_LEAST, checked.least, samples // checked.slowness)
     begun = time.perf_counter()
-    jobs = list(_jobs(checked, chosen, price, samples, door))
-    drawn: dict[tuple[str, int], list[Any]] = {}
-    with mapper(workers, len(jobs)) as mapped:
-        for done, (job, rows) in enumerate(mapped(_work, jobs), start=1):
-            drawn.setdefault((job[1], job[2]), []).append(_columns(rows))
-            if progress is not None:
-                progress(checked.name, done, len(jobs))
     claimed = checked.claim(price)
-    error = (1 - confidence) / (2 * len(chosen))
-    findings = [
-        finding
-        for pair in chosen
-        for finding in _findings(
-            pair,
-            *(stacked(drawn[pair.name, side]) for side in (0, 1)),
-            error=error,
-            delta=float(claimed.delta),
-        )
-    ]
+    delta, error = float(claimed.delta), 1 - confidence
+    with mapper(workers, 2 * (1 + samples // _CHUNK[door])) as mapped:
+
+        def draw(wanted: Mapping[str, int], through: str) -> dict[tuple[str, int], Any]:
+            jobs = list(_jobs(checked, wanted, price, through))
+            return _drawn(mapped, jobs, checked.name, progress)
+
+        def explore(among: Sequence[str], many: int) -> dict[str, _Found]:
+            seen = draw(dict.fromkeys(among, max(_LEAST // 2, many)), "replay")
+            return {
+                name: _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
+                for name in among
+            }
+
+        found = explore(names, samples // _EVERY) if len(names) > _PROMISING else {}
+        ranked = sorted(names, key=lambda name: -found[name].promise if found else 0)
+        found |= explore(ranked[:_PROMISING], samples // _CLOSER)
+        worst = max(ranked[:_PROMISING], key=lambda name: found[name].promise)
+        few = max(_LEAST, samples // _BESIDE)
+        tested = draw({name: samples if name == worst else few for name in names}, door)
+    findings = []
+    for name in names:
+        # Half of the error is for the worst pair, the other half for all others together.
+        share = 1 if len(names) == 1 else 0.5 if name == worst else 0.5 / (len(names) - 1)
+        outcomes = tested[name, 0], tested[name, 1]
+        findings.append(found[name].test(name, *outcomes, error=error * share, delta=delta))
     return AuditResult(
         subject=checked.name,
         kind=checked.kind,
@@ -92,25 +110,73 @@ def audit(
     )
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The most promising event on a pair, found on samples that test nothing."""
+
+    features: Features
+    event: Event
+    swapped: bool  # more likely on the second neighbour
+    promise: float
+    width: int
+
+    def test(self, pair: str, first: Any, second: Any, *, error: float, delta: float) -> Finding:
+        """Count the event on fresh samples."""
+        here, there = (
+            self.features.hits(self.event, _fitted(each, self.width))
+            for each in ((second, first) if self.swapped else (first, second))
+        )
+        trials = min(len(first), len(second))
+        bound = float(epsilon_bound(here, there, trials, error=error, delta=delta))
+        towards = "second" if self.swapped else "first"
+        return Finding(pair, towards, str(self.event), here, there, trials, bound)
+
+
+def _explore(first: Any, second: Any, error: float, delta: float, *, trials: int) -> _Found:
+    """Half of the samples teach features, the other half chooses an event."""
+    both = as_table(stacked([first, second]))
+    halves = [
+        (each[: len(each) // 2], each[len(each) // 2 :]) for each in np.split(both, [len(first)])
+    ]
+    features = learn(halves[0][0], halves[1][0])
+    best = None
+    for swapped in (False, True):
+        here, there = halves[swapped][1], halves[not swapped][1]
+        event, promise = best_event(features, here, there, error=error, delta=delta, trials=trials)
+        if best is None or promise > best.promise:
+            best = _Found(features, event, swapped, promise, both.shape[1])
+    assert best is not None
+    return best
+
+
+def _fitted(rows: Any, width: int) -> Any:
+    """As many numbers as the explored outcomes had; features know no others."""
+    missing = width - rows.shape[1]
+    padded = np.pad(rows, ((0, 0), (0, max(0, missing))), constant_values=np.nan)
+    return as_table(padded[:, :width])
+
+
 def audit_all(
     *,
     kinds: Sequence[str] | None = None,
     confidence: float = 0.999,
+    run: Callable[..., AuditResult] = audit,
     **words: Any,
 ) -> tuple[list[AuditResult], Mapping[str, str]]:
     """Audits of all that is registered, and the subjects that are missing with the reason.
 
     The confidence is that of all of our own subjects together: a thousandth of a false alarm in
-    the whole run. Planted violators do not share it, since they are meant to be caught.
+    the whole run. Planted violators do not share it, since they are meant to be caught. `run` may
+    take the place of `audit`, to look results up that are there already.
     """
     subjects = [each for each in registered() if kinds is None or each.kind in kinds]
     missing = {each.name: why for each in subjects if (why := each.missing()) is not None}
     there = [each for each in subjects if each.name not in missing]
-    own = max(1, sum(each.kind != VIOLATOR for each in there))
+    room = max(ROOM, sum(each.kind != VIOLATOR for each in there))
     results = [
-        audit(
+        run(
             each.name,
-            confidence=confidence if each.kind == VIOLATOR else 1 - (1 - confidence) / own,
+            confidence=confidence if each.kind == VIOLATOR else 1 - (1 - confidence) / room,
             **words,
         )
         for each in there
@@ -118,44 +184,31 @@ def audit_all(
     return results, missing
 
 
-def _findings(
-    pair: Pair, first: Any, second: Any, *, error: float, delta: float
-) -> Iterator[Finding]:
-    """One tested event for each direction."""
-    both = as_table(stacked([first, second]))
-    parts = [_parts(each) for each in (both[: len(first)], both[len(first) :])]
-    features = learn(parts[0][0], parts[1][0])
-    for towards, here, there in (("first", 0, 1), ("second", 1, 0)):
-        trials = len(parts[0][2])
-        event = best_event(features, parts[here][1], parts[there][1], error=error, delta=delta)
-        if event is None:
-            yield Finding(pair.name, towards, "none", 0, 0, trials, 0.0)
-            continue
-        hits, others = (features.hits(event, parts[each][2]) for each in (here, there))
-        bound = float(epsilon_bound(hits, others, trials, error=error, delta=delta))
-        yield Finding(pair.name, towards, str(event), hits, others, trials, bound)
-
-
 def _columns(rows: Any) -> Any:
     rows = np.asarray(rows, dtype=np.float64)
     return rows[:, None] if rows.ndim == 1 else rows
 
 
-def _parts(rows: Any) -> tuple[Any, Any, Any]:
-    """A quarter to learn, a quarter to choose, a half to test."""
-    quarter = len(rows) // 4
-    return rows[:quarter], rows[quarter : 2 * quarter], rows[2 * quarter :]
-
-
 def _jobs(
-    subject: Subject, pairs: Sequence[Pair], epsilon: Fraction, samples: int, door: str
+    subject: Subject, wanted: Mapping[str, int], epsilon: Fraction, door: str
 ) -> Iterator[Job]:
     chunk = _CHUNK[door]
-    for pair in pairs:
+    for pair, samples in wanted.items():
         for start in range(0, samples, chunk):
             for side in (0, 1):
                 count = min(chunk, samples - start)
-                yield (subject.name, pair.name, side, epsilon, count, door)
+                yield (subject.name, pair, side, epsilon, count, door)
+
+
+def _drawn(
+    mapped: Callable[..., Any], jobs: Sequence[Job], name: str, progress: Progress | None
+) -> dict[tuple[str, int], Any]:
+    drawn: dict[tuple[str, int], list[Any]] = {}
+    for done, (job, rows) in enumerate(mapped(_work, jobs), start=1):
+        drawn.setdefault((job[1], job[2]), []).append(_columns(rows))
+        if progress is not None:
+            progress(name, done, len(jobs))
+    return {key: stacked(tables) for key, tables in drawn.items()}
 
 
 def _work(job: Job) -> tuple[Job, Any]:

@@ -4,7 +4,8 @@
 anew, noise is drawn. "replay" does that once for each request; after that only the last step is
 done again, noise on the same sealed statistic. The steps that are left out give the same result
 each time (the statistic has no randomness in it), so both doors have one law; a test compares
-them. Replay is some twenty times faster.
+them. What tests a claim comes through the public door; replay, some four times faster, looks for
+the events to test, and may be asked for.
 """
 
 from collections.abc import Callable, Iterator, Mapping

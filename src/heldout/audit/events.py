@@ -2,8 +2,8 @@
 
 Every outcome is a row of numbers. From each we make features that an attacker would look at: the
 numbers themselves, how far out they are, their lowest bit (floating-point noise shows its grid
-there), the outcome as a whole, and two learned scores. An event is a feature above, below or at a
-value. Which one is best is decided on one half of the samples; the other half tests that one.
+there), the outcome as a whole, and learned scores. An event is a feature above, below or at a
+value. Which one is best is decided on samples that test nothing; others test that one.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from heldout.audit.bounds import epsilon_bound
+from heldout.audit.bounds import epsilon_bound, lower, upper
+from heldout.audit.learned import learned_score, telling
 
-__all__ = ["Event", "Features", "best_event", "learn", "stacked"]
+__all__ = ["Event", "Features", "as_table", "best_event", "learn", "stacked"]
 
 Feature = Callable[[Any], Any]
 _ATOMS = 512  # a feature with no more values than this is taken value by value
 _BINS = 32
 _MOST_PLAIN = 96  # numbers of an outcome that are looked at one by one
 _MISSING = -1e300
+_RIDGES = (0.003, 0.03)
+_CAUTION = 0.02
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,31 @@ def learn(first: Any, second: Any) -> Features:
     found.functions["log ratio of the outcome"] = _log_ratio(_fingerprint, first, second)
     if first.shape[1] > 1:
         found.functions["direction"] = _direction(first, second)
+    best = telling(first, second)
+    for name, numbers in (("learned score", best), ("learned score of the most telling", best[:3])):
+        for ridge in _RIDGES:
+            score = learned_score(first, second, numbers, ridge=ridge)
+            found.functions[f"{name} ({ridge:g})"] = score
     return found
 
 
 def best_event(
-    features: Features, first: Any, second: Any, *, error: float, delta: float
-) -> Event | None:
-    """The event that shows most on these samples, more likely under the first neighbour."""
-    best, most = None, 0.0
-    trials = len(first)
+    features: Features,
+    first: Any,
+    second: Any,
+    *,
+    error: float,
+    delta: float,
+    trials: int | None = None,
+) -> tuple[Event, float]:
+    """The event that would show most in so many trials, and how much.
+
+    More likely under the first neighbour. Its chances are guessed with caution: the best of very
+    many events looks better than it is, a rare one most of all.
+    """
+    best, most, furthest = Event("whole outcome", "==", 0.0), 0.0, -np.inf
+    size = len(first)
+    trials = trials or size
     for name, function in features.functions.items():
         here, there = np.sort(function(first)), np.sort(function(second))
         exact = name == "whole outcome"
@@ -111,11 +130,17 @@ def best_event(
             if not values.size:
                 continue
             hits, others = (_count(each, values, relation) for each in (here, there))
-            bounds = epsilon_bound(hits, others, trials, error=error, delta=delta)
-            place = int(np.argmax(bounds))
-            if bounds[place] > most:
-                best, most = Event(name, relation, float(values[place])), float(bounds[place])
-    return best
+            likely, unlikely = lower(hits, size, _CAUTION), upper(others, size, _CAUTION)
+            bounds = epsilon_bound(
+                likely * trials, unlikely * trials, trials, error=error, delta=delta
+            )
+            # Without a positive bound, what is furthest apart.
+            apart = (hits - others) / np.sqrt(hits + others + 1.0)
+            place = int(np.argmax(bounds if bounds.max() > 0 else apart))
+            if (bounds[place], apart[place]) > (most, furthest):
+                best = Event(name, relation, float(values[place]))
+                most, furthest = float(bounds[place]), float(apart[place])
+    return best, most
 
 
 def _candidates(here: Any, there: Any, relation: str) -> Any:

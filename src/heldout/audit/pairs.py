@@ -66,6 +66,7 @@ MEANS = (
 )
 
 _eight, _twenty = spread(8), spread(20)
+_hundreds = spread(600, 0.8, 0.9), spread(600)
 
 AREAS = (
     table_pair(
@@ -89,6 +90,12 @@ AREAS = (
     table_pair(
         "the second positive leaves", rows([HIGH, LOW], _eight), rows([LOW], _eight), **REMOVE
     ),
+    # Where classes are large hardly anything is spent on their counts: the value shows most.
+    table_pair(
+        "one of hundreds of positives falls",
+        rows([*_hundreds[0], HIGH], _hundreds[1]),
+        rows([*_hundreds[0], LOW], _hundreds[1]),
+    ),
 )
 
 _top = [0.9 + 0.01 * i for i in range(4)]
@@ -111,12 +118,19 @@ PRECISIONS = (
         **REMOVE,
     ),
     table_pair("the last positive leaves", rows([HIGH], _eight), rows([], _eight), **REMOVE),
+    table_pair(
+        "one of hundreds of positives becomes a negative on top",
+        rows([*_hundreds[0], HIGH], _eight),
+        rows(_hundreds[0], [*_eight, 0.99]),
+    ),
 )
 
 CURVES = (
     table_pair("a row across one threshold", [*_rest, (1, 0.49)], [*_rest, (1, 0.51)]),
     table_pair("a row across all thresholds", [*_rest, (1, 0.0)], [*_rest, (1, 1.0)]),
     table_pair("a label changes on the edge", [*_rest, (0, 0.5)], [*_rest, (1, 0.5)]),
+    table_pair("a label changes at the top", [*_rest, (0, 1.0)], [*_rest, (1, 1.0)]),
+    AREAS[3],
     table_pair("a row leaves", [*_rest, (1, 1.0)], _rest, **REMOVE),
 )
 
@@ -147,4 +161,9 @@ COMPARISONS = (
     two_models("one of two positives falls", rows([HIGH, 0.9], _eight), rows([HIGH, LOW], _eight)),
     two_models("the only positive falls", rows([HIGH], _eight), rows([LOW], _eight)),
     two_models("the last positive leaves", rows([HIGH], _eight), rows([], _eight), **REMOVE),
+    two_models(
+        "one of hundreds of positives falls",
+        rows([*_hundreds[0], HIGH], _hundreds[1]),
+        rows([*_hundreds[0], LOW], _hundreds[1]),
+    ),
 )

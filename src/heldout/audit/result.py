@@ -1,6 +1,6 @@
 """What an audit found."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,11 @@ class AuditResult:
         limit = self.claimed.epsilon
         return limit is not None and self.epsilon > float(limit)
 
+    @property
+    def share(self) -> float:
+        """The bound as a part of what is claimed."""
+        return self.epsilon / float(self.claimed.epsilon or 1)
+
     def __str__(self) -> str:
         verdict = "NOT AS CLAIMED" if self.violated else "nothing found against the claim"
         return (
@@ -78,3 +83,13 @@ class AuditResult:
             "seconds": round(self.seconds, 1),
             "findings": [each.as_dict() for each in self.findings],
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "AuditResult":
+        """Read what `as_dict` wrote."""
+        same = ("subject", "kind", "samples", "confidence", "door", "seconds")
+        return cls(
+            claimed=Loss.from_dict(content["claimed"]),
+            findings=[Finding(**each) for each in content["findings"]],
+            **{name: content[name] for name in same},
+        )

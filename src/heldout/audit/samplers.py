@@ -19,7 +19,7 @@ from heldout.mechanisms.smooth.law import NoiseLaw
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 
-__all__ = ["Check", "check_lattice", "check_law", "check_streams", "sampler_checks", "samplers"]
+__all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 FALSE_ALARM = 1e-5
@@ -240,14 +240,10 @@ def _in_a_fork() -> list[int]:
     return [int(each) for each in text.split()]
 
 
-def sampler_checks(
-    *,
-    draws: int = 150_000,
-    lattice: int = 100_000,
-    workers: int | None = 1,
-    progress: Progress | None = None,
+def check_laws(
+    *, draws: int, workers: int | None = 1, progress: Progress | None = None
 ) -> Sequence[Check]:
-    """All of the above."""
+    """The law of every sampler."""
     laws = []
     jobs = [(place, draws) for place in range(len(samplers()))]
     with mapper(workers, len(jobs)) as mapped:
@@ -255,12 +251,7 @@ def sampler_checks(
             laws.append(found)
             if progress is not None:
                 progress("samplers", done, len(jobs))
-    laws.sort(key=lambda each: each.name)
-    return [
-        *laws,
-        check_lattice(releases=lattice, workers=workers, progress=progress),
-        check_streams(),
-    ]
+    return sorted(laws, key=lambda each: each.name)
 
 
 def _law_job(job: tuple[int, int]) -> Check:

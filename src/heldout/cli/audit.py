@@ -12,20 +12,21 @@ def audit(
     *subjects: str,
     epsilon: str | None = None,
     samples: int = 20_000,
-    door: Literal["replay", "public"] = "replay",
+    door: Literal["public", "replay"] = "public",
     confidence: float = 0.999,
     workers: int | None = None,
     all_subjects: Annotated[bool, Parameter(name="--all", negative=())] = False,
     list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
     lattice: int = 100_000,
     draws: int = 150_000,
+    resume: Path | None = None,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Try to prove our privacy claims wrong, on made-up data.
 
-    Answers are drawn on two neighbouring data sets that are the worst we know. From half of them
-    an event is chosen, with the other half it is tested: epsilon is at least what is printed, with
+    Answers are drawn on neighbouring data sets that are the worst we know. Some of them choose an
+    event, fresh ones through the public door test it: epsilon is at least what is printed, with
     the given confidence. More than claimed is a bug, and an error. Examples:
 
     ```
@@ -41,9 +42,10 @@ def audit(
     epsilon
         The price to audit at. Left out: where a subject shows most, mostly 1.
     samples
-        Answers on each neighbour of each pair.
+        Answers that test, on each neighbour of the worst pair; a few slow subjects get fewer.
     door
-        public: each answer is booked, read and drawn anew. replay: only drawn anew.
+        public: each of them is booked, read and drawn anew. replay: only drawn anew, which is
+        faster.
     confidence
         Of all that is printed together.
     workers
@@ -56,6 +58,8 @@ def audit(
         With --all: answers for the check of the lattice.
     draws
         With --all: draws for the check of each sampler.
+    resume
+        With --all: a file that keeps each result; one that is there is not made again.
     out
         With --all: write the page of results to this .md file.
     as_json
@@ -85,6 +89,7 @@ def audit(
                 workers=workers,
                 lattice=lattice,
                 draws=draws,
+                kept=resume,
                 progress=progress,
             )
             if out is not None:
@@ -115,7 +120,7 @@ def audit(
                 (
                     each.subject,
                     str(each.claimed).removeprefix("epsilon "),
-                    f"{each.epsilon:.3f}",
+                    f"{each.epsilon:.3f} ({each.share:.0%})",
                     each.worst.pair,
                     "not as claimed" if each.violated else "",
                 )
