@@ -67,6 +67,19 @@ def test_a_ledger_keeps_count(run, pay):
     assert again.err.count("\n") == 1
 
 
+def test_what_cannot_be_paid_in_full_is_not_begun(run, pay):
+    words = ("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--ledger", "l.sqlite")
+    refused = run(*words, "--metrics", "1", "--budget", "3/2")
+    assert refused.code == 1
+    assert "got 2 in all" in refused.err
+    assert "Left: epsilon 1/2" in run(*words).out  # nothing was taken
+
+
+def test_bounds_that_error_measures_cannot_use_are_searched_instead(run, pay):
+    words = ("--epsilon", "1", "--metrics", "1", "--bounds", "residual=-50000:90000")
+    assert run("residuals", "pay.parquet", *COLUMNS, *words).code == 0
+
+
 def test_units_relations_and_declared_bounds(run, pay):
     words = ("--unit", "person_id", "--rows-per-unit", "3", "--neighbours", "add-remove")
     declared = ("--bounds", "predicted=0:120000,residual=60000", "--expected-rows", "2000")

@@ -113,6 +113,7 @@ def residuals(
         )
         price = _together(epsilon, metrics)
         session = _session(rows, epsilon=price, ledger=ledger, budget=budget)
+        _refuse_half(session, price)
         plot = session.residual_plot(
             epsilon=epsilon,
             scale=scale,
@@ -122,12 +123,15 @@ def residuals(
         )
         errors = None
         if metrics is not None:
-            known = {
-                name: each for name, each in (declared_bounds or {}).items() if name == "residual"
-            }
             errors = session.metrics(
-                epsilon=metrics, scale=scale, bounds=known, expected_rows=expected_rows
+                epsilon=metrics,
+                scale=scale,
+                bounds=_symmetric(declared_bounds),
+                expected_rows=expected_rows,
             )
+    if out is not None:  # first of all: what was paid for must not be lost with a closed pipe
+        with patience(f"Writing {out.name}"):
+            _write(out, plot, kind)
     if as_json:
         content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
         if errors is not None:
@@ -140,10 +144,7 @@ def residuals(
         print(f"Left: {session.remaining}.")
         if ledger is None:
             print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None:
-        with patience(f"Writing {out.name}"):
-            _write(out, plot, kind)
-        if not as_json:
+        if out is not None:
             print(f"Picture: {out}")
 
 
@@ -153,6 +154,25 @@ def _together(epsilon: str, metrics: str | None) -> "Fraction":
 
     price = exact(epsilon, name="epsilon")
     return price if metrics is None else price + exact(metrics, name="metrics")
+
+
+def _refuse_half(session: "RegressionSession", price: "Fraction") -> None:
+    """What cannot be paid in full is not begun."""
+    from heldout.errors import BudgetExceeded
+
+    left = session.remaining.epsilon
+    if left is not None and left < price:
+        raise BudgetExceeded(
+            f"epsilon must be at most what is left, {left}, got {price} in all. Ask for less."
+        )
+
+
+def _symmetric(bounds: dict[str, Any] | None) -> dict[str, Any]:
+    """Declared bounds of the residuals, if they are alike on both sides as error measures need."""
+    residual = (bounds or {}).get("residual")
+    if isinstance(residual, tuple):
+        residual = residual[1] if residual[0] == -residual[1] else None
+    return {} if residual is None else {"residual": residual}
 
 
 def parsed_bounds(text: str) -> dict[str, Any]:

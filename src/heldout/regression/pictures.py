@@ -9,7 +9,7 @@ from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_logistic import BinnedResiduals
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
-from heldout.report.figure import INK, MUTED, PALETTE, rows, to_svg
+from heldout.report.figure import MUTED, PALETTE, rows, to_svg
 from heldout.report.sections import Figure
 
 __all__ = [
@@ -225,8 +225,8 @@ def _words(plot: Drawn, kind: str, level: float) -> tuple[str, str]:
         else "A level row of lines means that the spread is the same everywhere."
     )
     return says, (
-        f"Each line is a band of predictions. Dark shade: where the rows’ own number lies "
-        f"({percent}, privacy noise alone). Light shade: where the population’s lies ({percent}, "
+        f"Each line is a band of predictions. Inner box: where the rows’ own number lies "
+        f"({percent}, privacy noise alone). Outer box: where the population’s lies ({percent}, "
         f"noise and chance of the sample). {asked}"
     )
 
@@ -278,7 +278,7 @@ def _zero(table: ResidualTable, scale: Any = None) -> Any:
     low, high = table.bounds.predicted
     ends = rows([{"x": low, "y": 0.0}, {"x": high, "y": 0.0}])
     y = _y(table, "y") if scale is None else alt.Y("y:Q", title=RESIDUAL, scale=scale)
-    line = alt.Chart(ends).mark_line(color=INK, strokeDash=[4, 3], strokeWidth=1.2, clip=True)
+    line = alt.Chart(ends).mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.4, clip=True)
     return line.encode(x=_x(table, "x"), y=y)
 
 
