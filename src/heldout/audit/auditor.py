@@ -90,7 +90,7 @@ def audit(
         ranked = sorted(names, key=lambda name: -found[name].promise if found else 0)
         found |= explore(ranked[:_PROMISING], samples // _CLOSER)
         worst = max(ranked[:_PROMISING], key=lambda name: found[name].promise)
-        few = max(_LEAST, samples // _BESIDE)
+        few = max(_LEAST // 2, samples // _BESIDE)
         tested = draw({name: samples if name == worst else few for name in names}, door)
     findings = []
     for name in names:

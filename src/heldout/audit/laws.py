@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.audit.events import stacked
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
 from heldout.mechanisms.smooth.exact import LATTICE
+from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
@@ -38,6 +40,38 @@ register(
         ),
         claim=Loss.pure,
         draw=_counts,
+    )
+)
+
+
+def _tests(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+    queries = Sealed(pair.side(side))
+    mechanism = SparseVector(epsilon, sensitivity=1, **pair.options)
+    return stacked([[float(each) for each in mechanism.sample(queries)] for _ in range(count)])
+
+
+def _opposite(half: int) -> Pair:
+    """The answers are as unlike as they can be where all above come first, or all come last."""
+    queries = [0] * half + [1] * half
+    return Pair(
+        f"0^{half} 1^{half} against 1^{half} 0^{half}", queries, queries[::-1], {"limit": half}
+    )
+
+
+register(
+    Subject(
+        name="sparse-vector",
+        kind=MECHANISM,
+        pairs=(
+            _opposite(1),
+            _opposite(4),
+            Pair("all below, by one", [0] * 12, [-1] * 12, {"limit": 1, "monotone": True}),
+            Pair("all above, by one", [0] * 4, [1] * 4, {"limit": 4, "monotone": True}),
+        ),
+        claim=Loss.pure,
+        draw=_tests,
+        epsilon="4",
+        note="the answers in order; Lyu, Su and Li 2017, Algorithm 1",
     )
 )
 

@@ -98,6 +98,23 @@ AREAS = (
     ),
 )
 
+TIES = (
+    table_pair(
+        "the only positive leaves the cell of all", rows([0.5], [0.5] * 8), rows([HIGH], [0.5] * 8)
+    ),
+    table_pair(
+        "the second positive is replaced",
+        rows([0.5, LOW], [0.5] * 8),
+        rows([LOW], [*[0.5] * 8, HIGH]),
+    ),
+    table_pair(
+        "one of hundreds of positives leaves the cell of all",
+        rows([0.5] * 601, [0.5] * 600),
+        rows([0.5] * 600 + [HIGH], [0.5] * 600),
+    ),
+    table_pair("the last positive leaves", rows([0.5], [0.5] * 8), rows([], [0.5] * 8), **REMOVE),
+)
+
 _top = [0.9 + 0.01 * i for i in range(4)]
 _many = spread(60)
 

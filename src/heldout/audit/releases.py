@@ -81,6 +81,12 @@ _release(
     needs="average_precision",
 )
 _release(
+    "grid-ties",
+    lambda session, epsilon: session.grid_ties(epsilon=epsilon),
+    pairs.TIES,
+    needs="grid_ties",
+)
+_release(
     "compare",
     lambda session, epsilon: session.compare(score="q", epsilon=epsilon),
     pairs.COMPARISONS,
@@ -141,7 +147,7 @@ _release(
     needs="curves",
     read=_curve_numbers,
     note="the whole noisy table jointly",
-    slowness=4,
+    slowness=2,
 )
 # Very few thresholds: what a row can do is the same, but it is not spread over many numbers, where
 # no event could show it.
@@ -168,5 +174,5 @@ for _name, (_method, _options) in _SMALL.items():
         if _name in ("fixed-space", "recursive-medians")
         else "",
         epsilon="4",
-        slowness=5,
+        slowness=4,
     )
