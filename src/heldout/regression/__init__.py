@@ -4,28 +4,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
+    "LogisticDiagnostics": "heldout.regression.logistic",
     "RegressionMetrics": "heldout.regression.measures",
     "RegressionSession": "heldout.regression.session",
     "RegressionTable": "heldout.regression.rows",
     "ResidualPlot": "heldout.regression.release",
     "ResidualTable": "heldout.regression.table",
     "binned_residuals": "heldout.regression.readings_logistic",
+    "logistic_diagnostics": "heldout.regression.logistic",
     "metrics": "heldout.regression.session",
     "residual_plot": "heldout.regression.session",
 }
 
 __all__ = [
+    "LogisticDiagnostics",
     "RegressionMetrics",
     "RegressionSession",
     "RegressionTable",
     "ResidualPlot",
     "ResidualTable",
     "binned_residuals",
+    "logistic_diagnostics",
     "metrics",
     "residual_plot",
 ]
 
 if TYPE_CHECKING:
+    from heldout.regression.logistic import LogisticDiagnostics, logistic_diagnostics
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.readings_logistic import binned_residuals
     from heldout.regression.release import ResidualPlot

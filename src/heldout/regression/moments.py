@@ -1,6 +1,7 @@
 """Means of bounded numbers from noisy power sums, with intervals that know their spread."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,19 @@ class MomentRatio(Ratio):
     square: Any = None
     most: float = 1.0
 
+    @cached_property
+    def _square_sum(self) -> float:
+        """The sum of g^2, as far up as noise may have hidden it."""
+        noise = self.counts.noise(self.square).quantile(0.9)
+        return max(float(self.square @ self.counts.estimate), 0.0) + noise
+
     def _variance(self, r: float, combination: Any, margin: float) -> float:
         """Of the sum over rows of g - r, for rows that are drawn independently with mean r."""
         counts = self.counts
         rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
         largest = self.most * r
         if self.square is not None:
-            noise = counts.noise(self.square).quantile(0.9)
-            seen = max(float(self.square @ counts.estimate), 0.0) + noise
-            largest = min(seen / rows, largest)
+            largest = min(self._square_sum / rows, largest)
         return rows * counts.unit * max(largest - r * r, 0.0)
 
 
