@@ -1,0 +1,67 @@
+"""Bars and lines of accuracies, the methods that are not private set apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heldout.report.figure import MUTED, PALETTE, rows
+
+__all__ = ["bars", "lines"]
+
+_GREY = "#b9c1c9"
+
+
+def bars(found: list[dict[str, Any]]) -> Any:
+    """One panel a data set, one bar a method; grey is not private."""
+    import altair as alt
+
+    panels = []
+    for data in dict.fromkeys(row["data"] for row in found):
+        here = [row for row in found if row["data"] == data]
+        base = alt.Chart(rows(here), title=data, width=230, height=18 * len(here)).encode(
+            y=alt.Y("method:N", sort=[row["method"] for row in here], title=None),
+            x=alt.X("accuracy:Q", scale=alt.Scale(domain=[0.4, 1.06]), title="Accuracy"),
+        )
+        colour = alt.Color(
+            "private:N",
+            title="Private",
+            scale=alt.Scale(domain=[True, False], range=[PALETTE[0], _GREY]),
+        )
+        text = base.mark_text(align="left", dx=3, fontSize=10, color=MUTED).encode(
+            text=alt.Text("accuracy:Q", format=".3f")
+        )
+        panels.append(base.mark_bar(clip=True).encode(color=colour) + text)
+    return alt.hconcat(*panels)
+
+
+def lines(
+    found: list[dict[str, Any]], x: str, title: str, *, y: str = "accuracy", log: bool = False
+) -> Any:
+    """One panel a data set, one line a method; what is not private (marked *) is dashed."""
+    import altair as alt
+
+    methods = list(dict.fromkeys(row["method"] for row in found))
+    shown = [{**row, x: float(row[x])} for row in found]
+    panels = []
+    for data in dict.fromkeys(row["data"] for row in found):
+        here = rows([row for row in shown if row["data"] == data])
+        panels.append(
+            alt.Chart(here, title=data, width=230, height=220)
+            .mark_line(point=True)
+            .encode(
+                x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log else "linear")),
+                y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(zero=False)),
+                color=alt.Color(
+                    "method:N",
+                    sort=methods,
+                    title="Method",
+                    legend=None if len(methods) == 1 else alt.Legend(labelLimit=240),
+                ),
+                strokeDash=alt.StrokeDash(
+                    "private:N",
+                    scale=alt.Scale(domain=[True, False], range=[[1, 0], [5, 3]]),
+                    legend=None,
+                ),
+            )
+        )
+    return alt.hconcat(*panels)
