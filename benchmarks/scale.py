@@ -1,0 +1,176 @@
+"""A whole evaluation of a large file, and each engine's score table, against the plain scan.
+
+    python -m benchmarks.scale [rows] [--keep FOLDER]
+    bash tools/with_postgres.sh python -m benchmarks.scale
+
+Makes a Parquet file of random labels (int8) and scores (float64), 8 bytes a row, and measures in
+turn, so that what else the machine does falls on all alike: DuckDB's plain sum of the two columns,
+the command on a small file (its start-up), and the command on the large one. PostgreSQL and Spark
+are measured where there is a server or a JVM, on fewer rows: both sides of their ratio read the
+same ones.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from benchmarks.engines import postgres_ratio, spark_ratio
+from benchmarks.figure import judge
+from benchmarks.score_table import make
+from heldout.data import Dataset
+from heldout.data.duckdb_engine import SETTINGS
+from heldout.statistics import ScoreTable
+
+HELDOUT = str(Path(sys.executable).with_name("heldout"))
+RANKED = ("--sections", "auc", "average_precision", "curves")
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall seconds, processor seconds and peak memory (GiB)."""
+
+    seconds: float
+    work: float
+    memory: float = 0.0
+
+
+def run(*command: str) -> Cost:
+    """One process, from start to end."""
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command[:2]} failed")
+    seconds = time.perf_counter() - start
+    return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**20)
+
+
+def evaluate(path: Path, *options: str) -> Cost:
+    asked = ("--label", "y", "--score", "p", "--epsilon", "1", *options)
+    return run(HELDOUT, "evaluate", str(path), *asked)
+
+
+def plain_scan(path: Path) -> Cost:
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    start = time.perf_counter(), time.process_time()
+    connection.execute(f"SELECT sum(y), sum(p) FROM read_parquet('{path}')").fetchall()
+    return Cost(time.perf_counter() - start[0], time.process_time() - start[1])
+
+
+def median(costs: list[Cost]) -> Cost:
+    """Each of its own, but the largest memory."""
+    return Cost(
+        statistics.median(each.seconds for each in costs),
+        statistics.median(each.work for each in costs),
+        max(each.memory for each in costs),
+    )
+
+
+def scikit_learn(path: Path) -> Cost:
+    code = (
+        "import sys, pyarrow.parquet; from sklearn.metrics import roc_auc_score\n"
+        "rows = pyarrow.parquet.read_table(sys.argv[1])\n"
+        "roc_auc_score(rows['y'].to_numpy(), rows['p'].to_numpy())"
+    )
+    return run(sys.executable, "-c", code, str(path))
+
+
+def bounding_ratio(folder: Path, rows: int) -> float:
+    """Seconds of the score table with at most 2 rows of a person over those without bounding."""
+    path = folder / "people.parquet"
+    duckdb.sql(
+        "COPY (SELECT CAST(random() < 0.1 AS TINYINT) AS y, random() AS p, i AS visit, "
+        f"CAST(floor(random() * {rows // 3}) AS BIGINT) AS person FROM range({rows}) AS t(i)) "
+        f"TO '{path}' (FORMAT parquet)"
+    )
+    declared = {"label": "y", "score": "p", "neighbours": "add-remove"}
+    sides = [
+        Dataset(path, **declared),
+        Dataset(path, unit="person", rows_per_unit=2, row_key="visit", **declared),
+    ]
+    body = ScoreTable(score_range=(0, 1)).body()
+    turns = [_reading(side, body) for side in sides]
+    unbounded, bounded = medians(turns)
+    print(f"{rows:,} rows of {rows // 3:,} people: {unbounded:.2f} s and {bounded:.2f} s")
+    return bounded / unbounded
+
+
+def _reading(side: Dataset, body: str) -> Callable[[], object]:
+    statement = side.statement(body)
+    return lambda: side._engine.fetch(statement)
+
+
+def medians(turns: list[Callable[[], object]], *, rounds: int = 5) -> list[float]:
+    """Median seconds of each, taken in turn."""
+    times: list[list[float]] = [[] for _ in turns]
+    for _ in range(rounds):
+        for which, turn in enumerate(turns):
+            start = time.perf_counter()
+            turn()
+            times[which].append(time.perf_counter() - start)
+    return [statistics.median(each) for each in times]
+
+
+def whole_evaluation(large: Path, small: Path) -> list[bool]:
+    scans, starts, all_ours = [], [], []
+    for _ in range(ROUNDS):
+        scans += [plain_scan(large), plain_scan(large)]
+        starts.append(evaluate(small, *RANKED, "--scores", "grid"))
+        all_ours.append(evaluate(large, *RANKED))
+    scan, start, ours = median(scans), median(starts), median(all_ours)
+    for unit, which in (("s", "seconds"), ("processor s", "work")):
+        plain, fixed, whole = (getattr(each, which) for each in (scan, start, ours))
+        print(f"plain scan {plain:.2f} {unit}, start-up {fixed:.2f}, evaluation {whole:.2f}")
+        print(f"  so the evaluation less its start-up is {(whole - fixed) / plain:.2f} scans")
+    with tempfile.TemporaryDirectory() as folder:
+        booked = ("--ledger", str(Path(folder) / "ledger.sqlite"), "--budget", "1")
+        kept = evaluate(large, *RANKED, *booked)
+    print(
+        f"with a ledger, which needs the digest: {kept.seconds:.2f} s, {kept.work:.2f} processor s"
+    )
+    whole = evaluate(large, "--curves")
+    print(f"all sections and curves: {whole.seconds:.2f} s, {whole.work:.2f} processor s")
+    theirs = scikit_learn(large)
+    print(f"scikit-learn's roc_auc_score: {theirs.seconds:.1f} s in {theirs.memory:.1f} GiB")
+    twice = 2 * scan.seconds + start.seconds
+    return [
+        judge("evaluation / (two plain scans and start-up)", ours.seconds / twice, 1),
+        judge("peak memory of the evaluation", ours.memory, 1, unit=" GiB"),
+        judge("evaluation / scikit-learn's roc_auc_score", ours.seconds / theirs.seconds, 1 / 15),
+    ]
+
+
+def main(rows: int = 100_000_000, *, folder: Path | None = None) -> bool:
+    with tempfile.TemporaryDirectory() as temporary:
+        place = folder or Path(temporary)
+        large, small = place / "large.parquet", place / "small.parquet"
+        for path, count in ((large, rows), (small, 1000)):
+            if not path.exists():
+                make(path, count)
+        print(f"{rows:,} rows, {large.stat().st_size / 1e9:.2f} GB")
+        figures = whole_evaluation(large, small)
+        bounded = bounding_ratio(Path(temporary), min(rows, 10_000_000))
+        figures.append(judge("at most 2 rows of a person / all rows, DuckDB", bounded, 8))
+    for name, ratio in (("PostgreSQL", postgres_ratio()), ("Spark", spark_ratio())):
+        if ratio is not None:
+            figures.append(judge(f"score table / plain GROUP BY, {name}", ratio, 1.3))
+    return all(figures)
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    kept = None
+    if "--keep" in arguments:
+        kept = Path(arguments.pop(arguments.index("--keep") + 1))
+        arguments.remove("--keep")
+    main(int(arguments[0]) if arguments else 100_000_000, folder=kept)
