@@ -246,3 +246,36 @@ def test_faults_are_seen_and_false_alarms_are_rare(scale):
     assert np.mean(["fan" in each for each in seen["heteroscedastic"]]) > (
         0.9 if scale == 3 else 0.05
     )
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1.0, 1e150])
+def test_readings_have_the_unit_of_the_data_and_nothing_overflows(unit):
+    counts, edges = exact("heteroscedastic", 5_000, np.random.default_rng(6), (12, 12))
+    one, other = (
+        Readings(noisy(counts, [each * size for each in edges], scale=2, rows=5_000,
+                       random=np.random.default_rng(7)))
+        for size in (1.0, unit)
+    )  # fmt: skip
+    assert other.fan == pytest.approx(one.fan)
+    for name in ("mean_by_prediction", "spread_by_prediction"):
+        first, second = getattr(one, name), getattr(other, name)
+        assert second.values == pytest.approx(unit * first.values)
+        assert np.allclose(np.array(second.interval()) / unit, first.interval())
+
+
+def test_tables_of_mere_noise_show_nothing():
+    """Whatever the noise, no number overflows and nothing is said to be seen."""
+    random = np.random.default_rng(9)
+    for _ in range(100):
+        made = noisy(np.zeros((6, 4)), [np.linspace(0, 1, 5), np.linspace(-1, 1, 7)],
+                     scale=int(random.integers(1, 5_000)), rows=int(random.integers(1, 300)),
+                     random=random)  # fmt: skip
+        content = Readings(made).as_dict()
+        assert np.isfinite(content["verdict"]["scores"]["fan"]["interval"]).all()
+    lone = np.zeros((6, 4))
+    lone[2, 1] = 1.0  # all rows in one cell: no score can exist
+    made = ResidualTable(
+        predicted_edges=np.linspace(0, 1, 5), residual_edges=np.linspace(-1, 1, 7), noisy=lone,
+        outside=0.0, rows=1, scale=Fraction(100),
+    )  # fmt: skip
+    assert curvature(made).interval() == (-1.0, 1.0)

@@ -98,33 +98,35 @@ def bands(table: ResidualTable) -> Any:
 
 def mean_by_prediction(table: ResidualTable) -> ByPrediction:
     """The mean residual of the rows in each band of predictions."""
-    banded = _Banded.of(table)
-    values, bounds = banded.ratio(_middles(table)[:, None], *_range(table))
-    return ByPrediction(
-        "mean residual", table.predicted_edges[banded.starts], values, banded.rows, bounds
-    )
+    banded, middle, unit = _Banded.of(table), _middles(table), _unit(table)
+    values, found = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
+
+    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+        low, high = found(level, noise_only)
+        return unit * low, unit * high
+
+    edges = table.predicted_edges[banded.starts]
+    return ByPrediction("mean residual", edges, unit * values, banded.rows, bounds)
 
 
 def spread_by_prediction(table: ResidualTable) -> ByPrediction:
     """The standard deviation of the residuals in each band, less the width of a cell (Sheppard)."""
-    banded = _Banded.of(table)
-    middle = _middles(table)[:, None]
-    width = np.diff(table.residual_edges)[:, None] ** 2 / 12
-    low, high = _range(table)
-    means, mean_bounds = banded.ratio(middle, low, high)
-    squares = (middle - means) ** 2 - width
+    banded, middle, unit = _Banded.of(table), _middles(table), _unit(table)
+    width = np.diff(table.residual_edges / unit)[:, None] ** 2 / 12
+    low, high = float(middle[0]), float(middle[-1])
+    means, mean_bounds = banded.ratio(middle[:, None], low, high)
+    squares = (middle[:, None] - means) ** 2 - width
     values, square_bounds = banded.ratio(squares, -float(width.max()), (high - low) ** 2)
 
     def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
         # The mean is not known exactly; squares about another point are larger by its distance.
         below, above = square_bounds(level, noise_only)
         first, last = mean_bounds(level, noise_only)
-        slack = ((last - first) / 2) ** 2
-        return np.sqrt(np.maximum(below - slack, 0.0)), np.sqrt(np.maximum(above, 0.0))
+        least, most = below - ((last - first) / 2) ** 2, above
+        return unit * np.sqrt(np.maximum(least, 0.0)), unit * np.sqrt(np.maximum(most, 0.0))
 
-    spread = np.sqrt(np.maximum(values, 0.0))
-    edges = table.predicted_edges[banded.starts]
-    return ByPrediction("spread of the residuals", edges, spread, banded.rows, bounds)
+    edges, spread = table.predicted_edges[banded.starts], np.sqrt(np.maximum(values, 0.0))
+    return ByPrediction("spread of the residuals", edges, unit * spread, banded.rows, bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,11 +192,11 @@ class _Banded:
         return np.array([tail_quantile(level, kurtosis=float(each)) for each in kurtosis])
 
 
+def _unit(table: ResidualTable) -> float:
+    """Numbers are reckoned in units of the largest, so that no square can overflow."""
+    return float(np.abs(table.residual_edges).max())
+
+
 def _middles(table: ResidualTable) -> Any:
-    edges = table.residual_edges
+    edges = table.residual_edges / _unit(table)
     return (edges[:-1] + edges[1:]) / 2
-
-
-def _range(table: ResidualTable) -> tuple[float, float]:
-    middle = _middles(table)
-    return float(middle[0]), float(middle[-1])

@@ -41,7 +41,12 @@ class Sum:
         self.value = float((weights * table.noisy).sum())
         self.noise_variance = table.noise_variance(weights)
         self.sampling_variance = float((weights**2 * table.density).sum())
-        self._fourth = float((weights**4 * table.cell_deviation**4).sum())
+        # The noise's part of the kurtosis is free of units; so is this, and cannot overflow.
+        parts = (weights * table.cell_deviation) ** 2
+        most = float(parts.max(initial=0.0))
+        scaled = parts / most if most > 0 else parts
+        noise = float(scaled.sum())
+        self._noise_kurtosis = 3 * float((scaled**2).sum()) / noise**2 if noise > 0 else 0.0
         self._together = table.scale is None
 
     def variance(self, *, noise_only: bool) -> float:
@@ -52,7 +57,7 @@ class Sum:
         variance = self.variance(noise_only=noise_only)
         if self._together:
             return 3.0
-        return 3 * self._fourth / variance**2 if variance > 0 else 0.0
+        return self._noise_kurtosis * (self.noise_variance / variance) ** 2 if variance > 0 else 0.0
 
     def half_width(self, level: float, *, noise_only: bool, of: int = 1) -> float:
         kurtosis = self.kurtosis(noise_only=noise_only)

@@ -28,6 +28,7 @@ FAMILY: Final = 3
 """The three scores together give a false alarm in at most 1 - LEVEL of all plots."""
 MARGIN: Final = 1.08
 """Weights are read off the same noise, which makes errors a little larger than they look."""
+_ROUNDING: Final = 1e-9
 PLAIN: Final = 0.15
 """Beside a bend a fan must be so large: coarse cells make a small one out of any bend."""
 
@@ -47,6 +48,15 @@ class _Weights:
         """Sums of A squared and of B squared over the rows."""
         across, down = self.across[None, :] ** 2, self.down**2
         return float((across * counts).sum()), float((down * counts).sum())
+
+    def vary(self, counts: Any) -> bool:
+        """Whether both A and B differ between the rows by more than rounding."""
+        rows = float(np.sum(counts))
+        largest = [float((each**2).max(initial=0.0)) for each in (self.across, self.down)]
+        return all(
+            square > _ROUNDING * most * rows and most > 0
+            for square, most in zip(self.squares(counts), largest, strict=True)
+        )
 
     def correlation(self, counts: Any) -> float:
         """Of A and B over rows counted by cell, both with mean 0."""
@@ -131,7 +141,7 @@ def _score(
     product = Sum(table, weights.product)
     first, second = weights.squares(table.density)
     size = (first * second) ** 0.5
-    exists = size > 0 and product.variance(noise_only=False) > 0
+    exists = weights.vary(table.density) and product.variance(noise_only=False) > 0
     value = float(np.clip(product.value / size, -1.0, 1.0)) if exists else 0.0
     straight = product
     if exists:
@@ -198,4 +208,6 @@ def _standardised(values: Any, shares: Any) -> Any:
 
 
 def _middles(edges: Any) -> Any:
+    """Of cells, in units of the largest edge: scores have no unit, and no square may overflow."""
+    edges = edges / np.abs(edges).max()
     return (edges[:-1] + edges[1:]) / 2

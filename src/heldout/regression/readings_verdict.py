@@ -17,7 +17,9 @@ TELLING: Final = 0.25
 FEWEST_CELLS: Final = 2.5
 """With fewer cells that hold rows, by predicted value or by residual, no shape can be seen."""
 VISIBLE: Final = 5.0
-"""Rows that are fewer than so many deviations of the noise of all cells are not seen at all."""
+"""With fewer rows than so many deviations of all cells' noise, a few full cells may be noise."""
+INVISIBLE: Final = 2.0
+"""With fewer than so many, nothing at all is said to be seen."""
 
 _SEEN: Final = {
     ("curvature", True): "residuals curve: predictions are too low at both ends and too high in "
@@ -165,15 +167,23 @@ class Readings:
     @cached_property
     def coarse(self) -> bool:
         """Whether nearly all rows lie in a few cells, so that no shape could be seen."""
-        density = self._table.density
-        noise = self._table.noise_variance(np.ones(density.shape)) ** 0.5
-        if float(density.sum()) < VISIBLE * noise:
+        if self._visible < VISIBLE:
             return False  # noise looks like a few full cells, too
+        density = self._table.density
         sums = [density.sum(axis=axis) for axis in (0, 1)]
         # One over the sum of squared shares: how many cells as full as each other there would be.
         return any(float(each.sum()) ** 2 < FEWEST_CELLS * float((each**2).sum()) for each in sums)
 
+    @cached_property
+    def _visible(self) -> float:
+        """Rows, in deviations of the noise of all cells together."""
+        density = self._table.density
+        noise = self._table.noise_variance(np.ones(density.shape)) ** 0.5
+        return float(density.sum()) / noise if noise > 0 else np.inf
+
     def _finding(self, name: str, score: Score, *, least: float) -> Finding:
+        if self._visible < INVISIBLE:
+            return Finding(score, "too noisy", _NOISY[name])
         if score.seen and abs(score.value) >= least:
             return Finding(score, "seen", _SEEN[name, score > 0])
         if self.coarse:
