@@ -86,7 +86,16 @@ def plan_selection(
     k: int | None = None,
     threshold: float | None = None,
 ) -> Plan:
-    """A selection by one of `METHODS`, from public facts."""
+    """A selection by one of `METHODS`, planned from public facts.
+
+    Claim:       pure DP, epsilon, for everything that a `Selection` shows.   [claim: selection]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the score's, for one feature or for all, as the mechanism needs it.
+    Numerics:    exact; what is read off noisy integers may be doubles.
+    Refuses:     methods and numbers that it does not know; what the score refuses.
+    Reference:   proofs/selection.md.
+    Cost:        one pass over the entries and 8 microseconds a feature; `permute-and-flip` k times.
+    """
     if method not in METHODS:
         raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
     if epsilon <= 0:
