@@ -20,6 +20,7 @@ PAGES = [
     *sorted((ROOT / "proofs").glob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE_RUN = "<!-- run by tests/engines: "  # before a block that needs a server
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 RUN = {"python", "console"}
 KNOWN = {*RUN, "text"}
@@ -50,7 +51,9 @@ def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
     """Each fenced block: the line that it begins on, its language and its text."""
     text = page.read_text(encoding="utf-8")
     for match in FENCE.finditer(text):
-        yield text.count("\n", 0, match.start()) + 2, match[1], match[2]
+        before = text[: match.start()].rstrip("\n").rpartition("\n")[2]
+        language = "text" if before.startswith(ELSEWHERE_RUN) else match[1]
+        yield text.count("\n", 0, match.start()) + 2, language, match[2]
 
 
 RUNNING = [page for page in PAGES if any(language in RUN for _, language, _ in blocks(page))]

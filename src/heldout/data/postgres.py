@@ -25,6 +25,7 @@ SETTINGS = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "synchronize_seqscans": "off",  # a scan begins at the beginning
+    "work_mem": "64MB",  # counts by score cell stay in memory
     "idle_in_transaction_session_timeout": "0",  # the snapshot is held between questions
 }
 

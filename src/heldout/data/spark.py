@@ -50,7 +50,8 @@ class SparkEngine:
         self._frame = frame
         self._session = frame.sparkSession.newSession()
         for name, value in SETTINGS.items():
-            self._session.conf.set(name, value)
+            if self._session.conf.get(name, None) != value:
+                self._session.conf.set(name, value)
         view = f"heldout_rows_{secrets.token_hex(8)}"
         frame.createGlobalTempView(view)
         weakref.finalize(self, _drop, self._session, view)
