@@ -16,7 +16,15 @@ from heldout.privacy.loss import Loss
 
 __all__ = ["Pair", "Subject", "find", "register", "registered"]
 
-MODULES = ("releases", "workflows", "selections", "laws", "violators", "sparse_vectors")
+MODULES = (
+    "releases",
+    "workflows",
+    "selections",
+    "laws",
+    "violators",
+    "sparse_vectors",
+    "residuals",
+)
 RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
 
 
