@@ -12,6 +12,7 @@ import numpy as np
 from heldout.audit.doors import numbers
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
+from heldout.privacy.loss import Loss
 
 Once = Callable[[Any, Fraction], Any]
 
@@ -67,3 +68,52 @@ _workflow(
     slowness=50,
     note="the separator and the rows that it calls true, jointly; public door",
 )
+
+
+class _ReadOnce:
+    """Private rows that were fetched already: a training asks for them at every step."""
+
+    def __init__(self, rows: Any) -> None:
+        from heldout.features.matrix import WHOLE_ROWS, FeatureMatrix
+
+        self.private = FeatureMatrix(*rows)
+        self._columns = self.private._fetch(WHOLE_ROWS)
+
+    def _fetch(self, body: str) -> Any:
+        return self._columns
+
+
+def _training(name: str, kind: str, cases: tuple[Pair, ...], *, note: str) -> None:
+    def staged(private: Any, epsilon: Fraction) -> Any:
+        from heldout import features
+        from heldout.features.stages import Stages
+
+        model = getattr(features, kind)(epsilon=epsilon, weight=1)
+        return Stages(model.plan(private, epsilon)).request(name, claim=name)
+
+    def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+        rows: Any = _ReadOnce(pair.side(side))
+        answers = (staged(rows.private, epsilon).draw(rows) for _ in range(count))
+        return stacked([numbers([list(each) for each in answer]) for answer in answers])
+
+    def claim(epsilon: Fraction) -> Loss:
+        loss: Loss = staged(_ReadOnce(cases[0].first).private, epsilon).privacy_map()
+        return loss
+
+    register(Subject(name, RELEASE, cases, claim, draw, note=note, slowness=20))
+
+
+_MESSAGES = [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]]
+_LABELS = [1, 0, 1, 0, 1, 0]
+
+
+def _row(features: list[int], label: int) -> tuple[Any, Any]:
+    return np.array([*_MESSAGES, features]), np.array([*_LABELS, label])
+
+
+_TRAINED = (
+    Pair("a row changes its label", _row([1, 0], 1), _row([1, 0], 0)),
+    Pair("a row changes its features", _row([1, 0], 1), _row([0, 1], 1)),
+)
+_training("naive-bayes", "PrivateNaiveBayes", _TRAINED, note="noisy counts and the cut, jointly")
+_training("logistic", "PrivateLogisticRegression", _TRAINED, note="coefficients and the cut")

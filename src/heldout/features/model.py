@@ -9,6 +9,8 @@ from heldout.release import Drawn, Release
 
 __all__ = ["ModelRelease"]
 
+MOST_SHOWN = 1000
+
 
 class ModelRelease(Release):
     """A private model's numbers with their price. Predictions from it are free."""
@@ -65,11 +67,14 @@ class ModelRelease(Release):
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         used = np.flatnonzero(self.weights)
-        return super().as_dict(level) | {
+        content = super().as_dict(level) | {
             "split": dict(self.split),
             "weights": {str(each): float(self.weights[each]) for each in used},
         }
+        if sum(map(len, content["noisy"])) > MOST_SHOWN:
+            content["noisy"] = None  # the weights are the reading of thousands of noisy counts
+        return content
 
-    def _noisy(self) -> Any:
-        """The model's weights are the reading; the thousands of noisy counts stay out of JSON."""
-        return None
+    def _noisy(self) -> list[list[int]]:
+        """What was drawn, step by step, in lattice steps."""
+        return [[int(each) for each in answer] for answer in self._drawn.values]
