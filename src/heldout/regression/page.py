@@ -65,8 +65,9 @@ def _header(plot: "ResidualPlot") -> str:
     rows = plot.rows if plot.table.rows_scale is None else None
     told = f"{plot.rows:,}" + (" (noisy)" if rows is None else "")
     listed = [
+        ("Data", escape(plot.data)),
         ("Rows", told),
-        *([("Columns", " against ".join(names))] if names else []),
+        *([("Columns", " as predicted by ".join(names))] if names else []),
         ("Shown", f"predictions {spans[0]}, residuals {spans[1]}"),
         ("Price", escape(amount(plot.loss))),
         ("Protection", escape(protection_in_words(plot.protection, rows))),

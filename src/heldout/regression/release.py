@@ -85,6 +85,11 @@ class ResidualPlot(Release):
     def terms(self) -> str:
         return self._drawn.terms
 
+    @property
+    def data(self) -> str:
+        """What the rows are called."""
+        return self._drawn.data
+
     @cached_property
     def outside(self) -> Measure:
         """The share of rows beyond the bounds."""

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from heldout.errors import ArgumentError
@@ -14,6 +15,7 @@ from heldout.regression.plan import PlotPlan
 from heldout.regression.release import ResidualPlot
 from heldout.regression.rows import RegressionTable
 from heldout.regression.search import Interval
+from heldout.release import Staged
 from heldout.session import PrivateSession
 
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
@@ -46,6 +48,14 @@ class RegressionSession(PrivateSession):
             )
         super().__init__(table, budget=budget, ledger=ledger)
 
+    def _named(self, request: Staged) -> Staged:
+        """The request with the names of the columns, for the ledger and for whoever reads it."""
+        table = self._table
+        assert isinstance(table, RegressionTable)
+        model = table.predicted or "a linear model"
+        names = {"observed": table.observed, "predicted": model}
+        return replace(request, parameters={**names, **request.parameters})
+
     def residual_plot(
         self,
         *,
@@ -76,7 +86,7 @@ class RegressionSession(PrivateSession):
             residual=residual,
             grid=_checked_grid(grid, method),
         )
-        return ResidualPlot(self._release(plan.staged()), plan)
+        return ResidualPlot(self._release(self._named(plan.staged())), plan)
 
     def metrics(
         self,
@@ -114,7 +124,7 @@ class RegressionSession(PrivateSession):
             observed=_interval(given.get("observed"), "observed"),
             outcome=bool(r_squared),
         )
-        return RegressionMetrics(self._release(plan.staged()), plan)
+        return RegressionMetrics(self._release(self._named(plan.staged())), plan)
 
 
 def residual_plot(
