@@ -151,22 +151,22 @@ class Dataset(PrivateTable):
         if self.dialect != "duckdb" or not plain or not declared or keys:
             return None
         label, score = sql.column(self.label), sql.column(self.score)
-        source = f"FROM {self._engine.source} AS held"
-        count = f"SELECT count(*) AS n, count({label}) AS labels, count({score}) AS scores {source}"
-        found = {name: int(each[0]) for name, each in self._engine.fetch(count).items()}
-        if found["n"] <= MANY_ROWS or len(set(found.values())) > 1:
-            return None
         # DuckDB may take these from a file's statistics, which leave NaN out: the table finds it.
-        ends = f"SELECT min({score}) AS low, max({score}) AS high {source}"
-        low, high = (float(each[0]) for each in self._engine.fetch(ends).values())
+        look = (
+            f"SELECT count(*) AS n, count({label}) AS labels, count({score}) AS scores,"
+            f" min({score}) AS low, max({score}) AS high\nFROM {self._engine.source} AS held"
+        )
+        n, *present, low, high = (each[0] for each in self._engine.fetch(look).values())
+        if n <= MANY_ROWS or present != [n, n]:
+            return None
         if not self.score_range[0] <= low <= high <= self.score_range[1]:
             return None
         body = grid_body(self.score_range)
         with contextlib.suppress(UnreadableTable):
             columns = self._engine.fetch(self.statement(body))
-            if counts_keep_the_rules(columns, rows=found["n"]):
+            if counts_keep_the_rules(columns, rows=int(n)):
                 self._kept[body] = KeptColumns(columns)
-                return found["n"]
+                return int(n)
         return None
 
     def _fetch(self, body: str) -> sql.Columns:
