@@ -41,6 +41,7 @@ def lines(
     import altair as alt
 
     methods = list(dict.fromkeys(row["method"] for row in found))
+    ticks = sorted({float(row[x]) for row in found})
     shown = [{**row, x: float(row[x])} for row in found]
     panels = []
     for data in dict.fromkeys(row["data"] for row in found):
@@ -49,7 +50,12 @@ def lines(
             alt.Chart(here, title=data, width=230, height=220)
             .mark_line(point=True)
             .encode(
-                x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log else "linear")),
+                x=alt.X(
+                    f"{x}:Q",
+                    title=title,
+                    scale=alt.Scale(type="log" if log else "linear"),
+                    axis=alt.Axis(values=ticks, format="~g"),
+                ),
                 y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(zero=False)),
                 color=alt.Color(
                     "method:N",

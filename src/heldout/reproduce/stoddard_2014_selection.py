@@ -80,7 +80,12 @@ def figure_2(context: Context) -> Reproduction:
         ),
         replace(base, label="Cluster 2014 TC*", select="Cluster 2014", share=0.2),
         replace(base, label="PTT TC*", select="PTT", share=0.2),
-        replace(base, label="ours", model="ours", options={"classifier": "logistic"}),
+        replace(
+            base,
+            label="ours",
+            model="ours",
+            options={"classifier": "logistic", "select": "noisy-counts", "k": 100},
+        ),
         replace(base, label="ours, naive Bayes", model="ours"),
     ]
     found = _accuracies(context, [each for job in jobs for each in _folds(context, job)], "2")
