@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import heldout
 from heldout.errors import ArgumentError
-from heldout.examples import breast_cancer, readmission, salaries
+from heldout.examples import breast_cancer, messages, readmission, salaries
 from heldout.examples.chance import normal, uniform
 
 
@@ -104,3 +104,16 @@ def test_salaries_are_the_same_everywhere_and_fan_out():
     assert 0.9 < logarithm[high].std() / logarithm[~high].std() < 1.1
     with pytest.raises(ArgumentError, match="rows must be a whole number from 10"):
         salaries(3)
+
+
+def test_messages_are_the_same_everywhere_and_their_words_tell_spam():
+    table = messages(2000)
+    assert table.equals(messages(2000))
+    text = "\n".join(table["message"].to_pylist())
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("bcd20b165f642f0a")
+    spam = column(table, "spam")
+    assert 0.1 <= spam.mean() <= 0.18
+    prize = np.array(["prize" in each.split() for each in table["message"].to_pylist()])
+    assert spam[prize].mean() > 3 * spam.mean()
+    with pytest.raises(ArgumentError):
+        messages(0)

@@ -207,7 +207,11 @@ class PrivateLogisticRegression(PrivateClassifier):
         self._understand(stages, drawn.values[-1][0])
         self.split_ = stages.split()
         self.release_ = ModelRelease(
-            drawn, weights=self.weights_, split=self.split_, names=private.feature_names
+            drawn,
+            weights=self.weights_,
+            selected=self.selected_,
+            split=self.split_,
+            names=private.feature_names,
         )
 
     def _understand(self, stages: Stages, place: int) -> None:
@@ -219,6 +223,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.intercept_ = self._found[-1:] / STEP - self.cut_
         self.ridge_ = float(loss.ridge)
         self.weights_ = self.coef_[0]
+        self.selected_ = np.arange(len(self.weights_))
 
     def _scores(self, matrix: Any) -> Any:
         return row_scores(self._found, self._row_weight)(matrix) / STEP - self.cut_

@@ -20,33 +20,36 @@ class ModelRelease(Release):
         drawn: Drawn,
         *,
         weights: Any,
+        selected: Any,
         split: dict[str, str],
         names: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(drawn)
         self.weights = np.asarray(weights, dtype=float)
         """One log-odds weight a feature; 0 where nothing was seen."""
+        self.selected = np.asarray(selected)
+        """The features that were selected, by number."""
         self.split = split
         """What each part of the training cost, in epsilon."""
         self._names = names
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """How many features the model weighs: a fact about the answer, so without a doubt."""
-        number = float(np.count_nonzero(self.weights))
+        """How many features were selected: a fact about the answer, so without a doubt."""
+        number = float(len(self.selected))
 
         def exactly(level: float) -> tuple[float, float]:
             return number, number
 
         count = Measure(
             number,
-            name="features with a weight",
+            name="features selected",
             terms=self._drawn.terms,
             noise_interval=exactly,
             interval=exactly,
             whole=True,
         )
-        return {"features with a weight": count}
+        return {"features selected": count}
 
     def strongest(self, count: int = 10) -> list[tuple[Any, float]]:
         """The features that weigh most, by name where they have one."""
@@ -59,9 +62,8 @@ class ModelRelease(Release):
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
-        used = int(np.count_nonzero(self.weights))
         return (
-            f"{self.name} with {used:,} of {len(self.weights):,} features, "
+            f"{self.name} with {len(self.selected):,} of {len(self.weights):,} features selected, "
             f"{self._drawn.terms} ({parts})"
         )
 
@@ -69,6 +71,7 @@ class ModelRelease(Release):
         used = np.flatnonzero(self.weights)
         content = super().as_dict(level) | {
             "split": dict(self.split),
+            "selected": [int(each) for each in self.selected],
             "weights": {str(each): float(self.weights[each]) for each in used},
         }
         if sum(map(len, content["noisy"])) > MOST_SHOWN:

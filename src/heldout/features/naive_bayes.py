@@ -26,6 +26,7 @@ __all__ = ["NaiveBayesPlan", "PrivateNaiveBayes"]
 
 WEIGHT = 5
 FAINT = 0.05  # log-odds below this are taken for nothing
+PLAIN = 0.5  # a feature with log-odds from here on counts as selected
 CUTS = Cuts(apart=Fraction(1, 2))
 
 
@@ -181,7 +182,11 @@ class PrivateNaiveBayes(PrivateClassifier):
         self._understand(stages, drawn.values[-1][0])
         self.split_ = stages.split()
         self.release_ = ModelRelease(
-            drawn, weights=self.weights_, split=self.split_, names=private.feature_names
+            drawn,
+            weights=self.weights_,
+            selected=self.selected_,
+            split=self.split_,
+            names=private.feature_names,
         )
 
     def _understand(self, stages: Stages, place: int) -> None:
@@ -190,7 +195,8 @@ class PrivateNaiveBayes(PrivateClassifier):
         """The shrunk log-odds of each feature; 0 for one that was not told from noise."""
         self.size_weights_ = sizes / STEP
         self.cut_ = CUTS.value(place)
-        self.selected_ = np.flatnonzero(weights)
+        self.selected_ = np.flatnonzero(np.abs(self.weights_) >= PLAIN)
+        """The features that were told from noise, by number: a reading, free of charge."""
 
     def _scores(self, matrix: Any) -> Any:
         return row_scores(*self._found)(matrix) / STEP - self.cut_

@@ -183,9 +183,13 @@ class PrivatePipeline(PrivateClassifier):
         weights = np.zeros(private.features)
         weights[chosen] = model.weights_
         self.weights_ = weights
-        self.selected_ = np.flatnonzero(weights) if stages.chosen is None else np.array(chosen)
+        self.selected_ = model.selected_ if stages.chosen is None else np.array(chosen)
         self.release_ = ModelRelease(
-            drawn, weights=weights, split=self.split_, names=private.feature_names
+            drawn,
+            weights=weights,
+            selected=self.selected_,
+            split=self.split_,
+            names=private.feature_names,
         )
 
     def _words(self, private: FeatureMatrix, selection: Plan | None) -> dict[str, Any]:
