@@ -189,10 +189,11 @@ def evaluated(
     names = ", ".join(columns)
     if row_key is None:
         keys = f"row_number() OVER () AS nth,\n    {mixed(key_number(unit, types[unit]))} AS owner"
-        drawn = mixed("(owner * 2147483648 + row_key)")
+        drawn = f"CAST({mixed('(owner * 2147483648 + row_key)')} AS INTEGER)"
     else:
         number = key_number(row_key, types[row_key])
-        keys = f"{key(row_key, types[row_key])} AS row_key,\n    {mixed(number)} AS drawn"
+        keys = f"{key(row_key, types[row_key])} AS row_key,\n    "
+        keys += f"CAST({mixed(number)} AS INTEGER) AS drawn"
         drawn = "drawn"
     rows = (
         f"(\n    SELECT\n    {chosen},\n    {key(unit, types[unit])} AS unit_key,\n    {keys}\n"

@@ -13,13 +13,13 @@ WITH evaluated AS (
         held."risk" AS score,
         CAST(held."patient" AS TEXT) AS unit_key,
         held."visit" AS row_key,
-        (
+        CAST((
           (
             (
               CAST(held."visit" AS BIGINT) % 2147483647 + 2147483647
             ) * 314159265 % 2147483629
           ) * 358979323 % 2147483587
-        ) * 846264338 % 2147483647 AS drawn
+        ) * 846264338 % 2147483647 AS INT) AS drawn
       FROM heldout_rows AS held
     ) AS named
   ) AS placed

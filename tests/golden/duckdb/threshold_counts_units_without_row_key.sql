@@ -8,7 +8,7 @@ WITH evaluated AS (
       score,
       ROW_NUMBER() OVER (
         PARTITION BY unit_key
-        ORDER BY (
+        ORDER BY CAST((
           (
             (
               (
@@ -16,7 +16,7 @@ WITH evaluated AS (
               ) % 2147483647 + 2147483647
             ) * 314159265 % 2147483629
           ) * 358979323 % 2147483587
-        ) * 846264338 % 2147483647, row_key
+        ) * 846264338 % 2147483647 AS INT), row_key
       ) AS place
     FROM (
       SELECT
