@@ -15,8 +15,13 @@ from heldout.regression.readings_logistic import binned_residuals
 
 @pytest.fixture(scope="module")
 def plot():
+    # Bounds are declared, so that no search can overshoot, and noise is small.
     return ho.regression.residual_plot(
-        salaries(), observed="salary", predicted="fitted", epsilon="1", scale=1000
+        salaries(),
+        observed="salary",
+        predicted="fitted",
+        epsilon="4",
+        bounds={"predicted": (0, 120_000), "residual": 100_000},
     )
 
 
