@@ -250,7 +250,7 @@ class Session(PrivateSession):
             epsilon=epsilon,
             method=method,
             smaller_class=smaller_class,
-            scores="exact",
+            scores="grid" if rivals.remote else "exact",
             rival=score,
         )
         return CompareRelease(self._release(request, dataset=rivals))

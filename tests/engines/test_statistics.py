@@ -22,7 +22,7 @@ from heldout.statistics import (
     ThresholdCounts,
     compute,
 )
-from heldout.statistics.ranking.ranked import RankedRows
+from heldout.statistics.ranking.ranked import RankedRows, RankedTable
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
 
@@ -199,14 +199,26 @@ def test_a_rival_of_any_type_is_the_same_and_fails_nowhere(engine: Any) -> None:
                       pa.decimal128(38, 20)),
     }  # fmt: skip
     table = pa.table({"visit": range(8), "y": [0, 1] * 4, "p": [0.1, 0.2, 0.3, 0.4] * 2} | rivals)
-    statistic = RankedRows("auc-difference")
+    on_grid = RankedTable("auc-difference", ScoreTable(score_range=(0, 1)))
     here, there = (
         ho.Dataset(source, label="y", score="p", row_key="visit")
         for source in (table, engine.hold(table))
     )
     for name in rivals:
-        found = [unseal(compute(statistic, each.with_rival(name))) for each in (here, there)]
-        assert found[0] == found[1], name
+        sides = [each.with_rival(name) for each in (here, there)]
+        for statistic in (RankedRows("auc-difference"), on_grid):
+            found = [unseal(compute(statistic, each)) for each in sides]
+            assert found[0] == found[1], name
+
+
+def test_two_models_on_the_grid_differ_as_their_exact_scores_do_where_these_lie_on_it() -> None:
+    generator = np.random.default_rng(9)
+    points = [generator.integers(0, 2**16 + 1, 400) / 2**16 for _ in range(2)]
+    table = {"y": generator.integers(0, 2, 400), "p": points[0], "q": points[1]}
+    rivals = ho.Dataset(table, label="y", score="p").with_rival("q")
+    on_grid = RankedTable("auc-difference", ScoreTable(score_range=(0, 1)))
+    exact = unseal(compute(RankedRows("auc-difference"), rivals))
+    assert unseal(compute(on_grid, rivals)) == exact
 
 
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])

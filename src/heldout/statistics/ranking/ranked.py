@@ -84,15 +84,16 @@ class RankedTable(Statistic):
     """A ranking metric of the scores rounded to the public grid, in memory that does not grow.
 
     Rows at one point of the grid are tied. The claim is that of the exact scores, since it holds
-    for any scores; only the value may differ, by what the ties hide.
+    for any scores; only the value may differ, by what the ties hide. Two models have a table each:
+    an area needs no more than its own.
 
     Claim:       see `RankedRows`.          [claim: auc-sensitivity] [claim: ap-sensitivity]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: by rung, see `statistics.ranking.sensitivity`.
     Numerics:    exact.
-    Refuses:     the difference of two models, which needs the joint ranking.
+    Refuses:     a metric it does not know.
     Reference:   as `RankedRows`.
-    Cost:        one scan, O(cells) memory.
+    Cost:        one scan a model, O(cells) memory.
     """
 
     metric: str
@@ -100,21 +101,40 @@ class RankedTable(Statistic):
     claim: ClassVar[str] = "auc-sensitivity"
 
     def __post_init__(self) -> None:
-        if self.metric not in ("auc", "average-precision"):
-            raise ArgumentError(
-                f"scores must be 'exact' for {self.metric!r}, got 'grid'. Compare fewer rows."
-            )
+        if self.metric not in CLAIMS:
+            raise ArgumentError(f"metric must be one of {', '.join(CLAIMS)}, got {self.metric!r}.")
         object.__setattr__(self, "claim", CLAIMS[self.metric])
 
     def body(self) -> str:
-        return self.table.body()
+        own = self.table.body()
+        if self.metric != "auc-difference":
+            return own
+        rivals = "FROM (SELECT label, rival AS score FROM evaluated) AS rivals"
+        other = own.replace("FROM evaluated", rivals)
+        return (
+            f"SELECT 0 AS model, label, point, n FROM (\n{own}\n) AS own\nUNION ALL\n"
+            f"SELECT 1 AS model, label, point, n FROM (\n{other}\n) AS other"
+        )
 
     def read(self, columns: Columns) -> RankingStatistic:
-        counts: Any = self.table.read(columns)
-        negatives, positives = counts[: self.table.points], counts[self.table.points :]
-        metric = area_of_table if self.metric == "auc" else average_precision_of_table
-        value = metric(negatives, positives)
+        if self.metric == "auc-difference":
+            model = np.asarray(columns["model"])
+            sides = [
+                {name: np.asarray(each)[model == which] for name, each in columns.items()}
+                for which in (0, 1)
+            ]
+            (negatives, positives), others = (self._classes(side) for side in sides)
+            value = difference(area_of_table(negatives, positives), area_of_table(*others))
+        else:
+            negatives, positives = self._classes(columns)
+            metric = area_of_table if self.metric == "auc" else average_precision_of_table
+            value = metric(negatives, positives)
         return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
+
+    def _classes(self, columns: Columns) -> tuple[Any, Any]:
+        """Counts by grid point, of the negatives and of the positives."""
+        counts: Any = self.table.read(columns)
+        return counts[: self.table.points], counts[self.table.points :]
 
 
 @dataclass(frozen=True)
