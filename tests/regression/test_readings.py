@@ -94,6 +94,15 @@ def test_a_slope_is_a_trend():
     assert "the more it is too high" in str(found)
 
 
+def test_a_small_fault_of_many_rows_is_called_slight():
+    random = np.random.default_rng(14)
+    x, z = random.uniform(0, 50, 200_000), random.normal(0, 1, 200_000)
+    edges = [np.linspace(0, 50, 13), np.linspace(-6, 6, 13)]
+    counts, _, _ = np.histogram2d(z * (1 + 0.001 * x), x, bins=[edges[1], edges[0]])
+    found = Readings(noisy(counts, edges, scale=2, rows=200_000, random=random)).verdict
+    assert "variance grows with the prediction (slightly, +0.0" in str(found)
+
+
 def test_with_little_to_see_it_is_too_noisy_to_tell():
     found = Readings(table("heteroscedastic", rows=50, scale=200)).verdict
     assert str(found) == "Too noisy to tell: no score can be told from chance at this epsilon."

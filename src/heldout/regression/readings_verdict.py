@@ -14,6 +14,8 @@ __all__ = ["TELLING", "Finding", "Readings", "Verdict"]
 
 TELLING: Final = 0.25
 """A score whose interval is wider than this on either side could hide a fault that anybody sees."""
+SLIGHT: Final = 0.1
+"""Many rows show faults that matter little: below this they are called slight."""
 FEWEST_CELLS: Final = 2.5
 """With fewer cells that hold rows, by predicted value or by residual, no shape can be seen."""
 VISIBLE: Final = 5.0
@@ -185,7 +187,8 @@ class Readings:
         if self._visible < INVISIBLE:
             return Finding(score, "too noisy", _NOISY[name])
         if score.seen and abs(score.value) >= least:
-            return Finding(score, "seen", _SEEN[name, score > 0])
+            slight = f" (slightly, {score.value:+.2f})" if abs(score.value) < SLIGHT else ""
+            return Finding(score, "seen", _SEEN[name, score > 0] + slight)
         if self.coarse:
             return Finding(score, "too coarse", _COARSE[name])
         low, high = score.interval(0.95)
