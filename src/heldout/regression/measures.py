@@ -24,7 +24,9 @@ class RegressionMetrics(Release):
 
     Residuals beyond ±`residual_bound` count as that bound, and observed values beyond
     `observed_bounds` as the nearest of them: the numbers and their intervals are those of the
-    clipped values. `clipped` says how many residuals that concerns. R squared is held to [-1, 1].
+    clipped values. `clipped` says how many residuals that concerns. R squared is held to [-1, 1];
+    where the outcome has a long tail, clipping takes more of its variance than of the errors, and
+    R squared comes out too low: declare bounds that hold the tail.
     """
 
     def __init__(self, drawn: Drawn, plan: MetricsPlan) -> None:

@@ -23,6 +23,7 @@ COUNT_SHARE: Final = Fraction(1, 20)
 ENOUGH: Final = 400
 LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fraction(1, 5)
 SLACK: Final = 5
+THRIFT: Final = 4  # what is clipped biases a variance more than a picture
 PARTS: Final = {"errors": 2, "outcome": 1, "quantiles": 1}
 # Cells of the residuals; two more hold the rows beyond the bounds. 32 and 121 = 11^2 fill a tree.
 FEW, MANY = 30, 119
@@ -98,6 +99,7 @@ class MetricsPlan:
                 scale=self.scale,
                 symmetric=name == "residual",
                 slack=SLACK,
+                thrift=THRIFT,
             )
             for name in ("residual", "observed")
             if name in self.shares

@@ -19,7 +19,7 @@ Choose = Callable[[tuple[Any, ...]], Step]
 
 LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
-PRICE: Final = Fraction(1, 50)  # of the rows, for a 32nd of the width
+LEAST_PRICE, MOST_PRICE = Fraction(1, 500), Fraction(1, 50)  # of the rows, for one cell
 MOST_SLACK: Final = 12
 SIZE_SHARE: Final = Fraction(1, 2)
 
@@ -43,6 +43,8 @@ class Search:
     scale: float
     symmetric: bool
     slack: int
+    thrift: int = 1
+    """How many times fewer rows than a plot's a cell must hold to be kept."""
 
     @property
     def size_epsilon(self) -> Fraction:
@@ -87,8 +89,14 @@ class Search:
             epsilon=self.epsilon - self.size_epsilon,
             protection=self.protection,
             cells=CELLS,
-            price=int(PRICE * rows),
+            price=int(self._price(rows) * rows),
         )
+
+    def _price(self, rows: int) -> Fraction:
+        """The share of rows for which a cell is kept: as few as noise lets stand out."""
+        epsilon = (self.epsilon - self.size_epsilon) / self.protection.rows_per_unit
+        seen = 1 / (self.thrift * max(rows, 1) * epsilon)
+        return max(LEAST_PRICE / self.thrift, min(MOST_PRICE, seen))
 
     def cells(self, size: int, rows: int) -> tuple[float, ...]:
         """Edges of the cells within (-b, b); doubles that are exact but for the scale."""
