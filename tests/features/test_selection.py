@@ -33,18 +33,21 @@ def of_rows(**words: object) -> FeatureMatrix:
     return FeatureMatrix(X, LABELS, **({"features_per_row": 3} | words))
 
 
+@pytest.fixture(scope="module")
+def rows() -> FeatureMatrix:
+    return of_rows()
+
+
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("method", METHODS)
-def test_with_plenty_of_budget_every_method_finds_what_the_score_asks_for(method, score) -> None:
+def test_with_plenty_of_budget_every_method_finds_what_the_score_asks_for(
+    rows, method, score
+) -> None:
     best = BEST[score]
-    exact = FeatureScores.of(of_rows(), SCORES[score]).read(
-        of_rows()._fetch("SELECT * FROM evaluated")
-    )
+    exact = FeatureScores.of(rows, SCORES[score]).read(rows._fetch("SELECT * FROM evaluated"))
     top = float(exact[best]) / SCORES[score].cells
     words = {"threshold": 0.95 * top} if method == "sparse-vector" else {}
-    found = ho.features.select(
-        X, LABELS, epsilon=PLENTY, method=method, score=score, k=1, features_per_row=3, **words
-    )
+    found = ho.features.select(rows, epsilon=PLENTY, method=method, score=score, k=1, **words)
     assert found.features == (best,)
     assert isinstance(found, ho.features.Selection)
     assert str(found.loss) == f"epsilon {PLENTY}"
@@ -79,16 +82,23 @@ def test_a_selection_charges_its_epsilon_and_says_so(method, tmp_path) -> None:
         assert found.scores is None, "names alone: no noisy score was paid for"
 
 
+PROTECTED = {
+    "replace-one": {},
+    "add-remove": {"neighbours": "add-remove", "most_rows": 500},
+    "unit": {"unit": np.arange(ROWS) // 2, "rows_per_unit": 2, "most_rows": 500},
+}
+
+
+@pytest.fixture(scope="module", params=PROTECTED)
+def protected(request) -> FeatureMatrix:
+    return of_rows(**PROTECTED[request.param])
+
+
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("protection", [
-    {},
-    {"neighbours": "add-remove", "most_rows": 500},
-    {"unit": np.arange(ROWS) // 2, "rows_per_unit": 2, "most_rows": 500},
-])  # fmt: skip
 @pytest.mark.parametrize("method", METHODS)
-def test_noise_is_made_for_the_proven_sensitivity(method, protection, score) -> None:
+def test_noise_is_made_for_the_proven_sensitivity(protected, method, score) -> None:
     """An understated sensitivity anywhere between score and mechanism turns this red."""
-    private = of_rows(**protection)
+    private = protected
     of = SCORES[score]
     plan = plan_selection(private, epsilon=Fraction(1, 3), method=method, score=of, k=4)
     assert plan.mechanism.privacy_map().epsilon == Fraction(1, 3)

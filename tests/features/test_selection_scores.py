@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -14,7 +15,6 @@ from heldout.features.scores import SCORES, FeatureCounts, FeatureScores, Score,
 from heldout.privacy.neighbours import Neighbours, Protection
 
 Row = tuple[frozenset[int], int]
-FEATURES = 3
 REPLACE = Protection(neighbours=Neighbours.REPLACE_ONE)
 ADD = Protection(neighbours=Neighbours.ADD_REMOVE)
 PAIRS = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=2)
@@ -22,48 +22,63 @@ ADD_PAIRS = Protection(neighbours=Neighbours.ADD_REMOVE, unit=True, rows_per_uni
 PROTECTIONS = [REPLACE, ADD, PAIRS, ADD_PAIRS]
 
 
-def rows(most: int) -> list[Row]:
-    sets = [
-        frozenset(each)
-        for size in range(most + 1)
-        for each in itertools.combinations(range(FEATURES), size)
-    ]
-    return [(each, label) for each in sets for label in (0, 1)]
+@dataclass(frozen=True)
+class Small:
+    """All data sets of a few rows: a row has at most `most` of `features`, and a label."""
+
+    features: int
+    most: int
+    rows: int
+
+    @property
+    def kinds(self) -> list[Row]:
+        sets = [
+            frozenset(each)
+            for size in range(self.most + 1)
+            for each in itertools.combinations(range(self.features), size)
+        ]
+        return [(each, label) for each in sets for label in (0, 1)]
+
+    def columns(self, data: tuple[int, ...]) -> dict[str, object]:
+        """Rows by their kinds, as a statistic gets them."""
+        dense = np.zeros((len(data), self.features), dtype=np.int8)
+        for place, kind in enumerate(data):
+            dense[place, sorted(self.kinds[kind][0])] = 1
+        label = np.array([self.kinds[kind][1] for kind in data], dtype=np.int64)
+        return {"label": label, "matrix": csr_array(dense)}
+
+    def neighbours(self, protection: Protection):
+        """Each pair: the common rows, with those that only one of the two has."""
+        every = range(len(self.kinds))
+        some = cache(lambda size: list(itertools.combinations_with_replacement(every, size)))
+        for leave, arrive in protection.changes():
+            for size in range(self.rows - max(leave, arrive) + 1):
+                for common in some(size):
+                    for gone in some(leave):
+                        first = tuple(sorted(common + gone))
+                        for new in some(arrive):
+                            yield first, tuple(sorted(common + new))
 
 
-def columns(data: tuple[Row, ...]) -> dict[str, object]:
-    dense = np.zeros((len(data), FEATURES), dtype=np.int8)
-    for place, (members, _) in enumerate(data):
-        dense[place, sorted(members)] = 1
-    label = np.array([each[1] for each in data], dtype=np.int64)
-    return {"label": label, "matrix": csr_array(dense)}
+def small(protection: Protection) -> Small:
+    return Small(2, 1, 4) if protection.unit else Small(3, 2, 3)
 
 
-def neighbours(protection: Protection, most_features: int, most_rows: int):
-    """Each pair once: the common rows, then those that only one of the two has."""
-    kinds = rows(most_features)
-    for leave, arrive in protection.changes():
-        for size in range(most_rows - max(leave, arrive) + 1):
-            for common in itertools.combinations_with_replacement(kinds, size):
-                for gone in itertools.combinations_with_replacement(kinds, leave):
-                    for new in itertools.combinations_with_replacement(kinds, arrive):
-                        yield common + gone, common + new
-
-
-def distances(score: Score, protection: Protection, most_features: int, most_rows: int):
+def distances(score: Score, protection: Protection, of: Small):
     """The largest move of one score, of all together, and whether scores ever part ways."""
 
     @cache
-    def scored(data: tuple[Row, ...]) -> np.ndarray:
-        return FeatureScores(score, most_rows).read(columns(data))
+    def scored(data: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(FeatureScores(score, of.rows).read(of.columns(data)).tolist())
 
     one = together = 0
     parted = False
-    for first, second in neighbours(protection, most_features, most_rows):
-        moved = scored(tuple(sorted(second, key=str))) - scored(tuple(sorted(first, key=str)))
-        one, together = max(one, np.abs(moved).max()), max(together, np.abs(moved).sum())
-        parted = parted or bool((moved > 0).any() and (moved < 0).any())
-    return int(one), int(together), parted
+    for first, second in of.neighbours(protection):
+        moved = [b - a for a, b in zip(scored(first), scored(second), strict=True)]
+        one = max(one, *map(abs, moved))
+        together = max(together, sum(map(abs, moved)))
+        parted = parted or min(moved) < 0 < max(moved)
+    return one, together, parted
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: p.describe()[:34])
@@ -71,14 +86,10 @@ def distances(score: Score, protection: Protection, most_features: int, most_row
 def test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_that_far(
     name: str, protection: Protection
 ) -> None:
-    score = SCORES[name]
-    most_features = 1 if protection.unit else 2
-    most_rows = 3 + protection.unit
-    one, together, parted = distances(score, protection, most_features, most_rows)
+    score, of = SCORES[name], small(protection)
+    one, together, parted = distances(score, protection, of)
     assert one == score.of_each(protection, most_rows=None)
-    bound = score.of_all(
-        protection, features=FEATURES, features_per_row=most_features, most_rows=None
-    )
+    bound = score.of_all(protection, features=of.features, features_per_row=of.most, most_rows=None)
     assert together == bound
     assert not (score.monotone(protection) and parted)
 
@@ -87,12 +98,12 @@ def test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_th
 def test_information_gain_moves_at_most_as_far_as_proven(protection: Protection) -> None:
     score = SCORES["information-gain"]
     for most_rows in (2, 3):
-        one, together, _ = distances(score, protection, 2, most_rows)
+        one, together, _ = distances(score, protection, Small(3, 2, most_rows))
         claimed = score.of_each(protection, most_rows=most_rows)
         assert one <= claimed
         assert one >= claimed - 19 - 9, "the bound is attained, up to the rounding"
         assert together <= score.of_all(
-            protection, features=FEATURES, features_per_row=2, most_rows=most_rows
+            protection, features=3, features_per_row=2, most_rows=most_rows
         )
 
 
@@ -134,25 +145,25 @@ def test_the_integer_scale_is_the_information_gain() -> None:
 @pytest.mark.parametrize("by_label", [False, True])
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda p: p.describe()[:34])
 def test_counts_of_features_move_exactly_as_far_as_claimed(protection, by_label) -> None:
-    most_features = 1 if protection.unit else 2
-    statistic = FeatureCounts(FEATURES, most_features, by_label)
+    of = small(protection)
+    statistic = FeatureCounts(of.features, of.most, by_label)
 
     @cache
-    def vector(data: tuple[Row, ...]) -> np.ndarray:
-        return statistic.read(columns(data))
+    def vector(data: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(statistic.read(of.columns(data)).tolist())
 
     worst = max(
-        int(np.abs(vector(second) - vector(first)).sum())
-        for first, second in neighbours(protection, most_features, 2)
+        sum(abs(b - a) for a, b in zip(vector(first), vector(second), strict=True))
+        for first, second in Small(of.features, of.most, 2).neighbours(protection)
     )
     assert worst == statistic.sensitivity(protection)
 
 
 def test_a_bound_that_is_smaller_would_be_caught() -> None:
     """The paper's footnote: at most 2 s features change if neighbours have one size."""
-    score, most_features = SCORES["purity-index"], 1
-    _, together, _ = distances(score, REPLACE, most_features, 2)
-    assert together == 2 * FEATURES > 2 * most_features
+    of = Small(3, 1, 2)
+    _, together, _ = distances(SCORES["purity-index"], REPLACE, of)
+    assert together == 2 * of.features > 2 * of.most
 
 
 def test_scores_of_noisy_counts_are_those_of_exact_ones_without_noise() -> None:
