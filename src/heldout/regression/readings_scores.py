@@ -21,7 +21,18 @@ from heldout.measure import Measure
 from heldout.regression.readings_noise import Sum, tail_quantile
 from heldout.regression.table import ResidualTable
 
-__all__ = ["FAMILY", "LEVEL", "PLAIN", "Score", "curvature", "curve", "fan", "trend"]
+__all__ = [
+    "FAMILY",
+    "INVISIBLE",
+    "LEVEL",
+    "PLAIN",
+    "Score",
+    "curvature",
+    "curve",
+    "fan",
+    "trend",
+    "visible",
+]
 
 LEVEL: Final = 0.95
 FAMILY: Final = 3
@@ -29,6 +40,8 @@ FAMILY: Final = 3
 MARGIN: Final = 1.08
 """Weights are read off the same noise, which makes errors a little larger than they look."""
 _ROUNDING: Final = 1e-9
+INVISIBLE: Final = 2.0
+"""With fewer rows than so many deviations of all cells' noise, nothing is said to be seen."""
 PLAIN: Final = 0.15
 """Beside a bend a fan must be so large: coarse cells make a small one out of any bend."""
 
@@ -166,8 +179,16 @@ def _score(
     score.deviations = product.value / variance**0.5 if exists else 0.0
     kurtosis = product.kurtosis(noise_only=False)
     chance = MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
-    score.threshold = max(chance, least * size / variance**0.5) if exists else chance
+    score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
+    if visible(table) < INVISIBLE:
+        score.threshold = np.inf
     return score
+
+
+def visible(table: ResidualTable) -> float:
+    """The rows of a table, in deviations of the noise of all its cells together."""
+    noise = table.noise_variance(np.ones(table.noisy.shape)) ** 0.5
+    return float(table.density.sum()) / noise if noise > 0 else np.inf
 
 
 def _taper(shares: Any, total: float, noise: float) -> Any:

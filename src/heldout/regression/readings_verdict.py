@@ -4,10 +4,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
-
 from heldout.regression.readings import ByPrediction, mean_by_prediction, spread_by_prediction
-from heldout.regression.readings_scores import PLAIN, Score, curvature, curve, fan, trend
+from heldout.regression.readings_scores import (
+    INVISIBLE,
+    PLAIN,
+    Score,
+    curvature,
+    curve,
+    fan,
+    trend,
+    visible,
+)
 from heldout.regression.table import ResidualTable
 
 __all__ = ["TELLING", "Finding", "Readings", "Verdict"]
@@ -20,8 +27,6 @@ FEWEST_CELLS: Final = 2.5
 """With fewer cells that hold rows, by predicted value or by residual, no shape can be seen."""
 VISIBLE: Final = 5.0
 """With fewer rows than so many deviations of all cells' noise, a few full cells may be noise."""
-INVISIBLE: Final = 2.0
-"""With fewer than so many, nothing at all is said to be seen."""
 
 _SEEN: Final = {
     ("curvature", True): "residuals curve: predictions are too low at both ends and too high in "
@@ -169,22 +174,15 @@ class Readings:
     @cached_property
     def coarse(self) -> bool:
         """Whether nearly all rows lie in a few cells, so that no shape could be seen."""
-        if self._visible < VISIBLE:
+        if visible(self._table) < VISIBLE:
             return False  # noise looks like a few full cells, too
         density = self._table.density
         sums = [density.sum(axis=axis) for axis in (0, 1)]
         # One over the sum of squared shares: how many cells as full as each other there would be.
         return any(float(each.sum()) ** 2 < FEWEST_CELLS * float((each**2).sum()) for each in sums)
 
-    @cached_property
-    def _visible(self) -> float:
-        """Rows, in deviations of the noise of all cells together."""
-        density = self._table.density
-        noise = self._table.noise_variance(np.ones(density.shape)) ** 0.5
-        return float(density.sum()) / noise if noise > 0 else np.inf
-
     def _finding(self, name: str, score: Score, *, least: float) -> Finding:
-        if self._visible < INVISIBLE:
+        if visible(self._table) < INVISIBLE:
             return Finding(score, "too noisy", _NOISY[name])
         if score.seen and abs(score.value) >= least:
             slight = f" (slightly, {score.value:+.2f})" if abs(score.value) < SLIGHT else ""
