@@ -8,6 +8,7 @@ gets; here nothing is said but that it is one of ours.
 import json
 import logging
 import math
+import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
@@ -208,6 +209,41 @@ def test_copies_of_a_name_are_refused(copies: tuple[str, str], silence) -> None:
     silence(lambda: ho.Dataset(rows, label="label", score=copies[0]))
     with pytest.raises(ho.errors.HeldoutError):
         ho.Dataset(rows, label="label", score=copies[0])
+
+
+MILLION = 1_000_000
+
+
+def wide(columns: int) -> pa.Table:
+    same = pa.array([7, 7])
+    names = ["y", "p", *(f"c{i}" for i in range(columns - 2))]
+    return pa.Table.from_arrays([pa.array([1, 0]), pa.array([0.5, 0.2]), *[same] * (columns - 2)], names)  # fmt: skip # noqa: E501
+
+
+@pytest.mark.parametrize("kind", ["a.csv", "frame", "a.parquet"])
+def test_a_million_columns_are_refused_at_once_in_one_line(
+    kind: str, tmp_path: Path, silence
+) -> None:
+    path = tmp_path / kind
+    # What is slow is to make the other two, not to refuse them.
+    columns = {"a.csv": MILLION, "frame": 100_000, "a.parquet": 10_000}[kind]
+    if kind == "a.csv":
+        path.write_text(
+            "y,p," + ",".join(f"c{i}" for i in range(MILLION - 2)) + "\n1,0.5,Canaria\n"
+        )
+    elif kind == "a.parquet":
+        pq.write_table(wide(columns), path)
+    source = wide(columns) if kind == "frame" else path
+    begun = time.process_time()
+    with pytest.raises(ho.errors.UnreadableTable, match="must be at most 4,096") as caught:
+        ho.Dataset(source, label="y", score="p")
+    assert time.process_time() - begun < 20
+    assert f"{columns:,}" in str(caught.value)
+    silence(lambda: ho.Dataset(source, label="y", score="p"), own=(path,))
+
+
+def test_hundreds_of_columns_more_than_an_expression_is_deep_are_answered() -> None:
+    ask(ho.Dataset(wide(1200), label="y", score="p"))
 
 
 def test_minus_zero_is_zero_and_a_subnormal_is_above_it() -> None:

@@ -7,6 +7,9 @@ from heldout.errors import HeldoutError, UnreadableTable
 
 T = TypeVar("T")
 
+MOST_COLUMNS = 4096
+"""A CSV file of so many takes 1.3 GB and 5 seconds to open, and every further column its share."""
+
 
 def or_raise(action: Callable[[], T], error: Callable[[], HeldoutError]) -> T:
     """Run it; if it fails, raise our error without the library's own, which may quote a cell.
@@ -23,7 +26,12 @@ def or_raise(action: Callable[[], T], error: Callable[[], HeldoutError]) -> T:
 
 
 def check_names(names: Sequence[str], where: str) -> None:
-    """Columns that an engine would rename or confuse are refused."""
+    """Columns that an engine would rename or confuse are refused, and more than it can hold."""
+    if len(names) > MOST_COLUMNS:
+        raise UnreadableTable(
+            f"columns of {where} must be at most {MOST_COLUMNS:,}, got {len(names):,}. Keep the "
+            "label, the score and the keys, and leave out what is not needed."
+        )
     if len({name.lower() for name in names}) < len(names):
         raise UnreadableTable(
             f"columns of {where} must have distinct names, whatever their case. Rename the copies."

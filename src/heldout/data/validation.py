@@ -41,6 +41,7 @@ from heldout.errors import (
 
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
 
+_WIDTH = 32  # terms of one sum
 LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
 
 # DuckDB does not promise that hash() stays the same. If it changed, rows that a ledger knows would
@@ -253,7 +254,12 @@ def _key_sums(name: str, column_type: str, role: str) -> str:
 def _row_sums(engine: Engine) -> str:
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    row = " + ".join(f"({_hash(name, kind)} >> 16)" for name, kind in engine.columns.items())
+    cells = [f"({_hash(name, kind)} >> 16)" for name, kind in engine.columns.items()]
+    # Sums of sums where there are many: DuckDB refuses an expression a thousand deep.
+    while len(cells) > _WIDTH:
+        parts = (" + ".join(cells[i : i + _WIDTH]) for i in range(0, len(cells), _WIDTH))
+        cells = [f"({part})" for part in parts]
+    row = " + ".join(cells)
     return (
         f"CAST(bit_xor(hash({row})) AS VARCHAR) || '/' || CAST(sum(hash({row}) >> 24) AS VARCHAR)"
         " AS fingerprint_all"
