@@ -79,6 +79,17 @@ def test_counts_and_booleans_and_sparse_rows_mean_the_same() -> None:
         assert np.array_equal(seen[0], other)
 
 
+def test_a_frame_names_its_features() -> None:
+    import pandas
+    import polars
+
+    for kind in (pandas.DataFrame, polars.DataFrame):
+        private = FeatureMatrix(kind({"a": [1, 0], "b": [0, 3]}), [1, 0])
+        assert private.feature_names == ("a", "b")
+        assert private._fetch(WHOLE_ROWS)["matrix"].toarray().tolist() == [[1, 0], [0, 1]]
+    assert FeatureMatrix([[1, 0]], [1]).feature_names is None
+
+
 def test_rows_keep_their_labels_when_there_are_many() -> None:
     rows = 300_000  # more than one block of the engine
     numbers = np.arange(rows) % 251

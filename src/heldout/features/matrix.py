@@ -34,7 +34,7 @@ class FeatureMatrix(PrivateTable):
     Parameters
     ----------
     X
-        An array or a SciPy sparse matrix, a row for each row. What is not 0 counts as 1.
+        An array, a frame or a SciPy sparse matrix, a row for each row. What is not 0 counts as 1.
     y
         The label of each row, one of two values: see `positive` and `negative`.
     features_per_row
@@ -48,7 +48,7 @@ class FeatureMatrix(PrivateTable):
     neighbours
         "replace-one" (the number of rows is public) or "add-remove".
     feature_names
-        Public names, one a feature.
+        Public names, one a feature; those of a frame's columns unless told.
     most_rows
         A public bound on the number of rows, for the scores that need one where the number of
         rows itself is not public.
@@ -85,7 +85,7 @@ class FeatureMatrix(PrivateTable):
             label="label",
             features_per_row=features_per_row,
             values=(positive, negative),
-            names=feature_names,
+            names=_columns_of(X) if feature_names is None else feature_names,
             most_rows=most_rows,
             unit=None if unit is None else "unit",
             rows_per_unit=rows_per_unit,
@@ -257,6 +257,12 @@ def _column(values: Any, rows: int, name: str) -> Any:
     if column.shape != (rows,):
         raise DataError(f"{name} must have one value for each row of X, got another number.")
     return column
+
+
+def _columns_of(X: Any) -> list[str] | None:
+    """The names of a pandas or Polars frame's columns; an array has none."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(each) for each in columns]
 
 
 def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
