@@ -53,7 +53,7 @@ def lines(
                 x=alt.X(
                     f"{x}:Q",
                     title=title,
-                    scale=alt.Scale(type="log" if log else "linear"),
+                    scale=alt.Scale(type="log" if log else "linear", nice=not log),
                     axis=alt.Axis(values=ticks, format="~g"),
                 ),
                 y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(zero=False)),
