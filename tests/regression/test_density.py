@@ -58,6 +58,16 @@ def test_the_nearest_counts_keep_the_order_and_the_total(values: Any, total: flo
     assert (np.diff(found[order]) >= -1e-9).all()
 
 
+def test_noise_far_beyond_the_rows_leaves_a_valid_picture() -> None:
+    noisy = np.array([[9e18, -9e18], [5e17, 3.0]])
+    assert simplex(noisy, total=1e-3).sum() == pytest.approx(1e-3)
+    found = table(noisy, rows=7)
+    assert found.counts.sum() == 7
+    assert (found.counts >= 0).all()
+    huge = table(noisy, rows=2**60 + 1)
+    assert int(huge.counts.sum()) == round(huge.inside)
+
+
 def test_whole_numbers_differ_by_less_than_one_where_the_total_allows_it() -> None:
     values = np.array([[0.2, 3.7], [2.6, 3.5]])
     found = whole_numbers(values, total=10)

@@ -58,6 +58,7 @@ def simplex(values: Any, *, total: float) -> Any:
     values = np.asarray(values, dtype=np.float64)
     if total <= 0:
         return np.zeros_like(values)
+    values = values - values.max()  # a common shift changes nothing, and keeps small totals exact
     falling = np.sort(values.ravel())[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
     last = np.flatnonzero(falling - excess > 0)[-1]
@@ -80,4 +81,6 @@ def whole_numbers(values: Any, *, total: int) -> Any:
     elif missing < 0:
         positive = [place for place in order[::-1] if flat[place] > 0]
         flat[positive[:-missing]] -= 1
+    # Numbers beyond 2^53 are not whole to the last digit; what is left goes to the largest.
+    flat[flat.argmax()] += int(total) - int(flat.sum())
     return flat.reshape(values.shape)
