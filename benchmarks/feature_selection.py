@@ -105,7 +105,7 @@ def sms(data: Path, runs: int) -> bool:
         ):
             mean, error = accuracy(ours(epsilon, **options), features, y, 1)
             print(f"      SMS, {words}, epsilon {epsilon}: {mean:.4f} ({error:.4f})")
-    for select, k in (("noisy-counts", 50), ("noisy-top-k", None), ("permute-and-flip", None)):
+    for select, k in (("noisy-counts", None), ("noisy-counts", 200), ("noisy-top-k", None)):
         for classifier in ("naive-bayes", "logistic"):
             options = {"select": select, "classifier": classifier, "k": k}
             mean, error = accuracy(ours("1", **options), X, y, 1)

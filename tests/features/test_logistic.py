@@ -242,8 +242,10 @@ def test_what_is_wrong_is_refused_before_anything_is_booked():
     X, y = separable(40)
     with pytest.raises(ArgumentError, match="most_rows must be declared"):
         PrivateLogisticRegression(epsilon="1").fit(FeatureMatrix(X, y, neighbours="add-remove"))
-    with pytest.raises(DataError, match="most_rows"):
+    with pytest.raises(DataError, match="expected_rows"):
         PrivateLogisticRegression(epsilon="1", neighbours="add-remove", expected_rows=1).fit(X, y)
+    with pytest.raises(ArgumentError, match="expected_rows must be"):
+        PrivateLogisticRegression(epsilon="1", neighbours="add-remove", expected_rows=0).fit(X, y)
     with pytest.raises(ArgumentError, match="weight must be"):
         PrivateLogisticRegression(epsilon="1", weight=0).fit(X, y)
     with pytest.raises(ArgumentError, match="scale must be"):

@@ -53,19 +53,18 @@ def shares_for(epsilon: Fraction, *, rows: int, protection: Protection) -> Share
 
 
 def features_to_take(epsilon: Fraction, *, rows: int, features: int, protection: Protection) -> int:
-    """k: about as many as rows and epsilon let a selection tell from `features` others.
+    """k for a selection of k names: as many as noise that grows with k lets through.
 
-    A choice among d features needs a lead of about (k ln d)/epsilon rows, and the k-th best word of
-    a text leads by about rows/(10 k): k is where the two meet.
+    The noise on a score is about k/epsilon rows, and the k-th most frequent word of a text is in
+    about rows/(2 k) of them (Zipf's law). k is where the count is three times the noise.
 
     >>> from heldout.privacy.neighbours import Neighbours
     >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
     >>> [features_to_take(Fraction(e), rows=5000, features=8000, protection=one_row)
     ...  for e in ("0.1", "0.5", "1")]
-    [2, 5, 7]
+    [9, 20, 28]
     """
-    seen = strength(epsilon, rows=rows, protection=protection)
-    most = math.isqrt(int(seen / Fraction(10 * math.log(max(features, 2)))))
+    most = math.isqrt(int(strength(epsilon, rows=rows, protection=protection) / 6))
     return max(1, min(most, features))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.features.budget import GUESSED_ROWS, shares_for
+from heldout.features.budget import shares_for
 from heldout.features.cut import STEP, Cuts, RowScores
 from heldout.features.joint_counts import UNIT, row_units
 from heldout.features.logistic_loss import LogisticLoss
@@ -197,7 +197,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         )
 
     def _most_rows(self) -> int:
-        return TIMES * (GUESSED_ROWS if self.expected_rows is None else int(self.expected_rows))
+        return TIMES * self._guess()
 
     def _train(self, private: FeatureMatrix, price: Fraction, session: PrivateSession) -> None:
         plan = self.plan(private, price)

@@ -27,6 +27,8 @@ CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
     "naive-bayes": PrivateNaiveBayes,
     "logistic": PrivateLogisticRegression,
 }
+BY_NUMBER = ("noisy-top-k", "permute-and-flip", "sparse-vector")
+"""Methods whose noise grows with k, so that k must be chosen; the others know a threshold."""
 SAMPLED = 10  # features a row may set while features are selected: the paper's r
 
 
@@ -39,7 +41,7 @@ class PrivatePipeline(PrivateClassifier):
         "joint" (the default): one release of counts by feature and label serves selection *and*
         naive Bayes, so nothing is split off. Or a method of `heldout.features.select`
         ("noisy-counts", "noisy-top-k", "permute-and-flip", "sparse-vector", ...): then epsilon is
-        split. None trains on all features.
+        split. None trains on all features, and so does "joint" with a logistic regression.
     classifier
         "naive-bayes" or "logistic", or an instance of one, whose `weight` and `ridge` count.
     split
@@ -47,7 +49,7 @@ class PrivatePipeline(PrivateClassifier):
         for the method. It must be left out where nothing is split.
     selection_score, k, threshold
         As `score`, `k` and `threshold` in `heldout.features.select`; with neither `k` nor
-        `threshold`, k follows from the public facts.
+        `threshold`, both follow from the public facts.
 
     The other parameters are those of `PrivateClassifier`.
 
@@ -147,7 +149,7 @@ class PrivatePipeline(PrivateClassifier):
 
     def _selection(self, private: FeatureMatrix, epsilon: Fraction) -> Plan:
         k = self.k
-        if k is None and self.threshold is None:
+        if k is None and self.threshold is None and self.select in BY_NUMBER:
             k = features_to_take(
                 epsilon,
                 rows=self._rows(private),

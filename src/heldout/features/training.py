@@ -11,10 +11,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, DataError
 from heldout.features.budget import GUESSED_ROWS
 from heldout.features.matrix import FeatureMatrix
-from heldout.features.model import ModelRelease
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
 from heldout.session import Epsilon, PrivateSession
@@ -46,7 +45,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What is protected; with `fit(X, y, unit=...)` all rows of a unit.
     ledger, budget
         Where the price is booked, and what these rows may cost in all; None is a ledger in memory
-        with a budget of `epsilon`, which forgets.
+        with a budget of `epsilon`, which forgets. A path or an address can be cloned with the
+        estimator (cross-validation does that); an open `Ledger` cannot.
     """
 
     def __init__(
@@ -111,6 +111,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_ = self._declared_classes(y)
         negative, positive = self.classes_.tolist()
+        public = unit is None and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        most = MOST_ROWS if public else self._most_rows()
+        if X.shape[0] > most:
+            raise DataError(
+                f"rows must be at most {most:,} with these settings, got more. Pass a larger "
+                "expected_rows."
+            )
         return FeatureMatrix(
             self._set(X),
             y,
@@ -121,7 +128,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows_per_unit=self.rows_per_unit,
             row_keys=row_keys,
             neighbours=self.neighbours,
-            most_rows=self._most_rows(),
+            most_rows=most,
         )
 
     def _declared_classes(self, y: Any) -> Any:
@@ -159,14 +166,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.features_per_row
 
     def _most_rows(self) -> int:
-        """A public bound on the number of rows; more are refused before anything is asked."""
+        """A bound on rows whose number is not public; more are refused before anything is asked."""
         return MOST_ROWS
+
+    def _guess(self) -> int:
+        guess = GUESSED_ROWS if self.expected_rows is None else self.expected_rows
+        if isinstance(guess, bool) or not isinstance(guess, int | np.integer) or guess < 1:
+            raise ArgumentError(f"expected_rows must be a whole number from 1, got {guess!r}.")
+        return int(guess)
 
     def _rows(self, private: FeatureMatrix) -> int:
         """About how many rows there are, from public facts."""
         if private.public_rows is not None:
             return max(1, private.public_rows)
-        return GUESSED_ROWS if self.expected_rows is None else max(1, int(self.expected_rows))
+        return self._guess()
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "release_")
@@ -200,10 +213,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = True
         tags.non_deterministic = True
         return tags
-
-    @property
-    def release(self) -> ModelRelease:
-        """The release of the last fit."""
-        check_is_fitted(self, "release_")
-        found: ModelRelease = self.release_
-        return found
