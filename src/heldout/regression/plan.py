@@ -222,7 +222,10 @@ class PlotPlan:
             statistic = self.statistic(answers)
             return Step(statistic, self.mechanism(statistic.size - 1))
 
-        most = math.prod(self.grid or (self.cells(self.guess or 10**6)))
+        # A noisy row count may ask for as many cells as there can be: they are refused here if at
+        # all, before anything is booked.
+        largest = (MOST_CELLS, MOST_CELLS) if self.rows is None else self.cells(self.rows)
+        most = math.prod(self.grid or largest)
         found.append((self.mechanism(most).event(), table))
         return found
 

@@ -1,5 +1,6 @@
 """How the bounds of a number are found: public choices, steps, and what the answers mean."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,7 +90,7 @@ class Search:
             epsilon=self.epsilon - self.size_epsilon,
             protection=self.protection,
             cells=CELLS,
-            price=int(self._price(rows) * rows),
+            price=math.ceil(self._price(rows) * rows),
         )
 
     def _price(self, rows: int) -> Fraction:
