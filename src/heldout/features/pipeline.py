@@ -28,7 +28,8 @@ CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
     "logistic": PrivateLogisticRegression,
 }
 BY_NUMBER = ("noisy-top-k", "permute-and-flip", "sparse-vector")
-"""Methods whose noise grows with k, so that k must be chosen; the others know a threshold."""
+"""Methods whose noise grows with k."""
+MORE = 8  # times as many features from the others, as the training can tell noise by itself
 SAMPLED = 10  # features a row may set while features are selected: the paper's r
 
 
@@ -49,7 +50,7 @@ class PrivatePipeline(PrivateClassifier):
         for the method. It must be left out where nothing is split.
     selection_score, k, threshold
         As `score`, `k` and `threshold` in `heldout.features.select`; with neither `k` nor
-        `threshold`, both follow from the public facts.
+        `threshold`, k follows from the public facts.
 
     The other parameters are those of `PrivateClassifier`.
 
@@ -149,13 +150,14 @@ class PrivatePipeline(PrivateClassifier):
 
     def _selection(self, private: FeatureMatrix, epsilon: Fraction) -> Plan:
         k = self.k
-        if k is None and self.threshold is None and self.select in BY_NUMBER:
+        if k is None and self.threshold is None:
             k = features_to_take(
                 epsilon,
                 rows=self._rows(private),
                 features=private.features,
                 protection=private.protection,
             )
+            k = k if self.select in BY_NUMBER else min(MORE * k, private.features)
         return plan_selection(
             private,
             epsilon=epsilon,
