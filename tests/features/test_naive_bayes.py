@@ -235,6 +235,15 @@ def test_what_is_wrong_is_refused_before_anything_is_booked():
     assert set(words.fit(X, np.where(y, "spam", "ham")).predict(X)) <= {"ham", "spam"}
 
 
+def test_columns_of_a_frame_are_named_in_the_release():
+    pandas = pytest.importorskip("pandas")
+    X, y = separable(1000)
+    frame = pandas.DataFrame(X, columns=[f"word {each}" for each in range(X.shape[1])])
+    model = PrivateNaiveBayes(epsilon="20").fit(frame, y)
+    assert {name for name, _ in model.release_.strongest(2)} == {"word 3", "word 5"}
+    assert (model.predict(frame) == y).all()
+
+
 def test_a_fitted_model_can_be_kept_and_holds_no_rows():
     X, y = separable(200)
     model = PrivateNaiveBayes(epsilon="1").fit(X, y)

@@ -128,6 +128,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows_per_unit=self.rows_per_unit,
             row_keys=row_keys,
             neighbours=self.neighbours,
+            feature_names=getattr(self, "feature_names_in_", None),
             most_rows=most,
         )
 
