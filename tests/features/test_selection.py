@@ -212,8 +212,9 @@ def test_a_refused_selection_costs_nothing(words, tmp_path) -> None:
 def test_labels_and_units_go_with_arrays_and_not_with_a_matrix() -> None:
     with pytest.raises(ArgumentError, match="y must be given"):
         ho.features.select(X, epsilon="1")
-    with pytest.raises(ArgumentError, match="left out"):
-        ho.features.select(of_rows(), LABELS, epsilon="1")
+    for words in ({"y": LABELS}, {"neighbours": "add-remove"}, {"rows_per_unit": 2}):
+        with pytest.raises(ArgumentError, match="left out"):
+            ho.features.select(of_rows(), epsilon="1", **words)
     units = np.arange(ROWS) // 2
     found = ho.features.select(X, LABELS, epsilon=PLENTY, unit=units, row_keys=np.arange(ROWS), k=1)
     assert "protecting each unit with at most 1 row" in str(found)

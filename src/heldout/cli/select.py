@@ -163,11 +163,11 @@ def select(
             "threshold": threshold,
         }
         if method in BASELINES:
-            found = select_from(private, **asked, not_private=not_private)
-            print_json(found.as_dict()) if as_json else print(f"{found}.")
+            marked = select_from(private, **asked, not_private=not_private)
+            print_json(marked.as_dict()) if as_json else print(f"{marked}.")
             return
         session = _session(private, epsilon, ledger, budget)
-        found = select_from(private, **asked, session=session, not_private=not_private)
+        found: Any = select_from(private, **asked, session=session, not_private=not_private)
     meanings = {} if known is None else _meanings(known, hash_size, longest, found)
     if as_json:
         more = {} if known is None else {"meanings": meanings}

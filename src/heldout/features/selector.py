@@ -52,7 +52,7 @@ def select(
     ledger: str | os.PathLike[str] | Ledger | None = None,
     budget: Budget | None = None,
     not_private: bool = False,
-) -> Any:
+) -> Selection | NotPrivateSelection:
     """The features that are worth keeping, at a price of epsilon.
 
     `X` has a row for each row and a column for each *public* feature (0 or not 0; dense or sparse),
@@ -72,8 +72,13 @@ def select(
     """
     if isinstance(X, FeatureMatrix):
         private = X
-        if y is not None or unit is not None or row_keys is not None:
-            raise ArgumentError("y, unit and row_keys must be left out with a FeatureMatrix.")
+        told = (y, unit, row_keys, feature_names, most_rows, negative)
+        otherwise = (neighbours, rows_per_unit, positive) != (Neighbours.REPLACE_ONE, 1, 1)
+        if otherwise or any(each is not None for each in told):
+            raise ArgumentError(
+                "y, unit, neighbours and other facts about the rows must be left out with a "
+                "FeatureMatrix, which has them. Make the matrix with them."
+            )
         if features_per_row is not None:
             private = private.restricted(
                 np.arange(private.features), features_per_row=features_per_row
@@ -119,7 +124,7 @@ def select_from(
     budget: Budget | None = None,
     session: PrivateSession | None = None,
     not_private: bool = False,
-) -> Any:
+) -> Selection | NotPrivateSelection:
     """A selection from private rows that exist already, out of their budget."""
     amount = exact(epsilon, name="epsilon", minimum=0)
     words = {

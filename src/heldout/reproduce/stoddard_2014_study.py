@@ -104,7 +104,7 @@ def _fitted(job: Job, rows: WordSet, train: Any) -> Any:
 def _ours(job: Job, words: Any, labels: Any) -> Any:
     from heldout.features import PrivatePipeline
 
-    words_given = {"neighbours": "add-remove", "expected_rows": 6000} | job.options
+    words_given: dict[str, Any] = {"neighbours": "add-remove", "expected_rows": 6000} | job.options
     model = PrivatePipeline(epsilon=job.epsilon, **words_given).fit(words, labels)
     return lambda unseen: (model.predict(unseen), len(model.selected_))
 
