@@ -1,8 +1,8 @@
 """The one door: validate the request, price it, book it durably, draw noise, return.
 
 Nothing that is computed from private rows leaves this package by another way. The order is the
-promise: rows are not even read before the ledger has the price on disk, so a crash at any point
-loses an answer and never a booking. A refused request costs nothing.
+promise: no answer is computed, and no noise drawn, before the ledger has the price on disk, so a
+crash at any point loses an answer and never a booking. A refused request costs nothing.
 """
 
 import html
