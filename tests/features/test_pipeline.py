@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
@@ -99,3 +100,12 @@ def test_what_cannot_be_kept_is_refused():
     ):
         with pytest.raises(ArgumentError, match=words):
             PrivatePipeline(**({"epsilon": "1"} | wrong)).fit(X, y)
+
+
+def test_scikit_learn_accepts_it():
+    cannot = {"check_fit_idempotent": "two fits are two releases, each with noise of its own"}
+    model = PrivatePipeline(
+        select="noisy-counts", classifier="logistic", epsilon="100", classes="observed"
+    )
+    found = check_estimator(model, expected_failed_checks=cannot, on_skip=None, on_fail=None)
+    assert [each["check_name"] for each in found if each["status"] == "failed"] == []
