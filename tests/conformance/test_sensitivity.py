@@ -185,6 +185,7 @@ def test_a_unit_of_many_rows_moves_no_statistic_further_than_claimed(
         rows = sql.evaluated(
             source=f"(SELECT * FROM raw WHERE raw.which = {which})",
             columns={"label": sql.column("outcome"), "score": sql.column("risk")},
+            types={"person": "VARCHAR", "visit": "VARCHAR"},
             unit="person",
             row_key=row_key,
             rows_per_unit=most,
