@@ -142,6 +142,7 @@ def speed() -> bool:
     row = np.repeat(np.arange(ROWS), 20)
     X = csr_array((np.ones(row.size, dtype=np.int8), (row, places.ravel())), shape=(ROWS, FEATURES))
     y = rng.integers(0, 2, ROWS)
+    PrivatePipeline(epsilon="1").fit(X[:50], y[:50])  # libraries are loaded when first used
     met = []
     for words, model in (
         ("joint", PrivatePipeline(epsilon="1")),
