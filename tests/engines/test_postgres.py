@@ -168,6 +168,15 @@ def test_a_lost_connection_is_refused_and_nothing_is_charged(postgres: Any, held
     assert session.spent == ho.Loss.pure("1/4")
 
 
+@pytest.mark.parametrize("end", ["rollback", "commit"])
+def test_a_snapshot_that_ended_is_never_replaced_by_another(held: Any, end: str) -> None:
+    dataset = ho.Dataset(held, **DECLARED)
+    getattr(dataset._engine._connection, end)()
+    assert dataset.has_changed()
+    with pytest.raises(UnreadableTable, match="in the transaction"):
+        dataset._engine.fetch(f"SELECT count(*) AS n FROM {dataset._engine.source}")
+
+
 def test_a_forked_child_is_refused_and_leaves_the_parent_alone(held: Any) -> None:
     dataset = ho.Dataset(held, **DECLARED)
     before = counts(dataset)
@@ -213,7 +222,7 @@ def test_a_statement_that_takes_too_long_is_ended(postgres: Any, place: str) -> 
     source = ho.PostgresTable(postgres.address, query=slow, timeout=0.1)
     with pytest.raises(UnreadableTable, match="longer than the time-out"):
         ho.Dataset(source, **DECLARED)
-    for timeout in (0, -1, "1", True, None):
+    for timeout in (0, -1, "1", True, None, float("nan"), float("inf")):
         with pytest.raises(ArgumentError, match="timeout"):
             ho.PostgresTable(postgres.address, query=slow, timeout=timeout)  # type: ignore[arg-type]
 

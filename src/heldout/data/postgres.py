@@ -14,6 +14,7 @@ from heldout.errors import ArgumentError, HeldoutError, MissingDependency, Unrea
 
 ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
 QUERY = "heldout_query"
+LONGEST = 2_000_000  # seconds; the server counts milliseconds in 32 bits
 NOT_REPEATABLE = {
     *("random", "random_normal", "rand", "uuid", "uuid_generate_v4", "clock_timestamp"),
     *("gen_random_uuid", "timeofday", "statement_timestamp", "nextval", "setseed"),
@@ -91,18 +92,19 @@ class PostgresTable:
             raise ArgumentError("address must begin with postgresql://, got something else.")
         if (table is None) == (query is None):
             raise ArgumentError("table or query must be given, and not both. Say which rows.")
-        if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
-            raise ArgumentError(f"timeout must be seconds above 0, got {timeout!r}.")
+        number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+        if not number or not 0 < timeout <= LONGEST:
+            raise ArgumentError(
+                f"timeout must be a number of seconds, at most {LONGEST:,}, got {timeout!r}."
+            )
         self._address = ADDRESS.sub("postgresql://", address)
         self.table, self.timeout = table, timeout
         self._query = None if query is None else _checked_query(query)
         self._parts = () if table is None else _parts(table)
 
     def __repr__(self) -> str:
-        return "PostgresTable(query=...)" if self.table is None else f"PostgresTable({self._at()})"
-
-    def _at(self) -> str:
-        return f"table={self.table!r}"
+        which = "query=..." if self.table is None else f"table={self.table!r}"
+        return f"PostgresTable({which})"
 
     def __getstate__(self) -> object:
         raise TypeError("a PostgresTable may hold a password and must not be pickled.")
@@ -188,12 +190,12 @@ class PostgresEngine:
             values = list(zip(*rows, strict=True)) or [()] * len(names)
             return {name: _array(column) for name, column in zip(names, values, strict=True)}
 
-        self._check_process()
+        self._check_snapshot()
         return _quietly(run, _unreadable)
 
     def has_changed(self) -> bool:
         """Whether the snapshot is gone; as long as it is there, the rows are the same."""
-        if self._process != os.getpid():
+        if not self._holds_snapshot():
             return True
         try:
             with self._lock, self._connection.transaction():
@@ -201,6 +203,13 @@ class PostgresEngine:
         except Exception:
             return True
         return False
+
+    def _holds_snapshot(self) -> bool:
+        """Whether this process is within the transaction; outside it each statement has its own."""
+        if self._process != os.getpid():
+            return False
+        with self._lock:
+            return self._connection.info.transaction_status.name == "INTRANS"  # type: ignore[no-any-return]
 
     def _cursor(self) -> Any:
         # Binary: doubles arrive to the last bit, and the server takes one statement at a time.
@@ -214,11 +223,11 @@ class PostgresEngine:
             return f"{named},\n{statement.removeprefix('WITH ')}"
         return f"{named}\n{statement}"
 
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
+    def _check_snapshot(self) -> None:
+        if not self._holds_snapshot():
             raise UnreadableTable(
-                "rows in PostgreSQL must be read by the process that opened them. Make the data "
-                "set anew in this one."
+                "rows in PostgreSQL must be read by the process and in the transaction that "
+                "opened them. Make the data set anew."
             )
 
 
