@@ -186,6 +186,9 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     assert mapped["subject"]["score_map"] == [1.5, 2.0]
     assert mapped["releases"]["confusion"]["parameters"]["threshold"] == 1.5
     assert mapped["releases"]["auc"]["value"] > 0.7
+    nothing = run(*asked, "--score-map", "0", "1", "--sections", "brier")
+    assert nothing.code == 2
+    assert nothing.err.startswith("heldout: sections must have one that applies (brier: ")
     assert set(mapped["left_out"]) == {"brier"}
     clipped = json.loads(run(*asked, "--score-range", "-1", "4", "--clip", "--json").out)
     assert clipped["subject"]["out_of_range"] == "clip"

@@ -44,6 +44,9 @@ def build(
     grid = ON_GRID if ranked and resolution_of(rows, scores) == "grid" else ()
     reasons = {each.name: each.why_not(rows) for each in (*chosen, *grid)}
     wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
+    if not wanted:
+        reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        raise ArgumentError(f"sections must have one that applies ({reason}). Name others.")
     shares = shared(total, {each.name: each.weight for each in wanted})
     if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
         wanted = [each for each in wanted if each not in grid]
