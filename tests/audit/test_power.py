@@ -17,6 +17,7 @@ OWN = [each.name for each in registered() if each.kind in (RELEASE, MECHANISM)]
 SLOW = {name for name in OWN if name.startswith(("report", "curves"))}
 # An answer of some takes 0.1 s, and others are their like: `make audit`.
 LONG_ONLY = {"separability"} | {name for name in OWN if name.endswith("-counts")}
+LONG_ONLY |= {"residual-plot", "residual-plot-dawa", "regression-metrics"} & set(OWN)
 
 
 @pytest.mark.parametrize("name", VIOLATORS)
