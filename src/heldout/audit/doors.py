@@ -24,11 +24,11 @@ from heldout.release import Drawn, Release, Request
 from heldout.session import Session
 from heldout.statistics.base import compute
 
-__all__ = ["DOORS", "ReplayedSession", "claimed", "numbers", "session_on"]
+__all__ = ["DOORS", "EVERYTHING", "ReplayedSession", "claimed", "numbers", "session_on"]
 
 DOORS = ("public", "replay")
 Ask = Callable[[Session, Fraction], Any]
-_EVERYTHING = Budget(epsilon=10**9, delta="0.999")
+EVERYTHING = Budget(epsilon=10**9, delta="0.999")
 
 
 class ReplayedSession(Session):
@@ -54,7 +54,7 @@ def session_on(pair: Pair, side: int, door: str) -> Session:
         raise ArgumentError(f"door must be one of {', '.join(DOORS)}, got {door!r}.")
     options = {"label": "y", "score": "p", "name": "neighbour", **pair.options}
     kind = Session if door == "public" else ReplayedSession
-    return kind(Dataset(pair.side(side), **options), budget=_EVERYTHING)
+    return kind(Dataset(pair.side(side), **options), budget=EVERYTHING)
 
 
 def claimed(ask: Ask, pair: Pair, epsilon: Fraction) -> Loss:

@@ -10,6 +10,7 @@ import heldout
 from heldout.audit.auditor import audit
 from heldout.audit.result import AuditResult
 from heldout.audit.samplers import Check
+from heldout.audit.subjects import find
 from heldout.errors import ArgumentError
 
 __all__ = ["Kept"]
@@ -34,7 +35,9 @@ class Kept:
 
     def audit(self, name: str, **words: Any) -> AuditResult:
         """As `audit`, which see."""
+        subject = find(name)
         fixed = {key: words[key] for key in ("samples", "confidence", "door") if key in words}
+        fixed |= {"epsilon": subject.epsilon, "slowness": subject.slowness}
 
         def make() -> dict[str, Any]:
             return audit(name, **words).as_dict()

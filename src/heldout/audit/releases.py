@@ -28,10 +28,17 @@ def _release(
     note: str = "",
     epsilon: str = "1",
     slowness: int = 1,
+    answers_each: int = 2000,
 ) -> None:
+    """`answers_each`: that one session gives; deltas add up to less than 1."""
+
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
-        session = session_on(pair, side, door)
-        return stacked([read(ask(session, epsilon)) for _ in range(count)])
+        found = []
+        for start in range(0, count, answers_each):
+            session = session_on(pair, side, door)
+            asked = min(answers_each, count - start)
+            found += [read(ask(session, epsilon)) for _ in range(asked)]
+        return stacked(found)
 
     def missing() -> str | None:
         return None if hasattr(Session, needs) else f"Session.{needs} is not there yet"
@@ -110,6 +117,7 @@ _release(
     needs="auc",
     epsilon="3",
     note="the one release with a delta, 0.01",
+    answers_each=90,
 )
 _release(
     "report",

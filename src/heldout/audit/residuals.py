@@ -48,7 +48,7 @@ def _session(rows: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     return RegressionSession(table, budget=Budget(epsilon=10**9))
 
 
-def _diagnostic(name: str, ask: Ask, *, note: str) -> None:
+def _diagnostic(name: str, ask: Ask, *, note: str, slowness: int = 50) -> None:
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
         session = _session(pair.side(side), pair.options)
         return stacked([numbers(ask(session, epsilon)) for _ in range(count)])
@@ -64,7 +64,8 @@ def _diagnostic(name: str, ask: Ask, *, note: str) -> None:
             pairs=PAIRS,
             claim=claim,
             draw=draw,
-            slowness=50,
+            epsilon="4",
+            slowness=slowness,
             note=f"{note}; public door",
         )
     )
@@ -87,6 +88,7 @@ _diagnostic(
         epsilon=epsilon, grid=(2, 2), bounds={"residual": 1, "predicted": (0, 1)}
     ),
     note="declared bounds, so that all of epsilon is in the table",
+    slowness=4,
 )
 _diagnostic(
     "regression-metrics",

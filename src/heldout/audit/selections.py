@@ -1,8 +1,8 @@
 """Selection of features where ties are, at which the published methods give themselves away.
 
 Rows are made private, the statistic is read through the private matrix and noise is drawn by the
-mechanism of the plan, as in `features.select`; the ledger is left out, which draws nothing. What is
-looked at is everything that the method lets out: all noisy numbers, or the names in their order.
+mechanism of the plan, as in `features.select`; a replay leaves the ledger out, which draws nothing.
+What is looked at is everything that the method lets out: all noisy numbers, or the names in order.
 """
 
 from fractions import Fraction
@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.audit.doors import EVERYTHING
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
 from heldout.privacy.loss import Loss
+from heldout.release import Request
+from heldout.session import PrivateSession
 
 _FEATURES = 4
 
@@ -35,9 +38,7 @@ _ONE_MORE = Pair(
 )
 
 
-def _selection(
-    method: str, score: str, cases: tuple[Pair, ...], *, note: str, slowness: int = 5, k: int = 2
-) -> None:
+def _selection(method: str, score: str, cases: tuple[Pair, ...], *, note: str, k: int = 2) -> None:
     def plan(pair: Pair, side: int, epsilon: Fraction) -> tuple[Any, Any]:
         from heldout.features.matrix import FeatureMatrix
         from heldout.features.scores import score_named
@@ -58,6 +59,10 @@ def _selection(
         statistic = made.statistic
         if getattr(statistic, "order", None) is not None:
             statistic = type(statistic)(statistic.score, statistic.rows)
+        if door == "public":
+            session = PrivateSession(private, budget=EVERYTHING)
+            request = Request("selection", statistic, made.mechanism, {"method": method})
+            return stacked([_seen(session._release(request).values) for _ in range(count)])
         sealed = compute(statistic, private)
         return stacked([_seen(made.mechanism.sample(sealed)) for _ in range(count)])
 
@@ -65,9 +70,7 @@ def _selection(
         loss: Loss = plan(cases[0], 0, epsilon)[1].mechanism.privacy_map()
         return loss
 
-    register(
-        Subject(f"selection-{method}", RELEASE, cases, claim, draw, note=note, slowness=slowness)
-    )
+    register(Subject(f"selection-{method}", RELEASE, cases, claim, draw, note=note, epsilon="4"))
 
 
 def _seen(values: Any) -> list[float]:

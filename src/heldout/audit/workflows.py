@@ -9,16 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from heldout.audit.doors import numbers
+from heldout.audit.doors import EVERYTHING, numbers
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
 from heldout.privacy.loss import Loss
+from heldout.session import PrivateSession
 
 Once = Callable[[Any, Fraction], Any]
 
 
 def _workflow(
-    name: str, once: Once, cases: Sequence[Pair], *, slowness: int, note: str = ""
+    name: str,
+    once: Once,
+    cases: Sequence[Pair],
+    *,
+    slowness: int,
+    note: str = "",
+    epsilon: str = "1",
 ) -> None:
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
         return stacked([numbers(once(pair.side(side), epsilon)) for _ in range(count)])
@@ -31,6 +38,7 @@ def _workflow(
             claim=lambda epsilon: once(cases[0].first, epsilon).loss,
             draw=draw,
             note=note,
+            epsilon=epsilon,
             slowness=slowness,
         )
     )
@@ -65,7 +73,8 @@ _workflow(
             _with([1.0, 1.0], last=False),
         ),
     ),
-    slowness=50,
+    slowness=10,
+    epsilon="4",
     note="the separator and the rows that it calls true, jointly; public door",
 )
 
@@ -84,16 +93,19 @@ def _training(name: str, kind: str, cases: tuple[Pair, ...], *, note: str) -> No
         return FeatureMatrix(*rows)
 
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
-        # The ledger is left out: it has no part in the law of the answers.
         private = opened(pair.side(side))
-        answers = (staged(private, epsilon).draw(private) for _ in range(count))
+        if door == "public":
+            session = PrivateSession(private, budget=EVERYTHING)
+            answers = (session._release(staged(private, epsilon)).values for _ in range(count))
+        else:  # the ledger is left out: it has no part in the law of the answers
+            answers = (staged(private, epsilon).draw(private) for _ in range(count))
         return stacked([numbers([list(each) for each in answer]) for answer in answers])
 
     def claim(epsilon: Fraction) -> Loss:
         loss: Loss = staged(opened(cases[0].first), epsilon).privacy_map()
         return loss
 
-    register(Subject(name, RELEASE, cases, claim, draw, note=note, slowness=50))
+    register(Subject(name, RELEASE, cases, claim, draw, note=note, epsilon="4", slowness=10))
 
 
 _MESSAGES = [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]]
