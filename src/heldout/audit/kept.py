@@ -36,7 +36,8 @@ class Kept:
     def audit(self, name: str, **words: Any) -> AuditResult:
         """As `audit`, which see."""
         subject = find(name)
-        fixed = {key: words[key] for key in ("samples", "confidence", "door") if key in words}
+        given = ("samples", "confidence", "door")
+        fixed: dict[str, Any] = {key: words[key] for key in given if key in words}
         fixed |= {"epsilon": subject.epsilon, "slowness": subject.slowness}
 
         def make() -> dict[str, Any]:
