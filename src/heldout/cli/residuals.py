@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
@@ -16,7 +18,7 @@ Kind = Literal["density", "points", "mean", "spread"]
 
 
 def residuals(
-    table: Path,
+    table: Where,
     /,
     *,
     observed: str,
@@ -27,13 +29,7 @@ def residuals(
     method: Literal["heldout", "dawa"] = "heldout",
     metrics: str | None = None,
     expected_rows: int | None = None,
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    row_key: str | None = None,
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
-    ledger: str | None = None,
-    budget: str | None = None,
-    name: str | None = None,
+    rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
     kind: Kind = "density",
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
@@ -56,7 +52,7 @@ def residuals(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     observed
         Column with the outcome.
     predicted
@@ -73,20 +69,6 @@ def residuals(
         Release MAE, RMSE, R squared and quantiles as well, at this further price.
     expected_rows
         A public guess at the number of rows, where that is private; it divides the price better.
-    unit
-        Column that says whose row it is, to protect people with all their rows.
-    rows_per_unit
-        How many rows of one unit may count.
-    row_key
-        Column that tells rows apart.
-    neighbours
-        replace-one: the number of rows is public. add-remove: it is not.
-    ledger
-        File or database URL that remembers what was spent on these rows.
-    budget
-        What may be spent on these rows in all. Needed once, when a ledger first meets them.
-    name
-        What to call the data; the file's name if left out.
     kind
         Which picture goes into an .svg file: density, points, mean or spread.
     out
@@ -96,23 +78,20 @@ def residuals(
     """
     from heldout.cli.output import patience, print_json
     from heldout.regression.rows import RegressionTable
+    from heldout.regression.session import RegressionSession
 
     declared_bounds = None if bounds is None else parsed_bounds(bounds)
     with patience(f"Reading {table.name}"):
         if out is not None:
             _checked_out(out)
-        rows = RegressionTable(
-            table,
+        private = RegressionTable(
+            rows.source(table),
             observed=observed,
             predicted=predicted,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            row_key=row_key,
-            neighbours=neighbours,
-            name=name,
+            **rows.declared,
         )
         price = _together(epsilon, metrics)
-        session = _session(rows, epsilon=price, ledger=ledger, budget=budget)
+        session = rows.opened(RegressionSession, private, epsilon=price)
         _refuse_half(session, price)
         plot = session.residual_plot(
             epsilon=epsilon,
@@ -142,7 +121,7 @@ def residuals(
         if errors is not None:
             _print_metrics(errors)
         print(f"Left: {session.remaining}.")
-        if ledger is None:
+        if rows.ledger is None:
             print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
         if out is not None:
             print(f"Picture: {out}")
@@ -202,32 +181,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _session(
-    rows: Any, *, epsilon: "Fraction", ledger: str | None, budget: str | None
-) -> "RegressionSession":
-    """A session on the rows; without a ledger its budget is this one request."""
-    from heldout.errors import ArgumentError
-    from heldout.privacy import Budget, Ledger
-    from heldout.regression.session import RegressionSession
-
-    if ledger is None:
-        if budget is not None:
-            raise ArgumentError(
-                "--budget must go with --ledger, which keeps count of what is left of it."
-            )
-        return RegressionSession(rows, budget=Budget(epsilon=epsilon))
-    book = Ledger.open(ledger)
-    if budget is not None:
-        return RegressionSession(rows, budget=Budget(epsilon=budget), ledger=book)
-    try:
-        return RegressionSession(rows, ledger=book)
-    except ArgumentError:
-        raise ArgumentError(
-            "--budget must be given when a ledger first meets these rows. Say what may be spent "
-            "on them in all, for example --budget 3."
-        ) from None
 
 
 def _checked_out(out: Path) -> None:

@@ -1,14 +1,16 @@
 """What every command that reads private rows must be told about them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.data import Dataset
     from heldout.session import Session
+
+T = TypeVar("T")
 
 
 class Address:
@@ -34,40 +36,12 @@ Where = Annotated[Path | Address, Parameter(converter=_where, accepts_keys=False
 """A file, or the postgresql:// address of a database."""
 
 
-def source(where: Path | Address, *, table: str | None, query: str | None) -> Any:
-    """What a private table is made of: the file, or the rows of the database that are named."""
-    from heldout.data.postgres import PostgresTable
-    from heldout.errors import ArgumentError
-
-    if isinstance(where, Address):
-        if (table is None) == (query is None):
-            raise ArgumentError("--table or --query must be given with a database, and not both.")
-        return PostgresTable(where.text, table=table, query=query)
-    if table is not None or query is not None:
-        raise ArgumentError("--table and --query must go with a postgresql:// address.")
-    return where
-
-
 @dataclass(frozen=True, kw_only=True)
-class Rows:
-    """The table's declaration and its budget.
+class Custody:
+    """Whose the rows are, where, and out of which budget they are paid.
 
     Parameters
     ----------
-    label
-        Column with the outcome.
-    score
-        Column with the model's score; higher means more likely positive.
-    positive
-        The label's value for positive, such as 1, true or yes; quote it ("'1'") to mean text.
-    negative
-        The other value. May be left out if positive is 0, 1, true or false.
-    score_range
-        Lowest and highest score that the model can give. Public; never read off the data.
-    score_map
-        Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
-    clip
-        Count a score beyond the range as the nearer end, instead of refusing the table.
     unit
         Column that says whose row it is, to protect people with all their rows.
     rows_per_unit
@@ -88,13 +62,6 @@ class Rows:
         What to call the data; the file's or the table's name if left out.
     """
 
-    label: str
-    score: str
-    positive: str = "1"
-    negative: str | None = None
-    score_range: tuple[float, float] = (0.0, 1.0)
-    score_map: tuple[float, float] | None = None
-    clip: Annotated[bool, Parameter(negative="")] = False
     unit: str | None = None
     rows_per_unit: int = 1
     row_key: str | None = None
@@ -105,47 +72,103 @@ class Rows:
     budget: str | None = None
     name: str | None = None
 
-    def dataset(self, where: Path | Address) -> "Dataset":
-        """The table, validated."""
-        from heldout.cli.values import label_value
-        from heldout.data import Dataset
+    def source(self, where: Path | Address) -> Any:
+        """What a private table is made of: the file, or the rows of the database that are named."""
+        from heldout.data.postgres import PostgresTable
+        from heldout.errors import ArgumentError
 
-        return Dataset(
-            source(where, table=self.table, query=self.query),
-            label=self.label,
-            score=self.score,
-            positive=label_value(self.positive),
-            negative=None if self.negative is None else label_value(self.negative),
-            unit=self.unit,
-            rows_per_unit=self.rows_per_unit,
-            row_key=self.row_key,
-            score_range=self.score_range,
-            score_map=self.score_map,
-            out_of_range="clip" if self.clip else "refuse",
-            neighbours=self.neighbours,
-            name=self.name,
-        )
+        if isinstance(where, Address):
+            if (self.table is None) == (self.query is None):
+                raise ArgumentError(
+                    "--table or --query must be given with a database, and not both."
+                )
+            return PostgresTable(where.text, table=self.table, query=self.query)
+        if self.table is not None or self.query is not None:
+            raise ArgumentError("--table and --query must go with a postgresql:// address.")
+        return where
 
-    def session(self, where: Path | Address, *, epsilon: str) -> "Session":
-        """A session on the table; without a ledger its budget is this one request."""
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What every private table is told beside its columns."""
+        return {
+            "unit": self.unit,
+            "rows_per_unit": self.rows_per_unit,
+            "row_key": self.row_key,
+            "neighbours": self.neighbours,
+            "name": self.name,
+        }
+
+    def opened(self, session: Callable[..., T], private: Any, *, epsilon: Any) -> T:
+        """A session of this kind on the rows; without a ledger its budget is this one request."""
         from heldout.errors import ArgumentError
         from heldout.privacy import Budget, Ledger
-        from heldout.session import Session
 
-        dataset = self.dataset(where)
         if self.ledger is None:
             if self.budget is not None:
                 raise ArgumentError(
                     "--budget must go with --ledger, which keeps count of what is left of it."
                 )
-            return Session(dataset, budget=Budget(epsilon=epsilon))
+            return session(private, budget=Budget(epsilon=epsilon))
         book = Ledger.open(self.ledger)
         if self.budget is not None:
-            return Session(dataset, budget=Budget(epsilon=self.budget), ledger=book)
+            return session(private, budget=Budget(epsilon=self.budget), ledger=book)
         try:
-            return Session(dataset, ledger=book)
+            return session(private, ledger=book)
         except ArgumentError:
             raise ArgumentError(
                 "--budget must be given when a ledger first meets these rows. Say what may be "
                 "spent on them in all, for example --budget 3."
             ) from None
+
+
+EACH_ROW_ALONE = Custody()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Custody):
+    """Rows with a label and a score.
+
+    Parameters
+    ----------
+    label
+        Column with the outcome.
+    score
+        Column with the model's score; higher means more likely positive.
+    positive
+        The label's value for positive, such as 1, true or yes; quote it ("'1'") to mean text.
+    negative
+        The other value. May be left out if positive is 0, 1, true or false.
+    score_range
+        Lowest and highest score that the model can give. Public; never read off the data.
+    score_map
+        Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
+    clip
+        Count a score beyond the range as the nearer end, instead of refusing the table.
+    """
+
+    label: str
+    score: str
+    positive: str = "1"
+    negative: str | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
+    score_map: tuple[float, float] | None = None
+    clip: Annotated[bool, Parameter(negative="")] = False
+
+    def session(self, where: Path | Address, *, epsilon: str) -> "Session":
+        """A session on the table, which is validated first."""
+        from heldout.cli.values import label_value
+        from heldout.data import Dataset
+        from heldout.session import Session
+
+        dataset = Dataset(
+            self.source(where),
+            label=self.label,
+            score=self.score,
+            positive=label_value(self.positive),
+            negative=None if self.negative is None else label_value(self.negative),
+            score_range=self.score_range,
+            score_map=self.score_map,
+            out_of_range="clip" if self.clip else "refuse",
+            **self.declared,
+        )
+        return self.opened(Session, dataset, epsilon=epsilon)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
+
 if TYPE_CHECKING:
-    from heldout.features.matrix import FeatureMatrix
     from heldout.features.text import Space
-    from heldout.session import PrivateSession
 
 Method = Literal[
     "noisy-counts",
@@ -26,7 +26,7 @@ Score = Literal["total-count", "difference-count", "purity-index", "information-
 
 
 def select(
-    table: Path,
+    table: Where,
     /,
     *,
     label: str,
@@ -44,14 +44,8 @@ def select(
     features_per_row: int | None = None,
     positive: str = "1",
     negative: str | None = None,
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    row_key: str | None = None,
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
     most_rows: int | None = None,
-    ledger: str | None = None,
-    budget: str | None = None,
-    name: str | None = None,
+    rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
     not_private: bool = False,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -71,7 +65,7 @@ def select(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     label
         Column with the outcome.
     epsilon
@@ -103,22 +97,8 @@ def select(
         The label's value for positive, such as 1, true or spam.
     negative
         The other value. May be left out if positive is 0, 1, true or false.
-    unit
-        Column that says whose row it is, to protect people with all their rows.
-    rows_per_unit
-        How many rows of one unit may count.
-    row_key
-        Column that tells rows apart.
-    neighbours
-        replace-one: the number of rows is public. add-remove: it is not.
     most_rows
         A public bound on the number of rows, where information-gain needs one.
-    ledger
-        File or database URL that remembers what was spent on these rows.
-    budget
-        What may be spent on these rows in all. Needed once, when a ledger first meets them.
-    name
-        What to call the data; the file's name if left out.
     not_private
         Run a published method that is not private, on data that may be shown.
     as_json
@@ -130,6 +110,7 @@ def select(
     from heldout.features.baselines import BASELINES
     from heldout.features.matrix import FeatureMatrix
     from heldout.features.selector import FEATURES_PER_ROW, select_from
+    from heldout.session import PrivateSession
 
     if (text is None) == (columns is None):
         raise ArgumentError("--text or --columns must say where the features are: one of the two.")
@@ -140,7 +121,7 @@ def select(
     known = None if legend is None else _lines(legend, "legend")
     with patience(f"Selecting from {table.name}"):
         private = FeatureMatrix.from_table(
-            table,
+            rows.source(table),
             label=label,
             text=text,
             space=None if text is None else _space(words, hash_size, longest),
@@ -148,12 +129,8 @@ def select(
             features_per_row=FEATURES_PER_ROW if features_per_row is None else features_per_row,
             positive=label_value(positive),
             negative=None if negative is None else label_value(negative),
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            row_key=row_key,
-            neighbours=neighbours,
+            **rows.declared,
             most_rows=most_rows,
-            name=name,
         )
         asked: dict[str, Any] = {
             "epsilon": epsilon,
@@ -166,7 +143,7 @@ def select(
             marked = select_from(private, **asked, not_private=not_private)
             print_json(marked.as_dict()) if as_json else print(f"{marked}.")
             return
-        session = _session(private, epsilon, ledger, budget)
+        session = rows.opened(PrivateSession, private, epsilon=epsilon)
         found: Any = select_from(private, **asked, session=session, not_private=not_private)
     meanings = {} if known is None else _meanings(known, hash_size, longest, found)
     if as_json:
@@ -175,7 +152,7 @@ def select(
         return
     _print(found, meanings)
     print(f"Paid {found.loss}; left: {session.remaining}. Receipt: {found.receipt.hash}")
-    if ledger is None:
+    if rows.ledger is None:
         print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
 
 
@@ -197,30 +174,6 @@ def _lines(file: Path, option: str) -> list[str]:
             f"--{option} must be a file of words, one a line, got {file.name}. Check the path."
         ) from None
     return [line.strip().lower() for line in lines if line.strip()]
-
-
-def _session(
-    private: "FeatureMatrix", epsilon: str, ledger: str | None, budget: str | None
-) -> "PrivateSession":
-    from heldout.errors import ArgumentError
-    from heldout.privacy import Budget
-    from heldout.session import PrivateSession
-
-    if ledger is None:
-        if budget is not None:
-            raise ArgumentError(
-                "--budget must go with --ledger, which keeps count of what is left of it."
-            )
-        return PrivateSession(private, budget=Budget(epsilon=epsilon))
-    if budget is not None:
-        return PrivateSession(private, budget=Budget(epsilon=budget), ledger=ledger)
-    try:
-        return PrivateSession(private, ledger=ledger)
-    except ArgumentError:
-        raise ArgumentError(
-            "--budget must be given when a ledger first meets these rows. Say what may be spent "
-            "on them in all, for example --budget 3."
-        ) from None
 
 
 def _meanings(known: list[str], hash_size: int, longest: int, found: Any) -> dict[str, list[str]]:
