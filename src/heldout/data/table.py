@@ -92,6 +92,11 @@ class PrivateTable(ABC):
         return self._digests
 
     @property
+    def _types(self) -> Mapping[str, str]:
+        """The columns and their types, as the engine calls them."""
+        return self._engine.columns
+
+    @property
     def _fingerprint(self) -> bytes:
         return self._fingerprints[0]
 

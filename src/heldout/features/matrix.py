@@ -182,7 +182,7 @@ class FeatureMatrix(PrivateTable):
 
     def _exposed(self) -> dict[str, str]:
         self._require(self._label, *self._source.needs)
-        types = self._engine.columns
+        types = self._types
         label = sql.as_label(
             sql.column(self._label),
             types[self._label],
@@ -192,7 +192,7 @@ class FeatureMatrix(PrivateTable):
         return {"label": label, **self._source.exposed(types)}
 
     def _rules(self) -> list[validation.Rule]:
-        found = validation.label_rules(self._label, self._engine.columns[self._label], self._values)
+        found = validation.label_rules(self._label, self._types[self._label], self._values)
         if self.most_rows is not None:
             found.append(
                 validation.Rule(

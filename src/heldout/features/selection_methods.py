@@ -5,7 +5,7 @@ it has noise of its own, and its line in the table of docs/features.md.
 """
 
 import math
-import random
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -205,7 +205,7 @@ def _sparse_vector(private: FeatureMatrix, asked: Asked) -> Plan:
         threshold = _beyond_chance(float(quiet.query_scale) / score.cells, private.features)
     test = SparseVector(asked.epsilon, each, k, monotone, math.ceil(threshold * score.cells))
     # Asked in the order of their numbers, the last features would never have a turn.
-    order = random.SystemRandom().sample(range(private.features), private.features)
+    order = secrets.SystemRandom().sample(range(private.features), private.features)
 
     def read(answers: Any) -> Chosen:
         found = [place for place, above in zip(order, answers, strict=False) if above]

@@ -88,7 +88,7 @@ class RegressionTable(PrivateTable):
 
     def _number(self, name: str) -> str:
         self._require(name)
-        return sql.as_double(sql.column(name), self._engine.columns[name])
+        return sql.as_double(sql.column(name), self._types[name])
 
     def _prediction(self) -> str:
         if self.coefficients is None:
@@ -103,7 +103,7 @@ class RegressionTable(PrivateTable):
 
     def _rules(self) -> list[validation.Rule]:
         exposed = self._exposed()
-        types = self._engine.columns
+        types = self._types
         of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
         found = validation.number_rules("observed", self.observed, types[self.observed])
         for what in ("predicted", "residual"):
