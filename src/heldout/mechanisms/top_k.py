@@ -2,6 +2,7 @@
 
 import heapq
 import secrets
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,7 @@ __all__ = ["NoisyTopK", "PermuteAndFlip"]
 
 
 @dataclass(frozen=True)
-class _TopK:
+class _TopK(ABC):
     """What the two selections share: their words, their price and the scale of their noise."""
 
     epsilon: Fraction
@@ -52,8 +53,9 @@ class _TopK:
         """The places of the k largest, the largest first."""
         return self.chosen([int(each) for each in np.asarray(unseal(sealed), dtype=np.int64)])
 
+    @abstractmethod
     def chosen(self, scores: list[int]) -> tuple[int, ...]:
-        raise NotImplementedError
+        """The places of the k largest of these exact scores, by noise."""
 
     def describe(self) -> dict[str, object]:
         return {"name": type(self).__doc__ or "", "scale": str(self.scale), "k": self.k}
