@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from heldout.errors import ArgumentError
+from heldout.workers import mapper
 
 Progress = Callable[[str, int, int], None]
 Job = TypeVar("Job")
@@ -49,8 +49,8 @@ class Context:
         `work` must be a function of a module and a job must pickle. One worker runs in-process.
         """
         self.progress(label, 0, len(jobs))
-        with _mapper(self.workers) as mapper:
-            for done, result in enumerate(mapper(work, jobs), start=1):
+        with mapper(self.workers) as mapped:
+            for done, result in enumerate(mapped(work, jobs), start=1):
                 self.progress(label, done, len(jobs))
                 yield result
 
@@ -162,15 +162,3 @@ def _register(
 def _order(entry: Entry) -> tuple[tuple[int, str], ...]:
     parts = entry.number.replace("-", ".").split(".")
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in parts)
-
-
-@contextmanager
-def _mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    if workers <= 1:
-        yield map
-        return
-    import multiprocessing
-
-    # A fresh interpreter a worker: forking a process that has threads may hang.
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        yield pool.imap_unordered
