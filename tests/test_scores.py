@@ -69,3 +69,20 @@ def test_arrays_that_are_no_data_are_refused(
 def test_an_epsilon_that_is_none_is_refused(epsilon: object) -> None:
     with pytest.raises(ArgumentError, match="epsilon"):
         ho.confusion_matrix(LABELS, CALLED, epsilon=epsilon)  # type: ignore[arg-type]
+
+
+def test_the_papers_laplace_takes_its_delta_in_one_call() -> None:
+    y_true, y_score = [0, 1] * 200, [0.2, 0.7] * 200
+    for score in (ho.roc_auc_score, ho.average_precision_score):
+        release = score(y_true, y_score, epsilon="1", method="boyd-2015-laplace", delta="1e-6")
+        assert str(release.loss) == "epsilon 1, delta 1/1000000"
+
+
+def test_a_curve_takes_labels_and_its_methods_own_options() -> None:
+    release = ho.roc_curve(
+        ["no", "yes"] * 200, [2.0, 7.0] * 200, epsilon="1", method="laplace", counts="wavelet",
+        positive="yes", negative="no", score_range=(0, 10),
+    )  # fmt: skip
+    assert release.as_dict()["parameters"]["counts"] == "wavelet"
+    with pytest.raises(ArgumentError, match="options of heldout must be among"):
+        ho.roc_curve([0, 1] * 200, [0.2, 0.7] * 200, epsilon="1", bins=7)

@@ -16,6 +16,8 @@ from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.session import Epsilon, Session
 
+LABELS = {"positive", "negative", "score_range", "score_map", "out_of_range"}
+
 
 def as_array(values: Any) -> Any:
     """A NumPy array of the values, or an error that quotes none of them."""
@@ -37,6 +39,7 @@ def one_off(
     score_map: tuple[float, float] | None = None,
     out_of_range: str = "refuse",
     neighbours: str = "replace-one",
+    delta: Epsilon | None = None,
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
     truth, score = (as_array(each) for each in (y_true, y_score))
@@ -55,7 +58,8 @@ def one_off(
         out_of_range=out_of_range,
         neighbours=neighbours,
     )
-    return Session(dataset, budget=Budget(epsilon=exact(epsilon, name="epsilon")))
+    budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
+    return Session(dataset, budget=budget)
 
 
 def roc_auc_score(
@@ -66,6 +70,8 @@ def roc_auc_score(
     neighbours: str = "replace-one",
     method: str = "piecewise-laplace",
     smaller_class: int | None = None,
+    delta: Epsilon | None = None,
+    scores: str | None = None,
     **labels: Any,
 ) -> AucRelease:
     """The private area under the ROC curve.
@@ -74,8 +80,12 @@ def roc_auc_score(
     >>> 0.9 < float(release) <= 1
     True
     """
-    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.auc(epsilon=epsilon, method=method, smaller_class=smaller_class)
+    session = one_off(
+        y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
+    )
+    return session.auc(
+        epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
+    )
 
 
 def average_precision_score(
@@ -86,6 +96,8 @@ def average_precision_score(
     neighbours: str = "replace-one",
     method: str = "piecewise-laplace",
     smaller_class: int | None = None,
+    delta: Epsilon | None = None,
+    scores: str | None = None,
     **labels: Any,
 ) -> RankingRelease:
     """The private average precision; within a tie the negatives come first.
@@ -94,8 +106,12 @@ def average_precision_score(
     >>> 0.7 < float(release) <= 1
     True
     """
-    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.average_precision(epsilon=epsilon, method=method, smaller_class=smaller_class)
+    session = one_off(
+        y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
+    )
+    return session.average_precision(
+        epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
+    )
 
 
 def roc_curve(
@@ -105,16 +121,20 @@ def roc_curve(
     epsilon: Epsilon,
     neighbours: str = "replace-one",
     method: str = "heldout",
-    **labels: Any,
+    **options: Any,
 ) -> CurvesRelease:
     """The private ROC curve, as `.roc`; the other curves are in the same release, at no cost.
+
+    `options` are those of the labels and scores, as in `Dataset`, and the method's own, as in
+    `Session.curves`.
 
     >>> release = roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> float(release.roc.fpr[0]), float(release.roc.tpr[-1]), release.auc > 0.8
     (0.0, 1.0, True)
     """
+    labels = {name: options.pop(name) for name in LABELS & set(options)}
     session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.curves(epsilon=epsilon, method=method)
+    return session.curves(epsilon=epsilon, method=method, **options)
 
 
 def precision_recall_curve(
@@ -124,7 +144,7 @@ def precision_recall_curve(
     epsilon: Epsilon,
     neighbours: str = "replace-one",
     method: str = "heldout",
-    **labels: Any,
+    **options: Any,
 ) -> CurvesRelease:
     """The private precision-recall curve, as `.precision_recall`; see `roc_curve`.
 
@@ -133,7 +153,7 @@ def precision_recall_curve(
     1.0
     """
     return roc_curve(
-        y_true, y_score, epsilon=epsilon, neighbours=neighbours, method=method, **labels
+        y_true, y_score, epsilon=epsilon, neighbours=neighbours, method=method, **options
     )
 
 
@@ -144,7 +164,7 @@ def calibration_curve(
     epsilon: Epsilon,
     neighbours: str = "replace-one",
     method: str = "heldout",
-    **labels: Any,
+    **options: Any,
 ) -> CurvesRelease:
     """The private reliability diagram, as `.calibration`; see `roc_curve`.
 
@@ -153,7 +173,7 @@ def calibration_curve(
     True
     """
     return roc_curve(
-        y_true, y_prob, epsilon=epsilon, neighbours=neighbours, method=method, **labels
+        y_true, y_prob, epsilon=epsilon, neighbours=neighbours, method=method, **options
     )
 
 
