@@ -20,6 +20,7 @@ from heldout.errors import (
     HeldoutError,
     PrivacyError,
 )
+from heldout.ranking_request import ranking_request
 from heldout.release import Release
 
 ROWS = {"y": [1, 0] * 20, "p": [0.75, 0.25] * 20}
@@ -274,3 +275,12 @@ def test_a_session_shows_no_exact_number() -> None:
     shown = f"{door!r} {door} {door.dataset!r} {door.budget} {door.remaining}"
     assert "40" not in shown
     assert "20" not in shown
+
+
+def test_a_session_does_not_pay_for_other_rows() -> None:
+    mine = session(budget=1)
+    other = ho.Dataset(ROWS, label="y", score="p")
+    request = ranking_request("auc", other, epsilon=1, method="cauchy")
+    with pytest.raises(ArgumentError, match="other rows"):
+        mine._release(request, dataset=other)
+    assert mine.spent == ho.Loss.pure(0)

@@ -72,7 +72,12 @@ class PrivateSession:
         return self._ledger.remaining(self._account)
 
     def _release(self, request: Question, *, dataset: PrivateTable | None = None) -> Drawn:
-        rows = dataset or self._table
+        rows = self._table if dataset is None else dataset
+        if rows._engine is not self._table._engine:
+            raise ArgumentError(
+                "dataset must be a view of the session's own rows, got other rows, which another "
+                "budget pays for. Make a session for them."
+            )
         return release(request, dataset=rows, ledger=self._ledger, account=self._account)
 
     def __repr__(self) -> str:

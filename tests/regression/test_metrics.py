@@ -148,3 +148,24 @@ def test_wrong_arguments_are_refused_before_anything_is_spent() -> None:
         _ = found.r_squared
     with pytest.raises(ArgumentError, match="q must"):
         found.quantile(1.5)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+@pytest.mark.parametrize("epsilon", ["1/1000", "1000"])
+def test_bounds_found_from_the_outermost_scales_never_fail_after_the_booking(
+    scale: float, epsilon: str
+) -> None:
+    session = RegressionSession(table(rows(20)), budget=ho.Budget(epsilon=10**4))
+    with pytest.raises(ArgumentError, match="scale"):
+        session.metrics(epsilon=epsilon, scale=scale * (1e10 if scale > 1 else 1e-10))
+    assert session.spent == ho.Loss.pure(0)
+    for _ in range(5):
+        session.metrics(epsilon=epsilon, scale=scale).as_dict()
+
+
+def test_a_spread_too_small_to_square_has_intervals_without_a_warning() -> None:
+    content = {"y": [5.0] * 20, "p": [5.0] * 20}
+    session = RegressionSession(table(content), budget=ho.Budget(epsilon=1000))
+    plot = session.residual_plot(epsilon=1000)
+    with np.errstate(all="raise", under="ignore"):
+        json.dumps(plot.as_dict(), allow_nan=False)

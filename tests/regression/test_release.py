@@ -146,7 +146,7 @@ def test_odd_rows_give_a_valid_answer(rows: Any, relation: str, method: str) -> 
         st.tuples(st.floats(-1e307, 1e307), st.floats(-1e307, 1e307)), min_size=1, max_size=30
     ),
     epsilon=st.sampled_from(["0.001", "1", "40"]),
-    scale=st.sampled_from([1e-150, 1e-3, 1.0, 1e150]),
+    scale=st.sampled_from([1e-140, 1e-3, 1.0, 1e140]),
 )
 def test_any_finite_rows_give_a_valid_answer(
     rows: list[tuple[float, float]], epsilon: str, scale: float

@@ -188,7 +188,7 @@ class _Banded:
     def _quantile(self, level: float, squares: Any, errors: Any) -> Any:
         total = (squares * errors).sum(axis=0)
         fourth = (squares**2 * self.variance**2).sum(axis=0)
-        kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total > 0)
+        kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total**2 > 0)
         return np.array([tail_quantile(level, kurtosis=float(each)) for each in kurtosis])
 
 

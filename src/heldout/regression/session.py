@@ -21,6 +21,8 @@ from heldout.session import PrivateSession
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
 
 NARROWEST, WIDEST = 1e-150, 1e150
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Of a scale: whatever bounds are found from it are then within the widths above."""
 
 
 class RegressionSession(PrivateSession):
@@ -236,10 +238,10 @@ def one_off(
 
 def checked_scale(scale: float) -> float:
     number = _number(scale)
-    if not NARROWEST <= number <= WIDEST:
+    if not SMALLEST <= number <= LARGEST:
         raise ArgumentError(
-            f"scale must be a positive number, got {scale!r}. Pass the unit of the outcome: 1 for "
-            "a test score, 1000 for a salary."
+            f"scale must be a positive number, {SMALLEST:g} to {LARGEST:g}, got {scale!r}. Pass "
+            "the unit of the outcome: 1 for a test score, 1000 for a salary."
         )
     return number
 
