@@ -49,6 +49,16 @@ def test_the_text_report_recommends_and_warns(tmp_path, rows, capsys):
     assert (tmp_path / "curve.svg").read_text().startswith("<svg")
 
 
+def test_the_page_has_the_curve_and_every_estimator_and_needs_nothing_else(tmp_path, rows, capsys):
+    file = write(tmp_path / "<a>.csv", *rows)
+    command(file, label="y", score="p", out=tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "&lt;a&gt;.csv" in page
+    assert "<svg" in page
+    assert all(name in page for name in pr.ESTIMATORS)
+    assert not any(each in page for each in ("<script", "@import", "src=", "<a>"))
+
+
 @pytest.mark.parametrize(
     ("spelling", "positive"),
     [

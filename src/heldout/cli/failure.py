@@ -24,7 +24,7 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
     if isinstance(error, CycloptsError):
         command = " ".join(["heldout", *_command(error)])
-        return [f"heldout: {one_line(str(error))}", f"Try '{command} --help'."], WRONG
+        return [f"heldout: {_wrong_words(error)} Try '{command} --help'."], WRONG
     if isinstance(error, BrokenPipeError):
         # The reader went away; nothing more can be said to it, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,6 +46,17 @@ def one_line(text: str) -> str:
     """
     joined = SECRETS.sub(r"\1***", " ".join(text.split()))
     return "".join(letter if letter.isprintable() else "?" for letter in joined)
+
+
+def _wrong_words(error: Exception) -> str:
+    """What is wrong with the words of a command; the library's own sentence but for one."""
+    from cyclopts import MissingArgumentError
+
+    missing = error.argument if isinstance(error, MissingArgumentError) else None
+    if missing is not None and not missing.tokens:
+        return f"{one_line(missing.name)} must be given, got none."
+    said = one_line(str(error))
+    return said if said.endswith((".", "?", "!")) else f"{said}."
 
 
 def _command(error: object) -> Sequence[str]:

@@ -40,18 +40,17 @@ def pr(
     interval: str = "effective",
     confidence: float = 0.95,
     out: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Report the precision-recall curve of public data: all areas, interval, AUCNPR.
 
     For public data: nothing is private here and no budget is spent. Use `heldout evaluate` for
-    data that must not be shown.
+    data that must not be shown. Examples:
 
-    Examples
-    --------
-    heldout pr test.csv --label y --score p
-
-    heldout pr test.parquet --label outcome --score risk --positive yes --out curve.svg
+    ```
+    heldout pr test.csv --label readmitted --score risk_a --out report.html
+    heldout pr test.parquet --label readmitted --score risk_a --json
+    ```
 
     Parameters
     ----------
@@ -71,9 +70,9 @@ def pr(
     confidence
         Confidence of the interval.
     out
-        Write the picture of the curve to this .svg file.
+        Write a report to this .html file, or the picture of the curve to this .svg file.
     as_json
-        Print JSON instead of text.
+        Print JSON and nothing else.
     """
     from heldout.precision_recall import curve
 
@@ -81,7 +80,7 @@ def pr(
     drawn = curve(truth, scores, estimator=estimator)
     facts = _facts(drawn, method=interval, confidence=confidence)
     if out is not None:
-        facts["picture"] = _save_picture(drawn, confidence, out)
+        facts["picture"] = _save(drawn, facts, out, name=file.name)
     if as_json:
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
@@ -214,27 +213,33 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
     }
 
 
-def _save_picture(drawn: Curve, confidence: float, out: Path) -> str:
+def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str) -> str:
     from heldout.report.figure import to_svg
+    from heldout.report.precision_recall import page
 
-    if out.suffix.lower() != ".svg":
-        raise ArgumentError(f"out must end in .svg, got {out.name}. Pass --out curve.svg.")
+    if out.suffix.lower() not in (".html", ".svg"):
+        raise ArgumentError(
+            f"out must end in .html or .svg, got {out.name}. Pass --out report.html."
+        )
     svg = to_svg(
-        drawn.plot(confidence=confidence),
+        drawn.plot(confidence=facts["interval"]["confidence"]),
         title="Precision-recall curve",
         description=(
             f"Area {drawn.auc:.3f} by {drawn.estimator}, prevalence {drawn.prevalence:.3f}, "
             "with the unachievable region in grey and a pointwise band."
         ),
     )
+    whole = svg if out.suffix.lower() == ".svg" else page(facts, name=name, svg=svg)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(svg, encoding="utf-8")
+    out.write_text(whole, encoding="utf-8")
     return str(out)
 
 
 def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from heldout.report.precision_recall import REMARKS
 
     console = Console(highlight=False)
     ends = facts["interval"]
@@ -253,19 +258,10 @@ def _print(facts: dict[str, Any]) -> None:
         f"{facts['area_for_free']:.4f} for free."
     )
     shown = Table("estimator", "area", "", box=None, pad_edge=False)
-    remarks = {
-        "lower-trapezoid": "recommended",
-        "average-precision": "recommended",
-        "interpolated-median": "recommended",
-        "upper-trapezoid": "too high",
-        "interpolated-max": "a little high",
-        "interpolated-convex": "too high",
-        "binormal": "right only for normal scores",
-    }
     for name, value in facts["areas"].items():
         number = "undefined" if value is None else f"{value:.4f}"
         chosen = " (chosen)" if name == facts["estimator"] else ""
-        shown.add_row(name, number, remarks.get(name, "") + chosen)
+        shown.add_row(name, number, REMARKS.get(name, "") + chosen)
     console.print(shown)
     if "picture" in facts:
-        console.print(f"Picture: {facts['picture']}", soft_wrap=True)
+        console.print(f"Written: {facts['picture']}", soft_wrap=True)

@@ -29,21 +29,20 @@ def reproduce(
     repetitions: int | None = None,
     workers: int | None = None,
     out: Path = Path("reproduced"),
-    list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    list_all: Annotated[bool, Parameter(name="--list", show_default=False)] = False,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Make tables and figures of the papers again, each as a picture (SVG) and a table (CSV).
 
     Simulations run on all cores with the paper's own number of repetitions; use fewer for a
     quick look. Figures of one study (boyd-2014 4.7, 4.8, 4.9) are cheapest in one command.
+    Examples:
 
-    Examples
-    --------
+    ```
     heldout reproduce --list
-
     heldout reproduce boyd-2014 --figure 3.1
-
     heldout reproduce boyd-2014 --figure 4.5 --repetitions 200 --out figures
+    ```
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def reproduce(
     list_all
         List everything that can be made.
     as_json
-        Print JSON instead of tables.
+        Print JSON and nothing else.
     """
     from heldout.reproduce.registry import Context, discover, find
 

@@ -151,6 +151,11 @@ def select(
         print_json({**found.as_dict(), **more, "remaining": session.remaining.as_dict()})
         return
     _print(found, meanings)
+    if text is not None and words is None and legend is None:
+        print(
+            "A feature is a place that words are hashed to: --legend FILE, with public words, says "
+            "which of them it may stand for."
+        )
     print(f"Paid {found.loss}; left: {session.remaining}. Receipt: {found.receipt.hash}")
     if rows.ledger is None:
         print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
