@@ -26,7 +26,7 @@ SETTINGS = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "synchronize_seqscans": "off",  # a scan begins at the beginning
-    "work_mem": "64MB",  # counts by score cell stay in memory
+    "work_mem": "12MB",  # counts by score cell stay in memory, and near the processor
     "idle_in_transaction_session_timeout": "0",  # the snapshot is held between questions
 }
 
@@ -287,13 +287,13 @@ def _array(values: tuple[Any, ...]) -> Any:
     """The column as NumPy holds it, masked where it is NULL."""
     import numpy as np
 
+    found = np.array(values)
+    if found.dtype != object or None not in values:
+        return found
     missing = [value is None for value in values]
-    if any(missing):
-        known = [value for value in values if value is not None]
-        filler = known[0] if known else 0
-        filled = np.array([filler if value is None else value for value in values])
-        return np.ma.array(filled, mask=missing)
-    return np.array(values)
+    filler = next((value for value in values if value is not None), 0)
+    filled = np.array([filler if value is None else value for value in values])
+    return np.ma.array(filled, mask=missing)
 
 
 def _close(connection: Any, process: int) -> None:
