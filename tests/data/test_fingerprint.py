@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import heldout as ho
@@ -101,6 +102,29 @@ def test_with_keys_another_key_is_other_data() -> None:
     )
     assert fingerprint(with_cell("patient", 0, "z"), unit="patient") != fingerprint(
         TABLE, unit="patient"
+    )
+
+
+def test_what_is_missing_and_what_is_not_a_number_are_the_same_cell() -> None:
+    numbers = pa.array([0.5, None, 2.0, None, 1.0, 3.0])
+    as_nan = numbers.fill_null(float("nan"))
+    as_text = pa.array(["0.5", "nan", "2.0", None, "1.0", "3"])
+    seen = {fingerprint(TABLE | {"extra": each}) for each in (numbers, as_nan, as_text)}
+    assert len(seen) == 1
+
+
+def test_a_long_integer_key_is_the_same_in_any_type() -> None:
+    longest = [2**63 - 1, -(2**63), 1234567890123456789, 10**18, -(10**18), 7]
+    keys = pa.array(longest, pa.int64())
+    seen = {
+        fingerprint(TABLE | {"visit": each}, row_key="visit")
+        for each in (keys, keys.cast(pa.string()), keys.cast(pa.decimal128(19, 0)))
+    }
+    assert len(seen) == 1
+    beyond = [2**63, 2**64 - 1, 10**19, 5, 6, 7]
+    first, second = pa.array(beyond, pa.uint64()), pa.array([str(each) for each in beyond])
+    assert fingerprint(TABLE | {"visit": first}, row_key="visit") == fingerprint(
+        TABLE | {"visit": second}, row_key="visit"
     )
 
 

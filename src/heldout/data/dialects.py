@@ -119,7 +119,10 @@ def _postgres_try_cast(node: Any) -> Any:
         )
     if node.to.is_type("bigint"):
         return _parse(
-            f"CASE WHEN {what} ~ '^-?[0-9]{{1,18}}$' THEN CAST({what} AS BIGINT) END", "postgres"
+            f"CASE WHEN {what} ~ '^-?[0-9]{{1,19}}$' THEN"
+            f" CASE WHEN CAST({what} AS DECIMAL) BETWEEN {-(2**63)} AND {2**63 - 1}"
+            f" THEN CAST({what} AS BIGINT) END END",
+            "postgres",
         )
     raise AssertionError(f"our statements cast text to DOUBLE and BIGINT only, got {node.to}.")
 

@@ -128,7 +128,7 @@ def key(name: str, column_type: str) -> str:
 def key_number(name: str, column_type: str) -> str:
     """A 64-bit integer of a key, the same on every engine and whether 7 is a number or a text.
 
-    Integers stay themselves. Of a text that is no integer it is the first 60 bits of the MD5.
+    Integers of 64 bits stay themselves. Of any other text it is the first 60 bits of the MD5.
     """
     if column_type in FITTING_TYPES:
         return f"CAST({column(name)} AS BIGINT)"
@@ -136,9 +136,9 @@ def key_number(name: str, column_type: str) -> str:
         return f"CAST(CAST({column(name)} AS INTEGER) AS BIGINT)"
     text = as_text(name)
     return (
-        f"CASE WHEN regexp_matches({text}, '^-?[0-9]{{1,18}}([.]0+)?$')"
-        f" THEN TRY_CAST(split_part({text}, '.', 1) AS BIGINT)"
-        f" ELSE CAST('0x' || substr(md5({text}), 1, 15) AS BIGINT) END"
+        f"coalesce(CASE WHEN regexp_matches({text}, '^-?[0-9]{{1,19}}([.]0+)?$')"
+        f" THEN TRY_CAST(split_part({text}, '.', 1) AS BIGINT) END,"
+        f" CAST('0x' || substr(md5({text}), 1, 15) AS BIGINT))"
     )
 
 

@@ -5,6 +5,7 @@ is broken and never a value. After this, nothing in the rows can make a release 
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -276,10 +277,17 @@ def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
 def _hash(name: str, column_type: str) -> str:
     """The same cell hashes alike, whether an engine calls it INTEGER, DOUBLE, BOOLEAN or text."""
     if is_numeric(column_type) or column_type == "BOOLEAN":
-        return f"hash(CAST({column(name)} AS DOUBLE))"
+        return f"hash({_or_null(f'CAST({column(name)} AS DOUBLE)', column_type)})"
     text = as_text(name)
     number = number_of(text)
-    return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({number}) END)"
+    return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({_or_null(number)}) END)"
+
+
+def _or_null(number: str, column_type: str = "DOUBLE") -> str:
+    """NULL where it is NaN: what one library calls missing another calls not a number."""
+    if column_type not in ("DOUBLE", "FLOAT", "REAL"):
+        return number
+    return f"nullif({number}, {double(math.nan)})"
 
 
 def judge(counts: dict[str, int], rules: Sequence[Rule]) -> None:

@@ -34,11 +34,13 @@ WITH evaluated AS (
           (
             (
               (
-                CASE
-                  WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
-                  THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
-                  ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
-                END % 2147483647 + 2147483647
+                COALESCE(
+                  CASE
+                    WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,19}([.]0+)?$')
+                    THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+                  END,
+                  CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+                ) % 2147483647 + 2147483647
               ) * 314159265 % 2147483629
             ) * 358979323 % 2147483587
           ) * 846264338 % 2147483647 AS owner

@@ -38,13 +38,16 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."patient" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."patient" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
@@ -64,18 +67,21 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."outcome" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."outcome" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
       ) + (
-        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+        HASH(NULLIF(CAST(held."risk" AS DOUBLE), CAST('nan' AS DOUBLE))) >> 16
       )
     )
   ) AS TEXT) || '/' || CAST(SUM(
@@ -96,13 +102,16 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."patient" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."patient" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
@@ -122,18 +131,21 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."outcome" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."outcome" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
       ) + (
-        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+        HASH(NULLIF(CAST(held."risk" AS DOUBLE), CAST('nan' AS DOUBLE))) >> 16
       )
     ) >> 24
   ) AS TEXT) AS fingerprint_all

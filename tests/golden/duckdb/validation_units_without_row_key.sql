@@ -26,11 +26,13 @@ SELECT
       (
         (
           (
-            CASE
-              WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
-              THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
-              ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
-            END
+            COALESCE(
+              CASE
+                WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,19}([.]0+)?$')
+                THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+              END,
+              CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+            )
           ) % 2147483647 + 2147483647
         ) * 314159265 % 2147483629
       ) * 358979323 % 2147483587
@@ -40,11 +42,13 @@ SELECT
       (
         (
           (
-            CASE
-              WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,18}([.]0+)?$')
-              THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
-              ELSE CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
-            END
+            COALESCE(
+              CASE
+                WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,19}([.]0+)?$')
+                THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+              END,
+              CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+            )
           ) % 2147483579 + 2147483579
         ) * 271828182 % 2147483563
       ) * 845904523 % 2147483549
@@ -68,13 +72,16 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."patient" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."patient" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
@@ -94,18 +101,21 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."outcome" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."outcome" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
       ) + (
-        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+        HASH(NULLIF(CAST(held."risk" AS DOUBLE), CAST('nan' AS DOUBLE))) >> 16
       )
     )
   ) AS TEXT) || '/' || CAST(SUM(
@@ -126,13 +136,16 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."patient" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."patient" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."patient" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."patient" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
@@ -152,18 +165,21 @@ SELECT
             ) IS NULL
             THEN HASH(CAST(held."outcome" AS TEXT))
             ELSE HASH(
-              CASE LOWER(CAST(held."outcome" AS TEXT))
-                WHEN 'true'
-                THEN 1
-                WHEN 'false'
-                THEN 0
-                ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
-              END
+              NULLIF(
+                CASE LOWER(CAST(held."outcome" AS TEXT))
+                  WHEN 'true'
+                  THEN 1
+                  WHEN 'false'
+                  THEN 0
+                  ELSE TRY_CAST(CAST(held."outcome" AS TEXT) AS DOUBLE)
+                END,
+                CAST('nan' AS DOUBLE)
+              )
             )
           END
         ) >> 16
       ) + (
-        HASH(CAST(held."risk" AS DOUBLE)) >> 16
+        HASH(NULLIF(CAST(held."risk" AS DOUBLE), CAST('nan' AS DOUBLE))) >> 16
       )
     ) >> 24
   ) AS TEXT) AS fingerprint_all

@@ -59,22 +59,29 @@ SELECT
         (
           (
             (
-              CASE
-                WHEN (
-                  CAST(held."patient" AS TEXT) COLLATE "C"
-                ) ~ '^-?[0-9]{1,18}([.]0+)?$'
-                THEN CASE
-                  WHEN SPLIT_PART((
+              COALESCE(
+                CASE
+                  WHEN (
                     CAST(held."patient" AS TEXT) COLLATE "C"
-                  ), '.', 1) ~ '^-?[0-9]{1,18}$'
-                  THEN CAST(SPLIT_PART((
-                    CAST(held."patient" AS TEXT) COLLATE "C"
-                  ), '.', 1) AS BIGINT)
-                END
-                ELSE CAST(CAST('x' || SUBSTRING(MD5((
+                  ) ~ '^-?[0-9]{1,19}([.]0+)?$'
+                  THEN CASE
+                    WHEN SPLIT_PART((
+                      CAST(held."patient" AS TEXT) COLLATE "C"
+                    ), '.', 1) ~ '^-?[0-9]{1,19}$'
+                    THEN CASE
+                      WHEN CAST(SPLIT_PART((
+                        CAST(held."patient" AS TEXT) COLLATE "C"
+                      ), '.', 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
+                      THEN CAST(SPLIT_PART((
+                        CAST(held."patient" AS TEXT) COLLATE "C"
+                      ), '.', 1) AS BIGINT)
+                    END
+                  END
+                END,
+                CAST(CAST('x' || SUBSTRING(MD5((
                   CAST(held."patient" AS TEXT) COLLATE "C"
                 )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
-              END
+              )
             ) % 2147483647 + 2147483647
           ) * 314159265 % 2147483629
         ) * 358979323 % 2147483587
@@ -86,22 +93,29 @@ SELECT
         (
           (
             (
-              CASE
-                WHEN (
-                  CAST(held."patient" AS TEXT) COLLATE "C"
-                ) ~ '^-?[0-9]{1,18}([.]0+)?$'
-                THEN CASE
-                  WHEN SPLIT_PART((
+              COALESCE(
+                CASE
+                  WHEN (
                     CAST(held."patient" AS TEXT) COLLATE "C"
-                  ), '.', 1) ~ '^-?[0-9]{1,18}$'
-                  THEN CAST(SPLIT_PART((
-                    CAST(held."patient" AS TEXT) COLLATE "C"
-                  ), '.', 1) AS BIGINT)
-                END
-                ELSE CAST(CAST('x' || SUBSTRING(MD5((
+                  ) ~ '^-?[0-9]{1,19}([.]0+)?$'
+                  THEN CASE
+                    WHEN SPLIT_PART((
+                      CAST(held."patient" AS TEXT) COLLATE "C"
+                    ), '.', 1) ~ '^-?[0-9]{1,19}$'
+                    THEN CASE
+                      WHEN CAST(SPLIT_PART((
+                        CAST(held."patient" AS TEXT) COLLATE "C"
+                      ), '.', 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
+                      THEN CAST(SPLIT_PART((
+                        CAST(held."patient" AS TEXT) COLLATE "C"
+                      ), '.', 1) AS BIGINT)
+                    END
+                  END
+                END,
+                CAST(CAST('x' || SUBSTRING(MD5((
                   CAST(held."patient" AS TEXT) COLLATE "C"
                 )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
-              END
+              )
             ) % 2147483579 + 2147483579
           ) * 271828182 % 2147483563
         ) * 845904523 % 2147483549

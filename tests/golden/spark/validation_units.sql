@@ -49,11 +49,13 @@ SELECT
       (
         (
           (
-            CASE
-              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?\\z'
-              THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
-              ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
-            END
+            COALESCE(
+              CASE
+                WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,19}([.]0+)?\\z'
+                THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
+              END,
+              CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
+            )
           ) % 2147483647 + 2147483647
         ) * 314159265 % 2147483629
       ) * 358979323 % 2147483587
@@ -63,11 +65,13 @@ SELECT
       (
         (
           (
-            CASE
-              WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,18}([.]0+)?\\z'
-              THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
-              ELSE CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
-            END
+            COALESCE(
+              CASE
+                WHEN CAST(held.`patient` AS STRING) RLIKE '^-?[0-9]{1,19}([.]0+)?\\z'
+                THEN TRY_CAST(SPLIT_PART(CAST(held.`patient` AS STRING), '.', 1) AS BIGINT)
+              END,
+              CAST(CONV(SUBSTRING(MD5(CAST(held.`patient` AS STRING)), 1, 15), 16, 10) AS BIGINT)
+            )
           ) % 2147483579 + 2147483579
         ) * 271828182 % 2147483563
       ) * 845904523 % 2147483549
