@@ -15,6 +15,7 @@ SOURCE = Path(heldout.__file__).parent
 # A room may import from the rooms before it, and from itself.
 ORDER = [
     ("heldout.errors", "heldout.workers"),
+    ("heldout.arguments",),
     ("heldout.privacy",),
     ("heldout.data",),
     ("heldout.statistics",),
@@ -39,7 +40,11 @@ SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itse
 UPWARDS = {("heldout.session", "heldout.report")}
 # Public arithmetic and reproductions stand beside: what each may see of the rest.
 BESIDE = {
-    "heldout.precision_recall": ("heldout.errors", "heldout.report.figure"),
+    "heldout.precision_recall": (
+        "heldout.errors",
+        "heldout.arguments",
+        "heldout.report.figure",
+    ),
     "heldout.report.figure": ("heldout.errors",),
 }
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from heldout.arguments import as_numbers
 from heldout.errors import ArgumentError
 from heldout.precision_recall.arguments import Floats, fraction
 from heldout.precision_recall.scores import normalised_auc
@@ -51,18 +52,20 @@ def aggregate(
     >>> round(result.mean_auc, 3), round(result.normalised_auc, 3)
     (0.65, 0.608)
     """
-    if not aucs or len(aucs) != len(prevalences):
+    areas = as_numbers(aucs, name="aucs")
+    shares = as_numbers(prevalences, name="prevalences")
+    if areas.ndim != 1 or areas.shape != shares.shape or not areas.size:
         raise ArgumentError(
-            f"prevalences must be as many as aucs, got {len(prevalences)} for {len(aucs)}. "
+            f"prevalences must be as many as aucs, got {shares.size} for {areas.size}. "
             "Pass the prevalence of each fold or task."
         )
-    share = np.ones(len(aucs)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if share.shape != (len(aucs),) or not (share >= 0).all() or not share.sum() > 0:
+    share = np.ones(areas.size) if weights is None else as_numbers(weights, name="weights")
+    if share.shape != areas.shape or not (share >= 0).all() or not 0 < share.sum() < np.inf:
         raise ArgumentError(
-            "weights must be as many as aucs, non-negative and not all 0. Leave them out for a "
-            "plain mean."
+            "weights must be as many as aucs, finite, non-negative and not all 0. Leave them out "
+            "for a plain mean."
         )
-    pis = tuple(fraction("prevalence", p) for p in prevalences)
+    pis = tuple(fraction("prevalence", p) for p in shares)
     if max(pis) - min(pis) > _SAME:
         warnings.warn(
             f"prevalences run from {min(pis):.3g} to {max(pis):.3g}: a mean of areas favours the "
@@ -71,11 +74,11 @@ def aggregate(
             stacklevel=2,
         )
     scores = tuple(
-        normalised_auc(fraction("auc", a), prevalence=p) for a, p in zip(aucs, pis, strict=True)
+        normalised_auc(fraction("auc", a), prevalence=p) for a, p in zip(areas, pis, strict=True)
     )
     return Aggregate(
         normalised_auc=float(np.average(scores, weights=share)),
-        mean_auc=float(np.average(np.asarray(aucs, dtype=np.float64), weights=share)),
+        mean_auc=float(np.average(areas, weights=share)),
         normalised_aucs=scores,
         prevalences=pis,
     )
@@ -97,7 +100,7 @@ def precision_at_prevalence(
             f"prevalence must lie strictly between 0 and 1, got {old:g}. With one class there "
             "is nothing to carry over."
         )
-    p = np.asarray(precision, dtype=np.float64)
+    p = as_numbers(precision, name="precision")
     if not np.all((p >= 0) & (p <= 1)):
         raise ArgumentError("precision must lie in [0, 1]. Give proportions.")
     true, false = p * new * (1.0 - old), (1.0 - p) * (1.0 - new) * old

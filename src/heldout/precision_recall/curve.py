@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
-from heldout.precision_recall.arguments import Floats, labelled_scores
+from heldout.precision_recall.arguments import Floats, fractions, labelled_scores
 from heldout.precision_recall.estimators import (
     RECOMMENDED,
     estimates,
@@ -19,7 +19,7 @@ from heldout.precision_recall.estimators import (
     pieces_of,
 )
 from heldout.precision_recall.geometry import minimum_auc
-from heldout.precision_recall.intervals import Interval, interval
+from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, levels_from_scores
 from heldout.precision_recall.scores import normalised_auc
 
@@ -87,6 +87,7 @@ class Curve:
 
     def precision_at(self, recall: ArrayLike) -> Floats:
         """The height of the estimator's curve at any recall."""
+        recall = fractions("recall", recall)
         if self.estimator == "binormal":
             model = binormal.fit(self._truth, self._scores)
             if model is None:
@@ -107,7 +108,7 @@ class Curve:
         """
         from scipy.special import betaincinv
 
-        r = np.asarray(recall, dtype=np.float64)
+        r, confidence = fractions("recall", recall), checked_confidence(confidence)
         n, m, pi = self.positives, self.negatives, self.prevalence
         if not (n and m):
             level = np.full(r.shape, pi)

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.arguments import Floats, labelled_scores, recall_range
@@ -135,9 +136,9 @@ def pieces_of(levels: Levels, estimator: str) -> Pieces:
 
 def known_estimator(name: str) -> str:
     """`name`, if there is such an estimator."""
-    if name not in ESTIMATORS:
+    if not is_one_of(name, ESTIMATORS):
         raise ArgumentError(
-            f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}. "
+            f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(name)}. "
             f"{RECOMMENDED} is a good choice."
         )
     return name

@@ -12,11 +12,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from heldout.arguments import as_number, pair, shown
 from heldout.errors import ArgumentError
-from heldout.precision_recall.arguments import Floats, fraction, recall_range
+from heldout.precision_recall.arguments import Floats, fraction, fractions, recall_range
 
 _SMALL = 1e-2  # below this the series is more exact than the closed form
 _TERMS = 9
+_MOST = 100_000_000
 
 
 def minimum_precision(*, recall: ArrayLike, prevalence: float) -> Floats | float:
@@ -30,7 +32,7 @@ def minimum_precision(*, recall: ArrayLike, prevalence: float) -> Floats | float
     [0.0, 0.25]
     """
     pi = fraction("prevalence", prevalence)
-    r = _fractions("recall", recall)
+    r = fractions("recall", recall)
     lowest = np.ones_like(r) if pi == 1.0 else pi * r / (1.0 - pi + pi * r)
     return float(lowest) if lowest.ndim == 0 else lowest
 
@@ -83,11 +85,11 @@ def minimum_average_precision(*, positives: float, negatives: float) -> float:
     >>> round(minimum_average_precision(positives=10, negatives=90), 6)
     0.056738
     """
-    n, m = float(positives), float(negatives)
-    if n < 0 or m < 0 or n != int(n) or n + m == 0:
+    n, m = as_number(positives), as_number(negatives)
+    if not (0 <= n <= _MOST and m >= 0 and n.is_integer() and 0 < n + m < np.inf):
         raise ArgumentError(
-            f"positives must be a whole number and negatives at least 0, got {n:g} and {m:g}. "
-            "Pass the sizes of the two classes."
+            f"positives must be a whole number to {_MOST:,} and negatives at least 0, got "
+            f"{shown(positives)} and {shown(negatives)}. Pass the sizes of the two classes."
         )
     if n == 0:
         return 0.0
@@ -108,7 +110,7 @@ def interpolate(
     0.428571
     """
     (r1, p1), (r2, p2) = _point("start", start), _point("stop", stop)
-    r = _fractions("recall", recall)
+    r = fractions("recall", recall)
     if not r1 < r2 or np.any(r < r1) or np.any(r > r2):
         raise ArgumentError(
             f"recall must lie between the recalls of start and stop, got {r1:g} to {r2:g} for "
@@ -175,15 +177,11 @@ def _log_ratio(x: Floats) -> tuple[Floats, Floats]:
     return level, slope
 
 
-def _fractions(name: str, values: ArrayLike) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if not np.all((array >= 0.0) & (array <= 1.0)):
-        raise ArgumentError(f"{name} must lie in [0, 1]. Give proportions, not percentages.")
-    return array
-
-
 def _point(name: str, point: tuple[float, float]) -> tuple[float, float]:
-    r, p = fraction(f"{name} recall", point[0]), fraction(f"{name} precision", point[1])
+    both = pair(point)
+    if both is None:
+        raise ArgumentError(f"{name} must be (recall, precision), got {shown(point)}. Pass both.")
+    r, p = fraction(f"{name} recall", both[0]), fraction(f"{name} precision", both[1])
     if p == 0.0:
         raise ArgumentError(
             f"{name} must have a precision above 0, got 0. A point with no true positive does "

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arguments import as_number, is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall import resampling
 from heldout.precision_recall.arguments import Floats, fraction, labelled_scores
@@ -71,8 +72,10 @@ def interval(
     >>> interval(y_true=[1, 1, 0, 0, 0], y_score=[0.9, 0.8, 0.3, 0.2, 0.1]).high
     1.0
     """
-    chosen = method or ("logit" if y_true is None else "effective")
-    _check(chosen, confidence, known_estimator(estimator))
+    without = "logit" if y_true is None else "effective"
+    chosen, confidence = _check(without if method is None else method, confidence, estimator)
+    if prevalence is not None:
+        prevalence = fraction("prevalence", prevalence)
     if (y_true is None) != (y_score is None):
         raise ArgumentError(
             "y_true and y_score must be given together, got one of them. Pass both or neither."
@@ -132,7 +135,8 @@ def _from_formula(
             f"method must be binomial or logit without data, got {method!r}. "
             "Pass y_true and y_score for the other methods."
         )
-    if value is None or positives is None or not positives > 0:
+    size = 0.0 if positives is None else as_number(positives)
+    if value is None or not 0 < size < np.inf:
         raise ArgumentError(
             "value and positives must be given, positives above 0, when there are no data. "
             "Pass interval(value, positives=...) or y_true and y_score."
@@ -140,11 +144,11 @@ def _from_formula(
     area = fraction("value", value)
     quantile = float(ndtri(0.5 + confidence / 2.0))
     if method == "binomial":
-        half = quantile * float(np.sqrt(area * (1.0 - area) / positives))
+        half = quantile * float(np.sqrt(area * (1.0 - area) / size))
         return Interval(area - half, area + half)
     if area in (0.0, 1.0):
         return Interval(0.0, 1.0)
-    centre, half = float(logit(area)), quantile / float(np.sqrt(positives * area * (1.0 - area)))
+    centre, half = float(logit(area)), quantile / float(np.sqrt(size * area * (1.0 - area)))
     return Interval(float(expit(centre - half)), float(expit(centre + half)))
 
 
@@ -163,13 +167,21 @@ def _mean_of_folds(areas: Floats, confidence: float) -> Interval:
     return Interval(centre - half, centre + half)
 
 
-def _check(method: str, confidence: float, estimator: str) -> None:
-    if method not in METHODS:
+def _check(method: str, confidence: float, estimator: str) -> tuple[str, float]:
+    known_estimator(estimator)
+    if not is_one_of(method, METHODS):
         raise ArgumentError(
-            f"method must be one of {', '.join(METHODS)}, got {method!r}. "
+            f"method must be one of {', '.join(METHODS)}, got {shown(method)}. "
             f"effective is the narrowest that holds, for {estimator} too."
         )
-    if not 0.0 < confidence < 1.0:
+    return method, checked_confidence(confidence)
+
+
+def checked_confidence(confidence: float) -> float:
+    """A level strictly between 0 and 1."""
+    number = as_number(confidence)
+    if not 0.0 < number < 1.0:
         raise ArgumentError(
-            f"confidence must lie strictly between 0 and 1, got {confidence:g}. 0.95 is usual."
+            f"confidence must lie strictly between 0 and 1, got {shown(confidence)}. 0.95 is usual."
         )
+    return number

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.arguments import as_numbers
 from heldout.errors import ArgumentError
 from heldout.precision_recall.arguments import Floats, fraction
 
@@ -130,8 +131,8 @@ def levels_from_counts(true_positives: ArrayLike, false_positives: ArrayLike) ->
 
     The last counts are taken to be all positives and all negatives.
     """
-    tp = np.asarray(true_positives, dtype=np.float64)
-    fp = np.asarray(false_positives, dtype=np.float64)
+    tp = as_numbers(true_positives, name="true_positives")
+    fp = as_numbers(false_positives, name="false_positives")
     if tp.ndim != 1 or tp.shape != fp.shape or not tp.size:
         raise ArgumentError(
             "true_positives and false_positives must be equally long lists, got shapes "

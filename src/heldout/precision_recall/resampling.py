@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.arguments import Floats
@@ -22,11 +23,21 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
+_MOST_REPLICATES = 10_000_000
+
+
 def generator(random_state: int | Generator | None) -> Generator:
     """A generator from a seed, a generator, or the operating system (None)."""
     from numpy.random import Generator, default_rng
 
-    return random_state if isinstance(random_state, Generator) else default_rng(random_state)
+    if isinstance(random_state, Generator):
+        return random_state
+    seed = None if random_state is None else as_whole(random_state)
+    if random_state is not None and (seed is None or seed < 0):
+        raise ArgumentError(
+            f"random_state must be a whole number from 0 or a generator, got {shown(random_state)}."
+        )
+    return default_rng(seed)
 
 
 def bootstrap_areas(
@@ -39,8 +50,12 @@ def bootstrap_areas(
     random_state: int | Generator | None,
 ) -> Floats:
     """Areas of stratified bootstrap replicates: each class is resampled by itself."""
-    if replicates < 2:
-        raise ArgumentError(f"replicates must be at least 2, got {replicates}. 1000 is usual.")
+    many = as_whole(replicates, most=_MOST_REPLICATES)
+    if many is None or many < 2:
+        raise ArgumentError(
+            f"replicates must be a whole number from 2 to {_MOST_REPLICATES:,}, got "
+            f"{shown(replicates)}. 1000 is usual."
+        )
     random = generator(random_state)
     classes = [np.unique(scores[side], return_counts=True) for side in (truth, ~truth)]
     if any(not values.size for values, _ in classes):
@@ -48,8 +63,8 @@ def bootstrap_areas(
             "y_true must hold both classes for a bootstrap interval, got one. There is nothing "
             "to resample."
         )
-    areas = np.empty(replicates)
-    for k in range(replicates):
+    areas = np.empty(many)
+    for k in range(many):
         (up, up_count), (down, down_count) = (
             _resample(values, counts, random) for values, counts in classes
         )
@@ -73,14 +88,15 @@ def fold_areas(
 ) -> Floats:
     """Areas of `folds` random parts of the data, each with its share of both classes."""
     smallest = int(min(truth.sum(), (~truth).sum()))
-    if not 2 <= folds <= smallest:
+    count = as_whole(folds)
+    if count is None or not 2 <= count <= smallest:
         raise ArgumentError(
             f"folds must be at least 2 and leave every fold one example of each class, got "
-            f"{folds} for {smallest} of the rarer class. Use fewer folds."
+            f"{shown(folds)} for {smallest} of the rarer class. Use fewer folds."
         )
     random = generator(random_state)
-    parts = [np.array_split(random.permutation(scores[side]), folds) for side in (truth, ~truth)]
-    areas = np.empty(folds)
+    parts = [np.array_split(random.permutation(scores[side]), count) for side in (truth, ~truth)]
+    areas = np.empty(count)
     for k, (up, down) in enumerate(zip(*parts, strict=True)):
         if estimator == "binormal":
             areas[k] = _binormal(up, np.ones(up.size), down, np.ones(down.size), prevalence)

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from heldout.arguments import as_number, as_numbers, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall.arguments import Floats, fraction, labelled_scores, recall_range
 from heldout.precision_recall.estimators import RECOMMENDED, auc
 from heldout.precision_recall.geometry import minimum_auc
+
+_STEEPEST = 1e150  # its square is still a double
 
 
 def normalised_auc(
@@ -111,7 +114,7 @@ def f_score_contour(recall: ArrayLike, *, value: float, beta: float = 1.0) -> Fl
     >>> f_score_contour([0.1, 0.25, 1.0], value=0.4).tolist()
     [nan, 1.0, 0.25]
     """
-    r = np.asarray(recall, dtype=np.float64)
+    r = as_numbers(recall, name="recall")
     target, b = fraction("value", value), _beta(beta)
     below = (1.0 + b * b) * r - b * b * target
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -120,6 +123,9 @@ def f_score_contour(recall: ArrayLike, *, value: float, beta: float = 1.0) -> Fl
 
 
 def _beta(beta: float) -> float:
-    if not (np.isfinite(beta) and beta > 0):
-        raise ArgumentError(f"beta must be a positive number, got {beta:g}. 1 is usual.")
-    return float(beta)
+    number = as_number(beta)
+    if not 0 < number <= _STEEPEST:
+        raise ArgumentError(
+            f"beta must be a positive number to {_STEEPEST:g}, got {shown(beta)}. 1 is usual."
+        )
+    return number

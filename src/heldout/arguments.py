@@ -1,0 +1,106 @@
+"""Public arguments, whatever they are: read, or refused in one line that quotes no row."""
+
+import math
+import operator
+from collections.abc import Collection
+from typing import Any
+
+from heldout.errors import ArgumentError
+
+__all__ = ["as_array", "as_number", "as_numbers", "as_whole", "is_one_of", "pair", "shown"]
+
+_LONGEST = 60
+_NOT_NUMBERS = "cmMV"  # complex, durations, times, records: NumPy would make doubles of most
+
+
+def shown(value: object) -> str:
+    """A value for a message: on one line, brief, and without failing itself.
+
+    >>> shown("a\\nb"), shown(0.5), shown(10**5000)
+    ("'a\\\\nb'", '0.5', 'a long int')
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a long {type(value).__name__}"
+    text = " ".join(text.split())
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else "?" for each in text)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def as_number(value: Any) -> float:
+    """The value as a double; NaN where it is none, whatever it is.
+
+    >>> as_number("0.5"), as_number(10**400), as_number([1])
+    (0.5, nan, nan)
+    """
+    try:
+        return float(value)
+    except Exception:
+        return math.nan
+
+
+def as_whole(value: Any, *, most: int = 2**63 - 1) -> int | None:
+    """The value as an int from -most to most, or None where it is none; True and 1.0 are none.
+
+    >>> as_whole(3), as_whole(True), as_whole(2.0), as_whole(10**30)
+    (3, None, None, None)
+    """
+    if isinstance(value, bool):
+        return None
+    try:
+        number = operator.index(value)
+    except Exception:
+        return None
+    return number if abs(number) <= most else None
+
+
+def pair(value: Any) -> tuple[Any, Any] | None:
+    """The two values of a pair, or None where it is none.
+
+    >>> pair((0, 1)), pair("ab"), pair(7)
+    ((0, 1), None, None)
+    """
+    try:
+        first, second = value
+    except Exception:
+        return None
+    return None if isinstance(value, str | bytes | dict | set) else (first, second)
+
+
+def is_one_of(value: object, names: Collection[str]) -> bool:
+    """Whether it is one of the names; what cannot be compared is none.
+
+    >>> is_one_of("a", ("a", "b")), is_one_of(["a"], {"a": 1})
+    (True, False)
+    """
+    return isinstance(value, str) and value in names
+
+
+def as_array(values: Any, *, name: str) -> Any:
+    """An array of the values, or an error that quotes none of them."""
+    import numpy as np
+
+    try:
+        return np.asarray(values)
+    except Exception:
+        pass  # raised outside, so that not even its context holds NumPy's message
+    raise ArgumentError(f"{name} must be a list of values, got something else. Pass one a row.")
+
+
+def as_numbers(values: Any, *, name: str) -> Any:
+    """An array of doubles, or an error that quotes none of the values.
+
+    >>> as_numbers([1, "0.5"], name="recall").tolist()
+    [1.0, 0.5]
+    """
+    import numpy as np
+
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind not in _NOT_NUMBERS:
+            return np.asarray(found, dtype=np.float64)
+    except Exception:
+        pass
+    raise ArgumentError(f"{name} must be numbers, got something else. Pass a list of numbers.")
