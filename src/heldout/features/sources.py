@@ -8,10 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from heldout.data import sql
+from heldout.data.reading import or_raise
 from heldout.errors import ArgumentError, DataError
+from heldout.features.bounding import mixed
 from heldout.features.text import Space
 
-__all__ = ["Flags", "Rows", "Stored", "Texts"]
+__all__ = ["Flags", "Rows", "Stored", "Texts", "origin_digest"]
 
 _MOST_FEATURES = 2**24
 
@@ -105,15 +107,21 @@ def _binary(matrix: Any) -> Any:
     """A sparse matrix of 0 and 1, features of a row in rising order."""
     from scipy.sparse import csr_array, issparse
 
-    if not issparse(matrix):
-        try:
-            matrix = np.asarray(matrix)
-            broken = matrix.ndim != 2 or matrix.dtype.kind not in "biuf"
-        except (TypeError, ValueError):
-            broken = True
-        if broken:
-            raise ArgumentError("X must be a table of numbers with two axes, got something else.")
-    found = csr_array(matrix, copy=True)
+    def read() -> Any:
+        if not issparse(matrix):
+            dense = np.asarray(matrix)
+            return csr_array(dense) if dense.ndim == 2 and dense.dtype.kind in "biuf" else None
+        found = csr_array(matrix, copy=True)
+        # Indices that point beyond the matrix would be followed into memory that is not ours.
+        found.check_format(full_check=True)
+        return found if found.ndim == 2 and found.dtype.kind in "biuf" else None
+
+    def refused() -> ArgumentError:
+        return ArgumentError("X must be a table of numbers with two axes, got something else.")
+
+    found = or_raise(read, refused)
+    if found is None:
+        raise refused()
     if found.dtype.kind == "f" and not np.isfinite(found.data).all():
         raise DataError("X must be finite, but some cells are NaN or infinite. Mend them first.")
     found.sum_duplicates()
@@ -123,3 +131,34 @@ def _binary(matrix: Any) -> Any:
         raise DataError(f"X must have a row or more and 1 to {_MOST_FEATURES:,} features.")
     found.data = np.ones(len(found.data), dtype=np.int8)
     return found
+
+
+def origin_digest(matrix: Any, labels: Any) -> bytes:
+    """Of rows as they came, before a threshold made them 0 and 1; their order does not matter.
+
+    Another threshold makes another matrix of the same people: by this they find their budget.
+    """
+    from scipy.sparse import csr_array
+
+    found = csr_array(matrix, dtype=np.float64, copy=True)
+    found.sum_duplicates()
+    found.eliminate_zeros()
+    cells = mixed(mixed(found.indices.astype(np.uint64)) ^ found.data.view(np.uint64))
+    own = np.zeros(found.shape[0], dtype=np.uint64)
+    np.add.at(own, np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), cells)
+    known: dict[Any, int] = {}
+    for each in (labels := np.asarray(labels).tolist()):
+        if each not in known:
+            text = hashlib.blake2b(_spelt(each).encode(), digest_size=8).digest()
+            known[each] = int.from_bytes(text, "big")
+    rows = mixed(own ^ mixed(np.array([known[each] for each in labels], dtype=np.uint64)))
+    sums = int(rows.sum(dtype=np.uint64)), int(np.bitwise_xor.reduce(rows))
+    return hashlib.sha256(f"matrix {found.shape[0]} {sums}".encode()).digest()
+
+
+def _spelt(label: Any) -> str:
+    """1, 1.0, True and "1" are one label."""
+    try:
+        return repr(float(label))
+    except (TypeError, ValueError):
+        return str(label)
