@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from heldout.arguments import shown
 from heldout.data.reading import check_names, or_raise
 from heldout.data.sql import Columns, text
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
@@ -60,6 +61,8 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     import duckdb
 
     connection = duckdb.connect(":memory:", config=SETTINGS)
+    # Cursors take this over. An interactive session would have a bar drawn over it.
+    connection.execute("SET enable_progress_bar = false")
     if isinstance(source, str | os.PathLike):
         return _open_file(connection, Path(source), schema)
     if schema is not None:
@@ -75,13 +78,15 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
 
 
 def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) -> DuckDBEngine:
-    if not path.is_file():
-        raise UnreadableTable(f"table must be a file that exists, got {path.name}. Check the path.")
+    if not _is_file(path):
+        raise UnreadableTable(
+            f"table must be a file that exists, got {_named(path)}. Check the path."
+        )
     kind = path.suffix.lower()
     if kind in (".parquet", ".pq"):
         if schema is not None:
             raise ArgumentError("schema must be left out for Parquet, which carries its own.")
-        check_names(_parquet_names(connection, path), path.name)
+        check_names(_parquet_names(connection, path), _named(path))
         # A directory called year=2024 must not add a column.
         reader = f"read_parquet({_literally(path)}, hive_partitioning=false)"
         return DuckDBEngine(connection, reader, file=path)
@@ -90,7 +95,7 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
         names = _header(path, delimiter)
         if schema is not None and set(schema) != set(names):
             raise UnreadableTable(
-                f"schema must name every column in the first line of {path.name} and no other."
+                f"schema must name every column in the first line of {_named(path)} and no other."
             )
         # DuckDB takes the types by position, so they follow the file and not the schema.
         types = ", ".join(
@@ -103,9 +108,21 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
         )
         return DuckDBEngine(connection, reader, file=path, names_may_be_cells=schema is None)
     raise ArgumentError(
-        f"table must be a .parquet, .csv or .tsv file, got {path.name}. "
+        f"table must be a .parquet, .csv or .tsv file, got {_named(path)}. "
         "Convert it, or pass a pandas, Polars or Arrow table."
     )
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is one; a name that the system cannot spell is none, nor one that misleads."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _named(path: Path) -> str:
+    return path.name if path.name.isprintable() and len(path.name) <= 60 else shown(path.name)
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
@@ -115,10 +132,10 @@ def _header(path: Path, delimiter: str) -> list[str]:
 
     names = _or_unreadable(first_line, path)
     if not names:
-        raise EmptyTable(f"table must have a row, got none in {path.name}. Check the file.")
+        raise EmptyTable(f"table must have a row, got none in {_named(path)}. Check the file.")
     # The index that pandas writes has no name, and DuckDB wants one.
     names = [name or f"unnamed_{position}" for position, name in enumerate(names)]
-    check_names(names, path.name)
+    check_names(names, _named(path))
     return names
 
 
@@ -184,7 +201,7 @@ def _or_unreadable(action: Callable[[], T], file: Path | None) -> T:
 
 
 def _unreadable(file: Path | None) -> DataError:
-    what = "the frame" if file is None else file.name
+    what = "the frame" if file is None else _named(file)
     return UnreadableTable(
         f"table must be readable with its declared columns, but reading {what} failed. "
         "Check that the file is whole and that each column holds one type."
