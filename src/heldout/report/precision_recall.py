@@ -72,7 +72,7 @@ def _estimators(found: Mapping[str, Any]) -> str:
     for name, value in found["areas"].items():
         area = "undefined" if value is None else f"{value:.4f}"
         chosen = " (chosen)" if name == found["estimator"] else ""
-        rows.append([escape(name), area, REMARKS.get(name, "") + chosen])
+        rows.append([escape(name.replace("-", " ")), area, REMARKS.get(name, "") + chosen])
     least = found["average_precision_for_free"]
     return (
         "<p>Eight ways to join the same points. They differ where positives are few.</p>\n"
