@@ -3,6 +3,7 @@
 from fractions import Fraction
 from typing import Any, Final
 
+from heldout.arguments import as_whole, is_one_of, shown
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.privacy import exact
@@ -11,6 +12,7 @@ from heldout.release import Request
 from heldout.statistics import ScoreTable, Statistic
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
+_MOST_ROWS: Final = 2**62
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
 """What the default noise has a ladder for, whatever share of it the noisy counts take."""
@@ -68,7 +70,7 @@ def ties_request(dataset: Dataset, *, epsilon: Rational) -> Request:
 
 def _checked_price(epsilon: Rational, method: str) -> Fraction:
     """Refused here if any outcome of the first look would leave too little for the value."""
-    price = exact(epsilon, name="epsilon")
+    price = exact(epsilon, name="epsilon", minimum=0)
     if method == "piecewise-laplace" and not LEAST_EPSILON <= price <= MOST_EPSILON:
         raise ArgumentError(
             f"epsilon must lie between {LEAST_EPSILON} and {MOST_EPSILON} for {method!r}, got "
@@ -84,16 +86,18 @@ def resolution_of(dataset: Dataset, scores: str | None = None) -> str:
     if scores is None:
         rows = dataset.public_rows
         return "exact" if rows is None or rows <= LARGEST_EXACT else "grid"
-    if scores not in ("exact", "grid"):
-        raise ArgumentError(f"scores must be 'exact' or 'grid', got {scores!r}.")
+    if not is_one_of(scores, ("exact", "grid")):
+        raise ArgumentError(f"scores must be 'exact' or 'grid', got {shown(scores)}.")
     return scores
 
 
 def _checked_guess(smaller_class: int | None) -> int | None:
-    whole = isinstance(smaller_class, int) and not isinstance(smaller_class, bool)
-    if smaller_class is not None and (not whole or smaller_class < 1):
+    if smaller_class is None:
+        return None
+    guess = as_whole(smaller_class, most=_MOST_ROWS)
+    if guess is None or guess < 1:
         raise ArgumentError(
-            f"smaller_class must be a whole number from 1, got {smaller_class!r}. Leave it out "
-            "if there is no public guess."
+            f"smaller_class must be a whole number from 1, got {shown(smaller_class)}. Leave it "
+            "out if there is no public guess."
         )
-    return smaller_class
+    return guess

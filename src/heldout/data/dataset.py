@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.arguments import as_number, is_one_of, shown
 from heldout.data import sql, validation
 from heldout.data.engine import Engine
 from heldout.data.grid import MANY_ROWS, KeptColumns, counts_keep_the_rules, grid_body
@@ -89,8 +90,10 @@ class Dataset(PrivateTable):
             if self.score_range != (0.0, 1.0):
                 raise ArgumentError("score_range must be left out where score_map is given.")
             self.score_range = (-1.0, 1.0)
-        if out_of_range not in ("refuse", "clip"):
-            raise ArgumentError(f"out_of_range must be 'refuse' or 'clip', got {out_of_range!r}.")
+        if not is_one_of(out_of_range, ("refuse", "clip")):
+            raise ArgumentError(
+                f"out_of_range must be 'refuse' or 'clip', got {shown(out_of_range)}."
+            )
         self.out_of_range = out_of_range
         self._values = validation.LabelValues(positive, _other_label(positive, negative))
         super().__init__(
@@ -197,14 +200,11 @@ class Dataset(PrivateTable):
     def threshold(self, given: Any) -> float:
         """A threshold in the scores' own unit, checked: within the range, or any finite number."""
         low, high = (-FURTHEST, FURTHEST) if self.score_map else self.score_range
-        try:
-            number = float(given)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = as_number(given)
         if not low <= number <= high:
             range_name = "the map's reach" if self.score_map else "score_range"
             raise ArgumentError(
-                f"threshold must lie within {range_name} ({low:g}, {high:g}), got {given!r}."
+                f"threshold must lie within {range_name} ({low:g}, {high:g}), got {shown(given)}."
             )
         return number
 
@@ -218,8 +218,8 @@ class Dataset(PrivateTable):
         An analyst names it, so no row may make it fail: what is missing or not a number counts as
         the lowest score, and what is out of range as the nearest end. Only the schema is looked at.
         """
-        if score not in self._engine.columns:
-            raise ArgumentError(f"score must be a column of the table, got {score!r}.")
+        if not is_one_of(score, self._engine.columns):
+            raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])
@@ -245,7 +245,7 @@ class Dataset(PrivateTable):
 def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
     try:
         low, high = (float(bound) for bound in score_range)
-    except (TypeError, ValueError):
+    except Exception:
         raise ArgumentError(
             "score_range must be two numbers (lowest, highest). Declare what the model can give."
         ) from None
@@ -266,8 +266,9 @@ def _other_label(positive: object, negative: object) -> object:
         allowed = isinstance(value, str | bool | int | float) or (
             name == "negative" and value is None
         )
-        if not allowed or (isinstance(value, float) and not math.isfinite(value)):
-            raise ArgumentError(f"{name} must be a text, a number or a bool, got {value!r}.")
+        number = isinstance(value, int | float)
+        if not allowed or (number and not math.isfinite(as_number(value))):
+            raise ArgumentError(f"{name} must be a text, a number or a bool, got {shown(value)}.")
     if negative is None:
         if isinstance(positive, str) or positive not in (0, 1):
             raise ArgumentError(

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from heldout.arguments import as_number, pair, shown
 from heldout.data.sql import double
 from heldout.errors import ArgumentError
 
@@ -41,14 +42,12 @@ class ScoreMap:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        try:
-            centre, scale = float(self.centre), float(self.scale)
-        except (TypeError, ValueError):
-            centre = scale = math.nan
+        centre, scale = as_number(self.centre), as_number(self.scale)
         if not (abs(centre) <= _MOST and _LEAST <= scale <= _MOST):
             raise ArgumentError(
                 f"score_map must be a centre of at most {_MOST:g} either way and a scale of "
-                f"{_LEAST:g} to {_MOST:g}, got ({self.centre!r}, {self.scale!r}). Try (0, 1)."
+                f"{_LEAST:g} to {_MOST:g}, got ({shown(self.centre)}, {shown(self.scale)}). Try "
+                "(0, 1)."
             )
         object.__setattr__(self, "centre", centre)
         object.__setattr__(self, "scale", scale)
@@ -58,14 +57,13 @@ class ScoreMap:
         """A map from itself or from (centre, scale)."""
         if isinstance(given, cls):
             return given
-        try:
-            centre, scale = given
-        except (TypeError, ValueError):
+        both = pair(given)
+        if both is None:
             raise ArgumentError(
                 f"score_map must be two numbers, (centre, scale), got a {type(given).__name__}. "
                 "Try (0, 1)."
-            ) from None
-        return cls(centre, scale)
+            )
+        return cls(*both)
 
     def expression(self, number: str) -> str:
         """The image of a finite or infinite double, in DuckDB's dialect."""
@@ -80,21 +78,29 @@ class ScoreMap:
 
     def image(self, score: float) -> float:
         """The same double that `expression` gives."""
-        distance = min(max(float(score), -FURTHEST), FURTHEST) - self.centre
+        distance = min(max(_number(score, "score"), -FURTHEST), FURTHEST) - self.centre
         if distance < 0:
             return self.scale / (self.scale - distance) - 1
         return 1 - self.scale / (self.scale + distance)
 
     def score(self, image: float) -> float:
         """The score of an image, as nearly as a double says it."""
+        image = _number(image, "image")
         if abs(image) >= 1:
             return math.copysign(FURTHEST, image)
         return min(max(self.centre + self.scale * (image / (1 - abs(image))), -FURTHEST), FURTHEST)
 
     def resolution(self, score: float, *, cells: int) -> float:
         """How far scores near this one may lie apart and share a cell of the grid."""
-        z = abs(score - self.centre) / self.scale
+        z = abs(_number(score, "score") - self.centre) / self.scale
         return 2 * self.scale * (1 + z) ** 2 / cells
 
     def describe(self) -> str:
         return f"z / (1 + |z|) of z = (score - {self.centre:g}) / {self.scale:g}"
+
+
+def _number(value: Any, name: str) -> float:
+    number = as_number(value)
+    if math.isnan(number):
+        raise ArgumentError(f"{name} must be a number, got {shown(value)}.")
+    return number

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heldout.arguments import is_one_of, shown
 from heldout.data.engine import Engine
 from heldout.data.sql import (
     FITTING_TYPES,
@@ -201,12 +202,12 @@ def _finite(number: str) -> str:
 def check_columns(engine: Engine, names: Sequence[str]) -> None:
     """Every declared column is there."""
     for name in names:
-        if name not in engine.columns:
+        if not is_one_of(name, engine.columns):
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
                 hint = f"It has: {', '.join(map(repr, list(engine.columns)[:12]))}."
-            raise MissingColumn(f"column {name!r} must be in the table, got none. {hint}")
+            raise MissingColumn(f"column {shown(name)} must be in the table, got none. {hint}")
 
 
 def check_hash(engine: Engine) -> None:

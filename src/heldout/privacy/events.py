@@ -78,7 +78,7 @@ class Event:
                 for name, value in content["parameters"].items()
             }
             return cls(content["kind"], parameters, content["version"])
-        except (ArgumentError, AttributeError, KeyError, TypeError, ValueError):
+        except (ArgumentError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise UnknownEvent(
                 "An event must be an object with kind, parameters and version, got another "
                 "shape. Pass what encode() gives."
@@ -93,7 +93,7 @@ class Event:
         """Read what `encode` wrote."""
         try:
             content = json.loads(text)
-        except ValueError:
+        except (TypeError, ValueError, RecursionError):
             content = None
         return cls.from_dict(content)
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from heldout.arguments import shown
 from heldout.errors import (
     ArgumentError,
     BudgetExceeded,
@@ -99,14 +100,14 @@ class Ledger:
         elif isinstance(where, str) and "://" in where:
             storage = Storage.at(where)
         elif isinstance(where, str | os.PathLike) and os.fspath(where):
-            storage = Storage.on_file(Path(where).resolve())
+            storage = Storage.on_file(_file(where))
         else:
             raise ArgumentError(
                 f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
                 "Pass 'ledger.sqlite', say."
             )
         if not isinstance(witness, _Beside):
-            place = None if witness is None else Path(witness).resolve()
+            place = None if witness is None else _file(witness)
         else:
             file = storage.file
             place = None if file is None else file.with_name(file.name + ".witness")
@@ -141,6 +142,10 @@ class Ledger:
             raise ArgumentError(
                 "fingerprint must be the bytes of a digest, got something else. "
                 "Pass the data set's content digest."
+            )
+        if budget is not None and not isinstance(budget, Budget):
+            raise ArgumentError(
+                f"budget must be a Budget, got {type(budget).__name__}. Pass Budget(epsilon=...)."
             )
         wanted = None if protection is None else protection.as_dict()
 
@@ -393,3 +398,17 @@ class Ledger:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger must stay in its process. Open it again where you need it.")
+
+
+def _file(where: str | os.PathLike[str]) -> Path:
+    """The path of a file that can be one: a text or a path, which the system can spell."""
+    try:
+        place = Path(where).resolve()
+        place.exists()
+        if str(place).isprintable():
+            return place
+    except (OSError, TypeError, ValueError):
+        pass
+    raise ArgumentError(
+        f"ledger must lie in a file with an ordinary name, got {shown(where)}. Choose another."
+    )

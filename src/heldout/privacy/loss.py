@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError, PrivacyError
 from heldout.privacy.rational import Rational, exact, round_up, show, stored
 
@@ -66,17 +67,17 @@ class Loss(_Amount):
     @classmethod
     def from_dict(cls, content: Mapping[str, str]) -> Self:
         """Read what `as_dict` wrote (a sum may have more digits than an argument may)."""
-        main = "rho" if "rho" in content else "epsilon"
         try:
+            main = "rho" if "rho" in content else "epsilon"
             if set(content) != {main, "delta"}:
                 raise ValueError
             amount, delta = stored(content[main]), stored(content["delta"])
             if amount < 0 or not 0 <= delta < 1:
                 raise ValueError
-        except (TypeError, ValueError, ZeroDivisionError):
+        except Exception:
             raise ArgumentError(
                 "A loss must be exact text under delta and epsilon, or delta and rho, "
-                f"got the keys {sorted(content)}. Pass what as_dict() gives."
+                f"got {_keys(content)}. Pass what as_dict() gives."
             ) from None
         return cls(None, amount, delta) if main == "rho" else cls(amount, None, delta)
 
@@ -119,12 +120,19 @@ class Budget(_Amount):
     @classmethod
     def from_dict(cls, content: Mapping[str, str]) -> Self:
         """Read what `as_dict` wrote."""
-        if set(content) not in ({"epsilon", "delta"}, {"rho", "delta"}):
+        keys = ({"epsilon", "delta"}, {"rho", "delta"})
+        if not isinstance(content, Mapping) or set(content) not in keys:
             raise ArgumentError(
                 "A budget must have the keys delta and epsilon, or delta and rho, "
-                f"got {sorted(content)}. Pass what as_dict() gives."
+                f"got {_keys(content)}. Pass what as_dict() gives."
             )
         return cls(**content)
+
+
+def _keys(content: object) -> str:
+    if isinstance(content, Mapping):
+        return f"the keys {shown(sorted(map(str, content)))}"
+    return f"a {type(content).__name__}"
 
 
 def _amount(value: Rational, name: str) -> Fraction:

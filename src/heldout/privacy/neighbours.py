@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 
 __all__ = ["Neighbours", "Protection"]
@@ -27,10 +28,10 @@ class Neighbours(StrEnum):
         """
         try:
             return cls(value)
-        except ValueError:
+        except Exception:  # whatever cannot be compared with a name is none
             names = " or ".join(f"'{member}'" for member in cls)
             raise ArgumentError(
-                f"neighbours must be {names}, got {value!r}. "
+                f"neighbours must be {names}, got {shown(value)}. "
                 "With replace-one the row count is public; add-remove hides it."
             ) from None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol
 
+from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.privacy.events import Event
@@ -59,8 +60,8 @@ def method(
     >>> print(one.privacy_map())
     epsilon 1
     """
-    if name not in METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {name!r}.")
+    if not is_one_of(name, METHODS):
+        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {shown(name)}.")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
     build = _builder(name)
