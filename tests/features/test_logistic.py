@@ -121,6 +121,28 @@ def test_two_solutions_of_one_minimum_lie_within_the_slack(size):
     assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= loss.slack
 
 
+def test_noise_beyond_53_bits_is_not_rounded_where_it_would_be_seen():
+    """A coefficient of 1/4 left of two numbers of a million: rounding one of them shows."""
+    loss = loss_of(features=2**16, ridge=Fraction(1, 2), rows=2**22)
+    far = 2**20
+    noise = [far * int(1 / loss.lattice) + 2**8 + 1, *[0] * 2**16]
+    assert float(noise[0]) != noise[0]
+    at = np.zeros(2**16 + 1)
+    at[0] = far
+    rows = Rows(loss, csr_array(([1], ([0], [0])), shape=(1, 2**16), dtype=np.int8), [1])
+    exact = far - loss.lattice * noise[0]
+    allowed = loss.row / 2.0 ** (loss.grain - 1)
+    assert abs(Fraction(float(rows.margins(at, noise)[0])) - exact) <= allowed * 2**-20
+
+
+def test_a_minimum_beyond_64_bits_is_still_a_whole_number():
+    loss = loss_of(features=1, ridge=Fraction(1), rows=2**20)
+    object.__setattr__(loss, "step", Fraction(1, 2**70))
+    rows = {"label": np.ones(2**10, dtype=np.int64), "matrix": csr_array(np.ones((2**10, 1)))}
+    found = loss.read(rows)([0, 0])
+    assert all(isinstance(each, int) and each > 2**64 for each in found)
+
+
 def test_the_order_of_rows_moves_the_answer_by_less_than_the_slack():
     rng = np.random.default_rng(1)
     dense = (rng.random((300, 20)) < 0.3).astype(np.int8)

@@ -5,19 +5,21 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnknownLabel
-from heldout.features import FeatureMatrix, PrivateNaiveBayes
+from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
 from heldout.features.cut import STEP, Cuts, RightCalls
 from heldout.features.joint_counts import SIZES, UNIT, JointCounts
 from heldout.features.naive_bayes import NaiveBayesPlan, row_scores
 from heldout.features.shrinkage import log_odds
 from heldout.mechanisms.top_k import PermuteAndFlip
+from heldout.privacy import Budget
 from heldout.privacy.neighbours import Neighbours, Protection
 
 FEATURES = 3
@@ -233,6 +235,40 @@ def test_what_is_wrong_is_refused_before_anything_is_booked():
         PrivateNaiveBayes(epsilon="1").fit(X, y, unit=[1])
     words = PrivateNaiveBayes(epsilon="1", classes=("ham", "spam"))
     assert set(words.fit(X, np.where(y, "spam", "ham")).predict(X)) <= {"ham", "spam"}
+
+
+def test_no_message_of_the_checks_quotes_a_cell():
+    labels = [0, 1, 0, 1]
+    odd = [
+        pd.DataFrame([[1, 0], [0, 1], [1, 1], ["CANARY", 1]]),
+        np.array([[987654j, 1]] * 4),
+        [987654, 1, 2, 3],
+        pd.DataFrame({"a": [{"CANARY": 1}] * 4}),
+    ]
+    for X in odd:
+        with pytest.raises((TypeError, ValueError)) as found:
+            PrivateNaiveBayes(epsilon="1").fit(X, labels)
+        error = found.value
+        assert error.__context__ is None
+        assert "CANARY" not in str(error)
+        assert "987654" not in str(error)
+
+
+def test_another_threshold_or_a_selection_is_paid_from_the_same_budget(tmp_path):
+    rng = np.random.default_rng(7)
+    X, y = rng.poisson(0.7, (300, 12)).astype(float), rng.integers(0, 2, 300)
+    shared = {"ledger": tmp_path / "ledger.sqlite", "budget": Budget(epsilon=3)}
+    PrivateNaiveBayes(epsilon="1", **shared).fit(X, y)
+    sparse = csr_array(X)
+    PrivateNaiveBayes(epsilon="1", binarize=1.0, **shared).fit(sparse, y == 1)
+    assert np.array_equal(sparse.toarray(), X), "a fit leaves the caller's matrix as it is"
+    select(X[::-1], y[::-1], epsilon="1", features_per_row=12, **shared)
+    with pytest.raises(BudgetExceeded):
+        PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, [str(each) for each in y])
+    with pytest.raises(BudgetExceeded):
+        PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X.astype(int), y.astype(float))
+    X[0, 0] += 1
+    PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, y)
 
 
 def test_columns_of_a_frame_are_named_in_the_release():

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["bounded"]
+__all__ = ["bounded", "mixed"]
 
 
 def bounded(matrix: Any, most: int) -> Any:
@@ -31,10 +31,10 @@ def bounded(matrix: Any, most: int) -> Any:
     if not (sizes > most).any():
         return matrix
     row = np.repeat(np.arange(matrix.shape[0]), sizes)
-    feature = _mixed(matrix.indices.astype(np.uint64))
+    feature = mixed(matrix.indices.astype(np.uint64))
     own = np.zeros(matrix.shape[0], dtype=np.uint64)
     np.add.at(own, row, feature)
-    queue = _mixed(feature ^ _mixed(own)[row])
+    queue = mixed(feature ^ mixed(own)[row])
     # Within a row by its queue; the feature's number decides where two hashes agree.
     order = np.lexsort((matrix.indices, queue, row))
     place = np.arange(len(order)) - matrix.indptr[:-1][row[order]]
@@ -43,7 +43,7 @@ def bounded(matrix: Any, most: int) -> Any:
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
 
 
-def _mixed(number: Any) -> Any:
+def mixed(number: Any) -> Any:
     """SplitMix64's last step: close numbers come out far apart."""
     with np.errstate(over="ignore"):
         number = (number + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)

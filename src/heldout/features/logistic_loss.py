@@ -105,7 +105,9 @@ class LogisticLoss(Statistic):
 
         def minimum(noise: Any) -> Any:
             found = self.minimum(rows, list(noise))
-            return np.rint(found / float(self.lattice)).astype(np.int64)
+            # Integers without an end: 64 bits would not hold those of many rows and features.
+            steps = np.rint(found / float(self.lattice))
+            return np.array([int(each) for each in steps], dtype=object)
 
         return minimum
 
@@ -158,8 +160,10 @@ class Rows:
 
     def margins(self, at: Any, noise: list[int]) -> Any:
         """t.x for every row, t being `at` minus the noise over the ridge."""
-        whole = at - float(self.loss.lattice) * np.array(noise, dtype=float)
-        if np.abs(whole).max() > LARGEST:
+        away = float(self.loss.lattice) * np.array(noise, dtype=float)
+        whole = at - away
+        # Noise beyond 53 bits is rounded on its way to a double: far out that would be seen.
+        if np.abs(whole).max() > LARGEST or np.abs(away).max() > 2 * LARGEST:
             return self._careful(at, noise)
         fine = 2.0**self.loss.grain
         entries = np.rint(whole[:-1] * fine).astype(np.int64)

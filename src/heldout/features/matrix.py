@@ -10,7 +10,7 @@ from heldout.data.dataset import _other_label
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, DataError
 from heldout.features.bounding import bounded
-from heldout.features.sources import Flags, Rows, Stored, Texts
+from heldout.features.sources import Flags, Rows, Stored, Texts, origin_digest
 from heldout.features.text import Space
 from heldout.privacy.neighbours import Neighbours
 
@@ -94,6 +94,17 @@ class FeatureMatrix(PrivateTable):
             schema=None,
             name=name,
         )
+        self._known_from(X, y)
+
+    _origins: tuple[bytes, ...] = ()
+
+    def _known_from(self, X: Any, y: Any) -> None:
+        """The rows as they came, by which they find their budget whatever was made of them."""
+        self._origins = (origin_digest(X, y),)
+
+    @property
+    def _fingerprints(self) -> tuple[bytes, ...]:
+        return (*super()._fingerprints, *self._origins)
 
     @classmethod
     def from_table(

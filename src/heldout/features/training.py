@@ -1,6 +1,7 @@
 """What the private classifiers share: scikit-learn's manners, and one booking for one fit."""
 
 import os
+import re
 from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, Self
@@ -22,6 +23,35 @@ __all__ = ["PrivateClassifier"]
 
 OBSERVED = "observed"
 MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
+
+
+# How messages of scikit-learn begin that quote no cell, and how far each may be shown.
+_QUIET = re.compile(
+    r"Input [Xy] contains .*|Found array with .*|Found input variables .*|X has \d+ features.*"
+    r"|The feature names should match .*|Sparse data was passed.*|A sparse matrix was passed .*"
+    r"|dtype='numeric' is not compatible .*|Unknown label type: [a-z-]+.*|y should be a 1d array.*"
+    r"|[^'\"\n]* requires y to be passed.*|Expected 2D array, got [^\n]*? instead(?=:)"
+    r"|Complex data not supported(?=\n)|float\(\) argument must be [a-z ]+ number, not '\w+'",
+    re.DOTALL,
+)
+
+
+def without_cells(message: str) -> str:
+    """A message of scikit-learn that quotes no cell of X or y, or one of ours in its place.
+
+    >>> without_cells("could not convert string to float: 'Smith'")
+    'X and y must be numbers, a label for each row of X, got something else. Convert them first.'
+    >>> without_cells("Complex data not supported\\n[[1.j]]\\n")
+    'Complex data not supported'
+    """
+    known = _QUIET.match(message)
+    if known is None:
+        return (
+            "X and y must be numbers, a label for each row of X, got something else. Convert them "
+            "first."
+        )
+    advice = ". Reshape your data" if known[0].startswith("Expected 2D") else ""
+    return known[0] + advice
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -107,8 +137,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_ = np.array([X._values.negative, X._values.positive])
             self.n_features_in_ = X.features
             return X
-        X, y = validate_data(self, X, y, accept_sparse="csr")
-        check_classification_targets(y)
+        X, y = self._validated(X, y)
         self.classes_ = self._declared_classes(y)
         negative, positive = self.classes_.tolist()
         public = unit is None and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
@@ -118,7 +147,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"rows must be at most {most:,} with these settings, got more. Pass a larger "
                 "expected_rows."
             )
-        return FeatureMatrix(
+        private = FeatureMatrix(
             self._set(X),
             y,
             features_per_row=self._bound(),
@@ -131,6 +160,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             feature_names=getattr(self, "feature_names_in_", None),
             most_rows=most,
         )
+        private._known_from(X, y)
+        return private
 
     def _declared_classes(self, y: Any) -> Any:
         if isinstance(self.classes, str) and self.classes == OBSERVED:
@@ -151,7 +182,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from scipy.sparse import csr_array, issparse
 
         if issparse(X) and self.binarize >= 0:
-            found = csr_array(X)
+            found = csr_array(X, copy=True)  # what follows would change the caller's own matrix
             found.sum_duplicates()
             above = csr_array(
                 ((found.data > self.binarize).astype(np.int8), found.indices, found.indptr),
@@ -184,7 +215,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "release_")
-        return self._set(validate_data(self, X, accept_sparse="csr", reset=False))
+        return self._set(self._validated(X, reset=False))
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+        """What scikit-learn asks of X and y; its messages may quote a cell, so few are kept."""
+        try:
+            found = validate_data(self, X, y, accept_sparse="csr", reset=reset)
+            if reset:
+                check_classification_targets(found[1])
+            return found
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else DataError
+            said = without_cells(str(error))
+        raise kind(said)
 
     def decision_function(self, X: Any) -> Any:
         """The log-odds of the second class against the first. `X` is used as it is: public rows,
