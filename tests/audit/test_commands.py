@@ -2,12 +2,13 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from heldout import errors
-from heldout.audit.kept import Kept
 from heldout.audit.long import LongAudit
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.samplers import Check
@@ -70,35 +71,50 @@ def test_the_page_says_what_was_found_and_what_was_missed() -> None:
     assert "**missed**" in page(0.9, 0.5, True).markdown()
 
 
-def test_a_long_audit_goes_on_where_it_was_broken_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_low_bound_comes_with_a_word() -> None:
+    finding = Finding("a pair", "first", "number 1 >= 2", 9, 1, 100, 0.2)
+    low = AuditResult("auc-cauchy", "release", Loss.pure(1), [finding], 200, 0.999, "public", 1.0)
+    text = LongAudit([low], [], {}, [], 0.999, "public", 60.0).markdown()
+    assert "| auc-cauchy | epsilon 1 | 0.200 | 20% |" in text
+    assert "| 200 | tails wider than privacy needs |" in text
+
+
+def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import heldout.audit.kept
+    import heldout.audit.long
+    from heldout.audit.long import long_audit
+    from heldout.audit.subjects import Pair, Subject, find, register
 
-    made: list[str] = []
+    def subject(name: str, kind: str, takes: float) -> Subject:
+        def draw(pair, side, epsilon, count, door):
+            time.sleep(takes * count)
+            return side + np.random.default_rng().laplace(size=count).round()
 
-    def once(name: str, **words: object) -> AuditResult:
-        made.append(name)
-        return result(name, "release", 0.5)
+        cases = (Pair("a pair", 0, 1), Pair("another", 0, 1))
+        return register(Subject(name, kind, cases, Loss.pure, draw))
 
-    monkeypatch.setattr(heldout.audit.kept, "audit", once)
-    path = tmp_path / "kept.jsonl"
-    for _ in range(2):
-        kept = Kept(path)
-        found = kept.audit("auc", samples=400, workers=1)
-        assert found.as_dict() == result("auc", "release", 0.5).as_dict()
-        (check,) = kept.checks("streams", lambda: made.append("streams") or [Check("a", True, "b")])
-        assert check == Check("a", True, "b")
-    Kept(path).audit("auc", samples=500, workers=1)
-    assert made == ["auc", "streams", "auc"], "another number of samples is another audit"
-
-
-@pytest.mark.parametrize("content", [b"no JSON", b"{}\n", b"[1]\n", b"\xff"])
-def test_a_file_that_no_audit_wrote_is_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(errors.ArgumentError, match="resume must name"):
-        Kept(path)
+    there = [
+        subject("test-quick", "release", 0.0),
+        subject("test-slow", "release", 0.0003),
+        find("half-the-scale"),
+    ]
+    monkeypatch.setattr(heldout.audit.long, "present", lambda: (there, {"later": "why"}))
+    monkeypatch.setattr(heldout.audit.long, "REPLAYED", ())
+    monkeypatch.setattr(heldout.audit.long, "samplers", list)
+    monkeypatch.setattr(heldout.audit.long, "check_streams", lambda: Check("streams", True, ""))
+    begun = time.perf_counter()
+    done = long_audit(samples=4000, minutes=0.08, lattice=2000, workers=1)
+    assert time.perf_counter() - begun < 30
+    quick, slow, planted = done.results
+    assert quick.samples == 4000
+    assert 400 <= slow.samples < 4000
+    assert planted.violated
+    assert done.bad == []
+    assert quick.confidence == pytest.approx(1 - 0.001 / 2)
+    assert "later: why." in done.markdown()
+    with pytest.raises(errors.ArgumentError, match="minutes must be more than 0"):
+        long_audit(samples=400, minutes=0)
 
 
 def test_a_broken_promise_is_an_error(

@@ -18,18 +18,16 @@ from heldout.errors import ArgumentError
 from heldout.privacy import exact
 from heldout.session import Epsilon
 
-__all__ = ["audit", "audit_all"]
+__all__ = ["audit", "audit_all", "own_confidence", "present"]
 
 Job = tuple[str, str, int, Fraction, int, str]
-_CHUNK = {"public": 500, "replay": 2000}
-_LEAST = 400
-# For each answer that tests the worst pair: an eighth explores every pair, a half the two most
-# promising, and an eighth tests every other pair.
-_EVERY, _CLOSER, _BESIDE = 8, 2, 8
-_PROMISING = 2
-ROOM = 64
-"""In an audit of everything each of ours may err with this part of the whole, however many there
-are: what is added later does not change what was measured before."""
+_CHUNK = {"public": 1000, "replay": 4000}
+LEAST = 400
+"""Fewer answers than this test nothing."""
+# For each answer that tests the worst pair: an eighth explores every pair, a quarter more the two
+# most promising, and an eighth tests every other pair.
+EVERY, CLOSER, BESIDE = 8, 4, 8
+PROMISING = 2
 
 
 def audit(
@@ -48,14 +46,13 @@ def audit(
     First answers are drawn on each neighbour of each named pair, more of them on the promising
     pairs, to teach features and to choose one event a pair. Then `samples` fresh answers on each
     neighbour of the worst pair test its event, and an eighth as many that of each other pair, with
-    Clopper-Pearson bounds that hold together with chance `confidence`. (Slow subjects are given
-    fewer; the result says how many.) A bound above the claimed epsilon is a bug in the claim, but
-    for one audit in a thousand; a bound below it proves nothing.
+    Clopper-Pearson bounds that hold together with chance `confidence`. A bound above the claimed
+    epsilon is a bug in the claim, but for one audit in a thousand; a bound below it proves nothing.
 
     Every answer that tests comes through `door`: "public" asks a `Session` for each of them, which
     books it, reads the rows and draws; "replay" does so once and then repeats the last step, some
     four times faster. Answers that explore, and test nothing, are always replayed where they can
-    be. `epsilon` is the price to audit at; None takes what the subject shows most at, mostly 1.
+    be. `epsilon` is the price to audit at; None takes the one declared for the subject.
 
     >>> audit("discrete-laplace", epsilon="1", samples=4000, workers=1).violated
     False
@@ -69,7 +66,7 @@ def audit(
     if price <= 0:
         raise ArgumentError(f"epsilon must be more than 0, got {epsilon!r}.")
     _check(samples, confidence, door)
-    samples = max(_LEAST, checked.least, samples // checked.slowness)
+    samples = max(LEAST, checked.least, samples)
     begun = time.perf_counter()
     claimed = checked.claim(price)
     delta, error = float(claimed.delta), 1 - confidence
@@ -79,18 +76,21 @@ def audit(
             jobs = list(_jobs(checked, wanted, price, through))
             return _drawn(mapped, jobs, checked.name, progress)
 
-        def explore(among: Sequence[str], many: int) -> dict[str, _Found]:
-            seen = draw(dict.fromkeys(among, max(_LEAST // 2, many)), "replay")
-            return {
-                name: _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
-                for name in among
-            }
+        def explore(among: Sequence[str], many: int) -> None:
+            for key, rows in draw(dict.fromkeys(among, max(LEAST // 4, many)), "replay").items():
+                seen[key] = stacked([seen[key], rows]) if key in seen else rows
+            for name in among:
+                found[name] = _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
 
-        found = explore(names, samples // _EVERY) if len(names) > _PROMISING else {}
-        ranked = sorted(names, key=lambda name: -found[name].promise if found else 0)
-        found |= explore(ranked[:_PROMISING], samples // _CLOSER)
-        worst = max(ranked[:_PROMISING], key=lambda name: found[name].promise)
-        few = max(_LEAST // 2, samples // _BESIDE)
+        seen: dict[tuple[str, int], Any] = {}
+        found: dict[str, _Found] = {}
+        ranked = names
+        if len(names) > PROMISING:
+            explore(names, samples // EVERY)
+            ranked = sorted(names, key=lambda name: -found[name].promise)
+        explore(ranked[:PROMISING], samples // CLOSER)
+        worst = max(ranked[:PROMISING], key=lambda name: found[name].promise)
+        few = max(LEAST // 4, samples // BESIDE)
         tested = draw({name: samples if name == worst else few for name in names}, door)
     findings = []
     for name in names:
@@ -157,31 +157,33 @@ def _fitted(rows: Any, width: int) -> Any:
 
 
 def audit_all(
-    *,
-    kinds: Sequence[str] | None = None,
-    confidence: float = 0.999,
-    run: Callable[..., AuditResult] = audit,
-    **words: Any,
+    *, kinds: Sequence[str] | None = None, confidence: float = 0.999, **words: Any
 ) -> tuple[list[AuditResult], Mapping[str, str]]:
     """Audits of all that is registered, and the subjects that are missing with the reason.
 
     The confidence is that of all of our own subjects together: a thousandth of a false alarm in
-    the whole run. Planted violators do not share it, since they are meant to be caught. `run` may
-    take the place of `audit`, to look results up that are there already.
+    the whole run. Planted violators do not share it, since they are meant to be caught.
     """
-    subjects = [each for each in registered() if kinds is None or each.kind in kinds]
-    missing = {each.name: why for each in subjects if (why := each.missing()) is not None}
-    there = [each for each in subjects if each.name not in missing]
-    room = max(ROOM, sum(each.kind != VIOLATOR for each in there))
+    there, missing = present(kinds)
+    one = own_confidence(there, confidence)
     results = [
-        run(
-            each.name,
-            confidence=confidence if each.kind == VIOLATOR else 1 - (1 - confidence) / room,
-            **words,
-        )
+        audit(each.name, confidence=confidence if each.kind == VIOLATOR else one, **words)
         for each in there
     ]
     return results, missing
+
+
+def present(kinds: Sequence[str] | None = None) -> tuple[list[Subject], Mapping[str, str]]:
+    """The subjects of these kinds that are there, and why the others are not."""
+    subjects = [each for each in registered() if kinds is None or each.kind in kinds]
+    missing = {each.name: why for each in subjects if (why := each.missing()) is not None}
+    return [each for each in subjects if each.name not in missing], missing
+
+
+def own_confidence(subjects: Sequence[Subject], confidence: float, *, more: int = 0) -> float:
+    """Each of ours, and so many more audits, may err with the same part of the whole."""
+    own = sum(each.kind != VIOLATOR for each in subjects) + more
+    return 1 - (1 - confidence) / max(own, 1)
 
 
 def _columns(rows: Any) -> Any:
@@ -218,9 +220,9 @@ def _work(job: Job) -> tuple[Job, Any]:
 
 
 def _check(samples: int, confidence: float, door: str) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < _LEAST:
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < LEAST:
         raise ArgumentError(
-            f"samples must be a whole number of at least {_LEAST}, got {samples!r}. Try 100_000."
+            f"samples must be a whole number of at least {LEAST}, got {samples!r}. Try 100_000."
         )
     if not 0 < confidence < 1:
         raise ArgumentError(f"confidence must lie between 0 and 1, got {confidence!r}. Try 0.999.")

@@ -8,6 +8,7 @@ them. What tests a claim comes through the public door; replay, some four times 
 the events to test, and may be asked for.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +25,16 @@ from heldout.release import Drawn, Release, Request
 from heldout.session import Session
 from heldout.statistics.base import compute
 
-__all__ = ["DOORS", "EVERYTHING", "ReplayedSession", "claimed", "numbers", "session_on"]
+__all__ = [
+    "DOORS",
+    "EVERYTHING",
+    "ReplayedSession",
+    "claimed",
+    "no_postgres",
+    "numbers",
+    "postgres_session_on",
+    "session_on",
+]
 
 DOORS = ("public", "replay")
 Ask = Callable[[Session, Fraction], Any]
@@ -57,9 +67,29 @@ def session_on(pair: Pair, side: int, door: str) -> Session:
     return kind(Dataset(pair.side(side), **options), budget=EVERYTHING)
 
 
-def claimed(ask: Ask, pair: Pair, epsilon: Fraction) -> Loss:
+POSTGRES = "HELDOUT_TEST_POSTGRES"
+
+
+def no_postgres() -> str | None:
+    """Why there is no database to audit, if there is none."""
+    return None if os.environ.get(POSTGRES) else f"{POSTGRES} names no PostgreSQL server"
+
+
+def postgres_session_on(pair: Pair, side: int, door: str) -> Session:
+    """As `session_on`, on rows that a PostgreSQL server holds."""
+    content = pair.side(side)
+    rows = ", ".join(
+        f"({y}, {p!r}::float8)" for y, p in zip(content["y"], content["p"], strict=True)
+    )
+    options = {"label": "y", "score": "p", "name": "neighbour", **pair.options}
+    address = os.environ[POSTGRES].replace("postgresql+psycopg:", "postgresql:")
+    query = f"SELECT * FROM (VALUES {rows}) AS neighbour(y, p)"
+    kind = Session if door == "public" else ReplayedSession
+    return kind(Dataset(address, query=query, **options), budget=EVERYTHING)
+
+
+def claimed(ask: Ask, session: Session, epsilon: Fraction) -> Loss:
     """What the ledger charged for one answer."""
-    session = session_on(pair, 0, "public")
     ask(session, epsilon)
     return session.spent
 

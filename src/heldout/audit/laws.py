@@ -53,9 +53,8 @@ def _tests(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> A
 def _opposite(half: int) -> Pair:
     """The answers are as unlike as they can be where all above come first, or all come last."""
     queries = [0] * half + [1] * half
-    return Pair(
-        f"0^{half} 1^{half} against 1^{half} 0^{half}", queries, queries[::-1], {"limit": half}
-    )
+    name = f"0^{half} 1^{half} against 1^{half} 0^{half}"
+    return Pair(name, queries, queries[::-1], {"limit": half})
 
 
 register(
@@ -65,6 +64,12 @@ register(
         pairs=(
             _opposite(1),
             _opposite(4),
+            Pair(
+                "0^6 1^6 against 1^6 0^6, the first above",
+                [0] * 6 + [1] * 6,
+                [1] * 6 + [0] * 6,
+                {"limit": 1, "threshold": 1},
+            ),
             Pair("all below, by one", [0] * 12, [-1] * 12, {"limit": 1, "monotone": True}),
             Pair("all above, by one", [0] * 4, [1] * 4, {"limit": 4, "monotone": True}),
         ),
@@ -105,10 +110,18 @@ def _smooth(method: str, metric: str) -> None:
             ),
             claim=claim,
             draw=draw,
+            epsilon=_PRICES.get(method, "1"),
+            why=_WHY.get(method, ""),
         )
     )
 
 
+_PRICES = {"cauchy": "4", "boyd-2015-cauchy": "6"}
+_WHY = {
+    "cauchy": "tails wider than privacy needs: a value that moves shows a quarter at most",
+    "boyd-2015-cauchy": "six times the noise that a value needs: it shows a sixth at most",
+    "boyd-2015-laplace": "half is for the change of scale, and delta is taken off",
+}
 for _method in METHODS:
     _smooth(_method, "auc")
 _smooth("piecewise-laplace", "average-precision")

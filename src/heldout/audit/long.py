@@ -1,172 +1,167 @@
-"""The long audit: everything that is registered, and one page of results."""
+"""The long audit: everything that is registered, in one run and in a given time."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
+import time
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
+from dataclasses import dataclass, field
 from typing import Any
 
-import heldout
-from heldout.audit.auditor import ROOM, audit_all
-from heldout.audit.kept import Kept
-from heldout.audit.parallel import Progress
+from heldout.audit.auditor import audit, own_confidence, present
+from heldout.audit.page import LongAudit
+from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.result import AuditResult
-from heldout.audit.samplers import Check, check_lattice, check_laws, check_streams
-from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, find
+from heldout.audit.samplers import (
+    check_law_at,
+    check_streams,
+    lattice_check,
+    lattice_job,
+    lattice_jobs,
+    samplers,
+)
+from heldout.audit.schedule import Cost, answers_for, cost_of, most_answers
+from heldout.audit.subjects import VIOLATOR, Subject
+from heldout.errors import ArgumentError
 
 __all__ = ["LongAudit", "long_audit"]
 
-_REPLAYED = ("confusion", "auc", "average-precision")
-
-_HEAD = """# The latest audit
-
-Made by `heldout audit --all`, which `make audit` runs, with version {version}; do not edit.
-How it is done, and what it can and cannot show: [security](security.md#the-audit).
-
-An *empirical lower bound* says: with a confidence of {confidence}, for all rows of this page
-together, the true epsilon is not below it. A bound above the claimed epsilon would be a broken
-promise. A bound far below it proves nothing: either the pair of data sets or the event is not the
-worst, or the noise is larger than it need be (the papers' methods), or it is spread over so many
-numbers that so few answers cannot show it. *Answers* is how many tested the worst pair, on each of
-its two data sets.
-
-{verdict}
-"""
-
-
-@dataclass(frozen=True)
-class LongAudit:
-    """Results of everything."""
-
-    results: Sequence[AuditResult]
-    replayed: Sequence[AuditResult]
-    missing: Mapping[str, str]
-    checks: Sequence[Check]
-    confidence: float
-    door: str
-    seconds: float
-
-    @property
-    def bad(self) -> list[str]:
-        """What is not as it should be, by name."""
-        every = [*self.results, *self.replayed]
-        flagged = [each.subject for each in every if each.violated != (each.kind == VIOLATOR)]
-        return flagged + [each.name for each in self.checks if not each.passed]
-
-    def of(self, kind: str) -> list[AuditResult]:
-        return [each for each in self.results if each.kind == kind]
-
-    def markdown(self) -> str:
-        """The page."""
-        caught = sum(each.violated for each in self.of(VIOLATOR))
-        planted = len(self.of(VIOLATOR))
-        own = len(self.results) - planted
-        flagged = sum(each.violated for each in self.results if each.kind != VIOLATOR)
-        passed = sum(each.passed for each in self.checks)
-        verdict = (
-            f"**{flagged} of {own} releases and mechanisms flagged; {caught} of {planted} planted "
-            f"violators caught; {passed} of {len(self.checks)} checks of samplers passed.**"
-        )
-        head = _HEAD.format(
-            version=heldout.__version__, confidence=f"{self.confidence:.1%}", verdict=verdict
-        )
-        parts = [
-            head,
-            "## Releases\n",
-            _DOORS[self.door],
-            _table(self.of(RELEASE)),
-            *(["Some of them again, replayed:\n", _table(self.replayed)] if self.replayed else []),
-            "## Mechanisms\n",
-            _table(self.of(MECHANISM)),
-            "## Planted violators\n",
-            "Each claims its epsilon and is not private. An audit that misses one is blind.\n",
-            _planted(self.of(VIOLATOR)),
-            "## Samplers\n",
-            _checks(self.checks),
-        ]
-        if self.missing:
-            parts += ["## Not audited\n", _missing(self.missing)]
-        parts.append(f"The whole took {self.seconds / 60:.0f} minutes.\n")
-        return "\n".join(parts)
+REPLAYED = ("confusion", "auc", "average-precision")
+_SPARE = 0.95  # of the time that is left is given away
 
 
 def long_audit(
     *,
     samples: int,
+    minutes: float | None = None,
     confidence: float = 0.999,
     door: str = "public",
     workers: int | None = None,
     lattice: int = 10_000_000,
     draws: int = 150_000,
-    kept: Path | None = None,
     progress: Progress | None = None,
 ) -> LongAudit:
-    """Audit all subjects and check all samplers; what is in the file `kept` is not done again."""
-    known = Kept(kept)
-    words: dict[str, Any] = {"workers": workers, "progress": progress}
-    results, missing = audit_all(
-        confidence=confidence, samples=samples, door=door, run=known.audit, **words
-    )
-    # The share of a subject that is not there: an audit of everything leaves room for more.
-    one = 1 - (1 - confidence) / ROOM
-    again = {"samples": samples, "door": "replay", "confidence": one, **words}
-    replayed = [known.audit(name, **again) for name in (_REPLAYED if door == "public" else ())]
-    checks = [
-        *known.checks(f"laws {draws}", partial(check_laws, draws=draws, **words)),
-        *known.checks(f"lattice {lattice}", lambda: [check_lattice(releases=lattice, **words)]),
-        *known.checks("streams", lambda: [check_streams()]),
-    ]
+    """Audit all subjects and check all samplers: one run, all cores busy with a subject each.
+
+    With `minutes`, samplers and planted violators are looked at in full, and then each of ours
+    gets as many answers as fit: at most `samples`, by what an answer costs and by nothing else.
+    """
+    if minutes is not None and not minutes > 0:
+        raise ArgumentError(f"minutes must be more than 0, got {minutes!r}. Try 45.")
+    begun = time.perf_counter()
+    there, missing = present()
+    planted = [each for each in there if each.kind == VIOLATOR]
+    own = [each for each in there if each.kind != VIOLATOR]
+    again = REPLAYED if door == "public" else ()
+    one = own_confidence(own, confidence, more=len(again))
+    words = {"confidence": one, "workers": 1}
+    with pool(workers) as executor:
+        bar = _Bar(progress)
+        costs, caught, laws, lattices = bar.gather(
+            executor,
+            [(cost_of, (each.name, door), {}) for each in own if minutes is not None]
+            + [(cost_of, (name, "replay"), {}) for name in again if minutes is not None],
+            [(audit, (e.name,), {**words, "samples": samples}) for e in planted],
+            [(check_law_at, (place, draws), {}) for place in range(len(samplers()))],
+            [(lattice_job, (job,), {}) for job in lattice_jobs(lattice)],
+        )
+        most = {each.name: most_answers(each, samples) for each in own}
+        queue = _Queue(
+            own=[*((each.name, door) for each in own), *((name, "replay") for name in again)],
+            costs=costs,
+            most=most,
+            until=None if minutes is None else begun + 60 * minutes,
+            workers=cores(workers),
+        )
+        audited = queue.run(executor, words, bar)
+    by_name = {(each.subject, each.door): each for each in [*caught, *audited]}
     return LongAudit(
-        results=results,
-        replayed=replayed,
+        results=[by_name[each.name, _door_of(each, door)] for each in there],
+        replayed=[by_name[name, "replay"] for name in again],
         missing=missing,
-        checks=checks,
+        checks=[*sorted(laws, key=lambda e: e.name), lattice_check(lattices), check_streams()],
         confidence=confidence,
         door=door,
-        seconds=known.seconds,
+        seconds=time.perf_counter() - begun,
     )
 
 
-_DOORS = {
-    "public": "Every answer that tests was asked of a session: booked, read and drawn anew.\n",
-    "replay": "Answers were asked of a session once; then only their noise was drawn anew.\n",
-}
+def _door_of(subject: Subject, door: str) -> str:
+    return "public" if subject.kind == VIOLATOR else door
 
 
-def _table(results: Sequence[AuditResult]) -> str:
-    lines = [
-        "| subject | claimed | at least | of claimed | worst pair | event | answers |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for each in results:
-        worst, flag = each.worst, " **not as claimed**" if each.violated else ""
-        lines.append(
-            f"| {each.subject} | {each.claimed} | {each.epsilon:.3f}{flag} | {each.share:.0%} | "
-            f"{worst.pair if each.epsilon else ''} | {worst.event.replace('|', '')} | "
-            f"{each.samples:,} |"
-        )
-    return "\n".join(lines) + "\n"
+Task = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 
-def _planted(results: Sequence[AuditResult]) -> str:
-    lines = ["| planted | what is wrong with it | claimed | at least | |", "|---|---|---|---|---|"]
-    for each in results:
-        verdict = "caught" if each.violated else "**missed**"
-        note = find(each.subject).note
-        lines.append(
-            f"| {each.subject} | {note} | {each.claimed} | {each.epsilon:.3f} | {verdict} |"
-        )
-    return "\n".join(lines) + "\n"
+@dataclass
+class _Bar:
+    """How far a run is."""
+
+    progress: Progress | None
+    done: int = 0
+    total: int = 0
+
+    def move(self, name: str) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress(name, self.done, self.total)
+
+    def gather(self, executor: Executor, *groups: Iterable[Task]) -> list[list[Any]]:
+        """The results of each group, in any order."""
+        futures: dict[Future[Any], int] = {}
+        for place, group in enumerate(groups):
+            for function, given, named in group:
+                futures[executor.submit(function, *given, **named)] = place
+        found: list[list[Any]] = [[] for _ in groups]
+        self.total += len(futures)
+        for each in as_completed(futures):
+            found[futures[each]].append(each.result())
+            self.move("samplers and violators")
+        return found
 
 
-def _checks(checks: Sequence[Check]) -> str:
-    lines = ["| check | found | |", "|---|---|---|"]
-    lines += [
-        f"| {each.name} | {each.found} | {'passed' if each.passed else '**failed**'} |"
-        for each in checks
-    ]
-    return "\n".join(lines) + "\n"
+@dataclass
+class _Queue:
+    """Our subjects, the slowest first; each gets its number of answers when its turn comes.
 
+    By then the clock tells what is left for those that wait, so that a wrong guess of what an
+    answer costs is made good by the next ones. The answers themselves have no say.
+    """
 
-def _missing(missing: Mapping[str, str]) -> str:
-    return "\n".join(f"- {name}: {why}." for name, why in missing.items()) + "\n"
+    own: list[tuple[str, str]]
+    costs: list[Cost]
+    most: dict[str, int]
+    until: float | None
+    workers: int
+    running: dict[Future[Any], float] = field(default_factory=dict)
+    """When each is expected to end."""
+
+    def run(self, executor: Executor, words: dict[str, Any], bar: _Bar) -> list[AuditResult]:
+        known = {(each.subject, each.door): each for each in self.costs}
+        waiting = sorted(self.own, key=lambda e: -known[e].seconds if known else 0.0)
+        bar.total += len(waiting)
+        found: list[AuditResult] = []
+        while waiting or self.running:
+            while waiting and len(self.running) < self.workers:
+                name, door = waiting[0]
+                samples, takes = self.most[name], 0.0
+                if self.until is not None:
+                    samples, takes = self._share([known[each] for each in waiting])
+                waiting = waiting[1:]
+                job = executor.submit(audit, name, samples=samples, door=door, **words)
+                self.running[job] = time.perf_counter() + takes
+            done, _ = wait(self.running, return_when=FIRST_COMPLETED)
+            for each in done:
+                del self.running[each]
+                found.append(each.result())
+                bar.move(found[-1].subject)
+        return found
+
+    def _share(self, waiting: list[Cost]) -> tuple[int, float]:
+        """For the first of those that wait: its answers, and about how long they take."""
+        assert self.until is not None
+        now = time.perf_counter()
+        busy = sum(max(0.0, ends - now) for ends in self.running.values())
+        left = _SPARE * self.workers * max(0.0, self.until - now) - busy
+        most = {each.key: self.most[each.subject] for each in waiting}
+        first = waiting[0]
+        samples = answers_for(waiting, most, left)[first.key]
+        return samples, first.fixed + samples * first.seconds

@@ -1,6 +1,7 @@
 """Named pairs of neighbouring tables: where a metric moves most, or where a proof is tight."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from heldout.audit.subjects import Pair
@@ -44,6 +45,19 @@ def unit_pair(name: str, first: Rows, second: Rows, **options: Any) -> Pair:
 
 REMOVE = {"neighbours": "add-remove"}
 _rest = rows([0.8, 0.6, 0.3], [0.7, 0.4, 0.2])
+
+
+def gone_and_come(pair: Pair) -> tuple[Rows, Rows]:
+    """What an attacker does not know: the rows that differ. And what he knows: the others."""
+    left = list(zip(pair.second["y"], pair.second["p"], strict=True))
+    gone: Rows = []
+    others: Rows = []
+    for row in zip(pair.first["y"], pair.first["p"], strict=True):
+        (others if row in left else gone).append(row)
+        if row in left:
+            left.remove(row)
+    return gone + left, others
+
 
 CONFUSION = (
     table_pair("a row changes its cell", [*_rest, (0, LOW)], [*_rest, (1, HIGH)]),
@@ -97,6 +111,34 @@ AREAS = (
         rows([*_hundreds[0], LOW], _hundreds[1]),
     ),
 )
+PERSONS = (
+    unit_pair(
+        "a person's two positives of hundreds fall",
+        rows([HIGH, HIGH, *_hundreds[0]], _hundreds[1]),
+        rows([LOW, LOW, *_hundreds[0]], _hundreds[1]),
+    ),
+    unit_pair(
+        "a person's two rows are all positives",
+        rows([HIGH, HIGH], _eight),
+        rows([LOW, LOW], _eight),
+    ),
+)
+
+# All that a report has moves as far as it can: AUC, average precision, two cells, the Brier score.
+REPORTS = (
+    table_pair(
+        "one of hundreds changes its label at the top",
+        rows([*_hundreds[0], 1.0], _hundreds[1]),
+        rows(_hundreds[0], [*_hundreds[1], 1.0]),
+    ),
+    table_pair(
+        "the best of hundreds leaves",
+        rows([*_hundreds[0], 1.0], _hundreds[1]),
+        rows(_hundreds[0], _hundreds[1]),
+        **REMOVE,
+    ),
+    table_pair("the last positive is replaced", rows([HIGH], _eight), rows([], [*_eight, HIGH])),
+)
 
 TIES = (
     table_pair(
@@ -149,6 +191,35 @@ CURVES = (
     table_pair("a label changes at the top", [*_rest, (0, 1.0)], [*_rest, (1, 1.0)]),
     AREAS[3],
     table_pair("a row leaves", [*_rest, (1, 1.0)], _rest, **REMOVE),
+    table_pair(
+        "one of dozens changes its label at the top",
+        rows([*spread(60, 0.8, 0.9), 1.0], spread(60)),
+        rows(spread(60, 0.8, 0.9), [*spread(60), 1.0]),
+    ),
+)
+
+# Scores far beyond the declared range count as its ends.
+CLIPPED = (
+    table_pair(
+        "an error from none to all, far out",
+        [*_rest, (1, 1e300)],
+        [*_rest, (1, -1e300)],
+        out_of_range="clip",
+    ),
+    table_pair("a row far out leaves", [*_rest, (1, -1e300)], _rest, out_of_range="clip", **REMOVE),
+)
+_MAP: dict[str, Any] = {"score_map": (0.5, 0.01), "out_of_range": "clip"}
+MAPPED = (
+    table_pair(
+        "a row from one infinity to the other", [*_rest, (1, -inf)], [*_rest, (1, inf)], **_MAP
+    ),
+    table_pair("a row far out leaves", [*_rest, (1, 1e300)], _rest, **_MAP, **REMOVE),
+    table_pair(
+        "one of hundreds of positives falls",
+        rows([*_hundreds[0], inf], _hundreds[1]),
+        rows([*_hundreds[0], -inf], _hundreds[1]),
+        **_MAP,
+    ),
 )
 
 MEDIANS = (

@@ -2,24 +2,65 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Progress", "mapper"]
+__all__ = ["InThisProcess", "Progress", "cores", "mapper", "pool"]
 
 Progress = Callable[[str, int, int], None]
 """progress(label, done, total)."""
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def cores(workers: int | None) -> int:
+    return (os.cpu_count() or 1) if workers is None else max(1, workers)
+
+
+class InThisProcess(Executor):
+    """Does at once what it is given."""
+
+    def submit(self, fn: Callable[..., Any], /, *words: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*words, **named))
+        return done
+
+
+@contextmanager
+def pool(workers: int | None) -> Iterator[Executor]:
+    """Processes for functions of a module and words that pickle; one a core, one thread each."""
+    count = cores(workers)
+    if count == 1:
+        yield InThisProcess()
+        return
+    import multiprocessing
+
+    told = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        # A fresh interpreter a worker: forking a process that has threads may hang.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(count, mp_context=context) as executor:
+            yield executor
+    finally:
+        for name, value in told.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 @contextmanager
 def mapper(workers: int | None, jobs: int) -> Iterator[Callable[..., Any]]:
     """`map` over functions of a module and jobs that pickle, in any order."""
-    count = min(jobs, os.cpu_count() or 1) if workers is None else workers
-    if count <= 1:
+    from concurrent.futures import as_completed
+
+    if min(cores(workers), jobs) <= 1:
         yield map
         return
-    import multiprocessing
+    with pool(workers) as executor:
 
-    # A fresh interpreter a worker: forking a process that has threads may hang.
-    with multiprocessing.get_context("spawn").Pool(count) as pool:
-        yield pool.imap_unordered
+        def mapped(function: Callable[..., Any], each: Any) -> Iterator[Any]:
+            futures = [executor.submit(function, one) for one in each]
+            return (done.result() for done in as_completed(futures))
+
+        yield mapped

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from heldout.audit import pairs
-from heldout.audit.doors import Ask, claimed, numbers, session_on
+from heldout.audit.doors import (
+    Ask,
+    claimed,
+    no_postgres,
+    numbers,
+    postgres_session_on,
+    session_on,
+)
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
 from heldout.session import Session
@@ -24,10 +31,12 @@ def _release(
     cases: Sequence[Pair],
     *,
     needs: str,
-    read: Callable[[Any], list[float]] = numbers,
+    read: Callable[[Pair, Any], list[float]] = lambda _, answer: numbers(answer),
     note: str = "",
     epsilon: str = "1",
-    slowness: int = 1,
+    why: str = "",
+    missing: Callable[[], str | None] | None = None,
+    on: Callable[[Pair, int, str], Session] = session_on,
     answers_each: int = 2000,
 ) -> None:
     """`answers_each`: that one session gives; deltas add up to less than 1."""
@@ -35,25 +44,27 @@ def _release(
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
         found = []
         for start in range(0, count, answers_each):
-            session = session_on(pair, side, door)
+            session = on(pair, side, door)
             asked = min(answers_each, count - start)
-            found += [read(ask(session, epsilon)) for _ in range(asked)]
+            found += [read(pair, ask(session, epsilon)) for _ in range(asked)]
         return stacked(found)
 
-    def missing() -> str | None:
-        return None if hasattr(Session, needs) else f"Session.{needs} is not there yet"
+    def not_there() -> str | None:
+        if not hasattr(Session, needs):
+            return f"Session.{needs} is not there yet"
+        return None if missing is None else missing()
 
     register(
         Subject(
             name=name,
             kind=RELEASE,
             pairs=tuple(cases),
-            claim=lambda epsilon: claimed(ask, cases[0], epsilon),
+            claim=lambda epsilon: claimed(ask, on(cases[0], 0, "public"), epsilon),
             draw=draw,
-            missing=missing,
+            missing=not_there,
             note=note,
             epsilon=epsilon,
-            slowness=slowness,
+            why=why,
         )
     )
 
@@ -82,6 +93,43 @@ _release(
 )
 _release("auc", lambda session, epsilon: session.auc(epsilon=epsilon), pairs.AREAS, needs="auc")
 _release(
+    "auc-of-persons",
+    lambda session, epsilon: session.auc(epsilon=epsilon),
+    pairs.PERSONS,
+    needs="auc",
+    note="two rows of one person",
+)
+_release(
+    "auc-mapped",
+    lambda session, epsilon: session.auc(epsilon=epsilon),
+    pairs.MAPPED,
+    needs="auc",
+    note="scores without a range, by score_map",
+)
+_release(
+    "confusion-mapped",
+    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
+    pairs.MAPPED,
+    needs="confusion",
+    note="scores without a range, by score_map",
+)
+_release(
+    "confusion-postgres",
+    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
+    (pairs.CONFUSION[0], pairs.CONFUSION[2]),
+    needs="confusion",
+    note="counted by the database",
+    missing=no_postgres,
+    on=postgres_session_on,
+)
+_release(
+    "mean-squared-error-clipped",
+    lambda session, epsilon: session.mean_squared_error(epsilon=epsilon),
+    pairs.CLIPPED,
+    needs="mean_squared_error",
+    note='scores beyond the range, out_of_range="clip"',
+)
+_release(
     "average-precision",
     lambda session, epsilon: session.average_precision(epsilon=epsilon),
     pairs.PRECISIONS,
@@ -107,6 +155,7 @@ for _law, _price in (("polynomial-tail", "1"), ("cauchy", "4"), ("boyd-2015-cauc
         (*pairs.AREAS[1:4], pairs.AREAS[-1]),
         needs="auc",
         epsilon=_price,
+        why="tails wider than privacy needs",
     )
 _release(
     "auc-boyd-2015-laplace",
@@ -122,10 +171,10 @@ _release(
 _release(
     "report",
     lambda session, epsilon: session.report(epsilon=epsilon),
-    (pairs.CONFUSION[0], pairs.AREAS[2], pairs.AREAS[3]),
+    pairs.REPORTS,
     needs="report",
     epsilon="4",
-    slowness=10,
+    why="spread over a dozen numbers",
     note="everything that a report prints, jointly",
 )
 
@@ -133,18 +182,31 @@ _release(
 _TABLE = ("edges", "negatives", "positives", "rows")
 
 
-def _curve_numbers(release: Any) -> list[float]:
-    """A curve as few numbers: edges, counts above a few points and at the ends, what is beside."""
+def _curve_numbers(pair: Pair, release: Any) -> list[float]:
+    """A curve as few numbers: edges, counts above a few points and at the ends, what is beside.
+
+    And what an attacker looks at who knows the other rows: the cells of those that differ.
+    """
     noisy = release._noisy()
     beside = {name: each for name, each in noisy.items() if name not in _TABLE}
     edges = np.asarray(noisy["edges"], dtype=float) / noisy["edges"][-1]
     found = [float(len(edges)), *np.quantile(edges, GRID).tolist()]
-    for name in ("negatives", "positives"):
-        counts = np.asarray(noisy[name], dtype=float)
+    by_class = [np.asarray(noisy[name], dtype=float) for name in ("negatives", "positives")]
+    for counts in by_class:
         above = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
         found += [float(above[0]), *np.interp(GRID, edges, above).tolist()]
         ends = np.append(counts[:2], counts[-2:]) if len(counts) > 4 else counts
         found += [*ends.tolist(), *[0.0] * (4 - len(ends))]
+    differ, others = pairs.gone_and_come(pair)
+
+    def cell(score: float) -> int:
+        place = int(np.searchsorted(edges, score * (1 - 1e-6), side="right")) - 1
+        return min(max(place, 0), len(edges) - 2)
+
+    for label, score in differ:
+        own = cell(score)
+        known = sum(y == label and cell(p) == own for y, p in others)
+        found.append(float(by_class[label][own]) - known)
     return found + numbers(beside)
 
 
@@ -155,7 +217,7 @@ _release(
     needs="curves",
     read=_curve_numbers,
     note="the whole noisy table jointly",
-    slowness=2,
+    why="a third is spent on the area and its classes",
 )
 # Very few thresholds: what a row can do is the same, but it is not spread over many numbers, where
 # no event could show it.
@@ -169,6 +231,10 @@ _SMALL: dict[str, tuple[str, dict[str, Any]]] = {
         for counts in ("flat", "wavelet", "hierarchical", "dawa")
     },
 }
+_WHY = dict.fromkeys(
+    ("fixed-space", "recursive-medians", "hierarchical-quantile"),
+    "charges each class, and a row is in one: half is spent on nothing",
+)
 for _name, (_method, _options) in _SMALL.items():
     _release(
         f"curves-{_name}",
@@ -178,9 +244,6 @@ for _name, (_method, _options) in _SMALL.items():
         (*pairs.MEDIANS, *pairs.CURVES[1:]) if _method == "recursive-medians" else pairs.CURVES[1:],
         needs="curves",
         read=_curve_numbers,
-        note="the papers' methods charge each class, and a row is in one: half is spent on nothing"
-        if _name in ("fixed-space", "recursive-medians")
-        else "",
+        why=_WHY.get(_name, "spread over several numbers"),
         epsilon="4",
-        slowness=4,
     )

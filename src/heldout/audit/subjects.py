@@ -61,8 +61,8 @@ class Subject:
     note: str = ""
     epsilon: str = "1"
     """What it is audited at unless another is asked for: where its fault shows soonest."""
-    slowness: int = 1
-    """A slow subject is audited with so many times fewer samples."""
+    why: str = ""
+    """Why a bound stays well below the claim, where it does."""
     least: int = 0
     """A quick subject whose fault is rare is audited with at least so many."""
 

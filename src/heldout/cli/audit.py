@@ -12,6 +12,7 @@ def audit(
     *subjects: str,
     epsilon: str | None = None,
     samples: int = 20_000,
+    minutes: float | None = None,
     door: Literal["public", "replay"] = "public",
     confidence: float = 0.999,
     workers: int | None = None,
@@ -19,7 +20,6 @@ def audit(
     list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
     lattice: int = 100_000,
     draws: int = 150_000,
-    resume: Path | None = None,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -42,7 +42,9 @@ def audit(
     epsilon
         The price to audit at. Left out: where a subject shows most, mostly 1.
     samples
-        Answers that test, on each neighbour of the worst pair; a few slow subjects get fewer.
+        Answers that test, on each neighbour of the worst pair.
+    minutes
+        With --all: how long it may take; what is slow then gets fewer answers than --samples.
     door
         public: each of them is booked, read and drawn anew. replay: only drawn anew, which is
         faster.
@@ -58,8 +60,6 @@ def audit(
         With --all: answers for the check of the lattice.
     draws
         With --all: draws for the check of each sampler.
-    resume
-        With --all: a file that keeps each result; one that is there is not made again.
     out
         With --all: write the page of results to this .md file.
     as_json
@@ -84,12 +84,12 @@ def audit(
         if all_subjects:
             page = long_audit(
                 samples=samples,
+                minutes=minutes,
                 door=door,
                 confidence=confidence,
                 workers=workers,
                 lattice=lattice,
                 draws=draws,
-                kept=resume,
                 progress=progress,
             )
             if out is not None:
