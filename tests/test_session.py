@@ -275,6 +275,7 @@ def test_a_session_shows_no_exact_number() -> None:
     shown = f"{door!r} {door} {door.dataset!r} {door.budget} {door.remaining}"
     assert "40" not in shown
     assert "20" not in shown
+    assert 40 not in [each for each in vars(door.dataset).values() if isinstance(each, int)]
 
 
 def test_a_session_does_not_pay_for_other_rows() -> None:

@@ -53,7 +53,9 @@ class PrivateTable(ABC):
         self._require(*self._keys.names)
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
-        self._rows, self._digests = self._validated()
+        rows, self._digests = self._validated()
+        # Where the number of rows is private not even this object keeps it.
+        self._rows = rows if self.protection.row_count_is_public else None
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:
@@ -103,7 +105,7 @@ class PrivateTable(ABC):
     @property
     def public_rows(self) -> int | None:
         """The number of rows where the neighbouring relation makes it public, else None."""
-        return self._rows if self.protection.row_count_is_public else None
+        return self._rows
 
     @property
     def dialect(self) -> str:

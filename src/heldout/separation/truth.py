@@ -34,6 +34,7 @@ class Truth(PrivateTable):
         name: str | None = None,
     ) -> None:
         self._numbers, self._texts = numbers, texts
+        self._most_rows = MOST_TIMES * expected_rows
         super().__init__(
             as_frame(table),
             unit=unit,
@@ -43,11 +44,6 @@ class Truth(PrivateTable):
             schema=schema,
             name=name or "truth",
         )
-        if self._rows > MOST_TIMES * expected_rows:
-            raise DataError(
-                f"truth must have at most {MOST_TIMES} rows for each privatized one, got more. "
-                "Compare tables of about the same size."
-            )
         # Every cell is read once while only the custodian sees what fails.
         counts = ", ".join(f"count({name}) AS {name}" for name in self._exposed_columns)
         self._engine.fetch(self.statement(f"SELECT {counts} FROM evaluated"))
@@ -66,7 +62,15 @@ class Truth(PrivateTable):
         return {f"c{index}": each for index, each in enumerate(chosen)} | {"split_key": key}
 
     def _rules(self) -> list[validation.Rule]:
-        return []
+        return [
+            validation.Rule(
+                "rows",
+                f"CASE WHEN count(*) > {self._most_rows} THEN 1 ELSE 0 END",
+                DataError,
+                f"truth must have at most {MOST_TIMES} rows for each privatized one, got more. "
+                "Compare tables of about the same size.",
+            )
+        ]
 
     def __repr__(self) -> str:
         return f"Truth({len(self._exposed_columns) - 1} columns, {self._about()})"
