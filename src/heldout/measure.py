@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from heldout.arguments import as_number, shown
 from heldout.errors import ArgumentError
 
 Interval = tuple[float, float]
@@ -74,7 +75,7 @@ class Measure(float):
         noise = self.noise_interval(level)
         half = max(noise[1] - self.value, self.value - noise[0])
         show = _whole if self.whole else _digits(high - low)
-        spread = "" if self.whole else f" (privacy noise alone: ±{show(half)})"
+        spread = "" if self.whole else f" (privacy noise alone: ±{never_zero(half, show)})"
         return (
             f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "
             f"{show(high)}{spread}, {self.terms}"
@@ -103,12 +104,9 @@ class Measure(float):
 
 def checked_level(level: float) -> float:
     """A confidence level between 0 and 1."""
-    try:
-        number = float(level)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = as_number(level)
     if not 0 < number < 1:
-        raise ArgumentError(f"level must lie between 0 and 1, got {level!r}. Try 0.95.")
+        raise ArgumentError(f"level must lie between 0 and 1, got {shown(level)}. Try 0.95.")
     return number
 
 
@@ -118,6 +116,18 @@ def _digits(width: float) -> Callable[[float], str]:
         return lambda value: f"{value:.4g}"
     places = 3 if width <= 0 else max(3, 1 - math.floor(math.log10(width)))
     return lambda value: f"{value:.{places}f}"
+
+
+def never_zero(half: float, show: Callable[[float], str]) -> str:
+    """A half-width as the interval's digits show it, or in its own first digit if they show none.
+
+    >>> never_zero(0.012, _digits(0.1)), never_zero(0.0000031, _digits(0.1))
+    ('0.012', '0.000003')
+    """
+    shown = show(half)
+    if not 0 < half < 1 or any(digit in shown for digit in "123456789"):
+        return shown
+    return f"{half:.{-math.floor(math.log10(half))}f}" if half > 1e-9 else f"{half:.0e}"
 
 
 def _whole(value: float) -> str:

@@ -8,7 +8,7 @@ def test_the_demo_evaluates_both_models_from_one_budget_and_writes_a_report(run,
     outcome = run("demo", "--json")
     content = json.loads(outcome.out)
     assert list(content) == ["risk_a", "risk_b", "breast cancer"]
-    assert content["risk_a"]["remaining"]["epsilon"] == "2"
-    assert content["risk_b"]["remaining"]["epsilon"] == "1"
+    assert content["risk_a"]["remaining"]["epsilon"] == "3/2"
+    assert content["risk_b"]["remaining"]["epsilon"] == "0"
     assert content["breast cancer"]["remaining"]["epsilon"] == "0"
     assert set(here.iterdir()) == before

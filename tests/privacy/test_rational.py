@@ -80,3 +80,11 @@ def test_a_number_beyond_every_float_rounds_up_to_infinity():
 def test_a_stored_number_has_one_spelling(text):
     with pytest.raises(ValueError):
         stored(text)
+
+
+def test_a_numpy_float_of_any_width_is_its_shortest_decimal() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert exact(numpy.float32(0.1)) == exact(numpy.float64(0.1)) == Fraction(1, 10)
+    assert exact(numpy.float16(0.5)) == Fraction(1, 2)
+    with pytest.raises(ArgumentError):
+        exact(numpy.float32("nan"))

@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
+from numbers import Integral, Real
 
 from heldout.errors import ArgumentError
 
@@ -98,6 +98,8 @@ def _read(value: object, name: str) -> Fraction:
         value = str(value)
     elif isinstance(value, float):
         value = float.__repr__(value)  # numpy's own repr of a float64 is not a number
+    elif isinstance(value, Real):
+        value = str(value)  # a float32's shortest decimal: 0.1 is one tenth there too
     if not isinstance(value, str):
         raise _refusal(value, name)
     return _read_text(str(value), name)

@@ -2,7 +2,7 @@
 
 import math
 
-from heldout.measure import Measure
+from heldout.measure import Measure, never_zero
 from heldout.planning import decimal
 from heldout.privacy import Budget, Loss, Neighbours, Protection
 
@@ -110,5 +110,5 @@ def spread(measure: Measure, level: float) -> tuple[str, str, str]:
     return (
         number(measure.value, places),
         f"{number(low, places)} to {number(high, places)}",
-        f"±{number(noise, places)}",
+        f"±{never_zero(noise, lambda half: number(half, places))}",
     )
