@@ -88,6 +88,14 @@ def test_an_auc_is_planned_for_by_its_own_name():
     assert 0.015 < answer.sampling_half_width < 0.025  # Hanley and McNeil: ±0.0204
 
 
+def test_an_average_precision_is_planned_for_by_its_own_name():
+    words = {"rows": 5000, "positives": 500, "epsilon": "1"}
+    short = ho.plan(average_precision=0.4, **words)
+    assert short == ho.plan(metric="average-precision", value=0.4, **words)
+    with pytest.raises(ArgumentError, match="average_precision must stand alone"):
+        ho.plan(auc=0.8, average_precision=0.4, **words)
+
+
 def test_units_are_dearer_by_what_one_of_them_can_move():
     alone = plan(rows=ROWS, metric="accuracy", value=0.8, epsilon=1, unit=True)
     three = plan(rows=ROWS, metric="accuracy", value=0.8, epsilon=1, rows_per_unit=3)

@@ -87,6 +87,7 @@ def plan(
     metric: str | None = None,
     value: float | None = None,
     auc: float | None = None,
+    average_precision: float | None = None,
     alarms: int | None = None,
     target: float | None = None,
     epsilon: str | int | float | Fraction | None = None,
@@ -104,7 +105,7 @@ def plan(
         not read `positives` off private rows.
     metric, value
         What is to be released, and what you expect it to be; `auc=0.85` is short for
-        `metric="auc", value=0.85`.
+        `metric="auc", value=0.85`, and so is `average_precision`.
     alarms
         How many rows the model calls positive. Left out, the model is taken to find the same
         share of the positives as it leaves alone of the negatives.
@@ -120,10 +121,14 @@ def plan(
     neighbours). Sampling error alone is ±0.039, both together ±0.045; more than epsilon 0.77
     buys little.
     """
-    if auc is not None:
+    for short, said in {"auc": auc, "average_precision": average_precision}.items():
+        if said is None:
+            continue
         if metric is not None or value is not None:
-            raise ArgumentError("auc must stand alone. Leave metric and value out, or auc.")
-        metric, value = "auc", auc
+            raise ArgumentError(
+                f"{short} must stand alone. Leave metric, value and the like out, or {short}."
+            )
+        metric, value = short, said
     name = canonical_metric(metric or "auc")
     protection = Protection(
         neighbours=Neighbours.parse(neighbours),

@@ -12,6 +12,7 @@ def plan(
     metric: str | None = None,
     value: float | None = None,
     auc: float | None = None,
+    average_precision: float | None = None,
     alarms: int | None = None,
     target: float | None = None,
     epsilon: str | None = None,
@@ -48,6 +49,8 @@ def plan(
         What you expect it to be.
     auc
         Short for --metric auc --value.
+    average_precision
+        Short for --metric average-precision --value.
     alarms
         How many rows the model calls positive. Left out: as many as if it found the same share
         of positives as it leaves alone of negatives.
@@ -77,6 +80,7 @@ def plan(
             metric=metric,
             value=value,
             auc=auc,
+            average_precision=average_precision,
             alarms=alarms,
             target=target,
             epsilon=epsilon,

@@ -68,6 +68,11 @@ class ConfusionReadings(ABC):
         return self._ratios["negative predictive value"]
 
     @property
+    def npv(self) -> Measure:
+        """Short for `negative_predictive_value`, as `plan` takes it."""
+        return self.negative_predictive_value
+
+    @property
     def prevalence(self) -> Measure:
         return self._ratios["prevalence"]
 

@@ -72,6 +72,7 @@ def test_calibration_is_that_of_the_rows_when_there_is_no_noise(exactly: CurvesR
             assert abs(observed - LABELS[inside].mean()) < 0.05
     assert found.share.sum() == pytest.approx(1)
     assert exactly.expected_calibration_error == pytest.approx(found.error)
+    assert found.expected_calibration_error == found.error
 
 
 @pytest.mark.parametrize(

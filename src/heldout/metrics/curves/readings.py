@@ -163,6 +163,11 @@ class CalibrationCurve(_Reading):
         """Expected calibration error: the mean distance of observed from predicted, by rows."""
         return float(np.sum(self.share * np.abs(self.observed - self.predicted)))
 
+    @property
+    def expected_calibration_error(self) -> float:
+        """The same by its full name; the release's has an interval."""
+        return self.error
+
     def error_interval(self, level: float, *, noise_only: bool) -> tuple[float, float]:
         """What the bins' own bands leave possible, all at once."""
         band = self.band(level, simultaneous=True, noise_only=noise_only)
