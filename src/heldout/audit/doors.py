@@ -78,12 +78,11 @@ def no_postgres() -> str | None:
 def postgres_session_on(pair: Pair, side: int, door: str) -> Session:
     """As `session_on`, on rows that a PostgreSQL server holds."""
     content = pair.side(side)
-    rows = ", ".join(
-        f"({y}, {p!r}::float8)" for y, p in zip(content["y"], content["p"], strict=True)
-    )
-    options = {"label": "y", "score": "p", "name": "neighbour", **pair.options}
+    both = enumerate(zip(content["y"], content["p"], strict=True))
+    rows = ", ".join(f"({key}, {y}, {p!r}::float8)" for key, (y, p) in both)
+    options = {"label": "y", "score": "p", "row_key": "k", "name": "neighbour", **pair.options}
     address = os.environ[POSTGRES].replace("postgresql+psycopg:", "postgresql:")
-    query = f"SELECT * FROM (VALUES {rows}) AS neighbour(y, p)"
+    query = f"SELECT * FROM (VALUES {rows}) AS neighbour(k, y, p)"
     kind = Session if door == "public" else ReplayedSession
     return kind(Dataset(address, query=query, **options), budget=EVERYTHING)
 
