@@ -33,7 +33,7 @@ ORDER = [
     ("heldout.report",),
     ("heldout.separation", "heldout.regression", "heldout.features", "heldout.audit"),
     ("heldout.reproduce",),
-    ("heldout.cli", "heldout.server"),
+    ("heldout.cli", "heldout.__main__", "heldout.server"),
 ]
 SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed
 # `Session.report()` is where an analyst looks for a report: loaded inside the method, when called.

@@ -19,6 +19,7 @@ _PLACES = {
     "Release": "heldout.release",
     "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.session",
+    "SparkTable": "heldout.data.spark",
     "average_precision_score": "heldout.scores",
     "brier_score_loss": "heldout.scores",
     "calibration_curve": "heldout.scores",
@@ -41,6 +42,7 @@ __all__ = [
     "Release",
     "ScoreMap",
     "Session",
+    "SparkTable",
     "audit",
     "average_precision_score",
     "brier_score_loss",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
+    from heldout.data.spark import SparkTable
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss

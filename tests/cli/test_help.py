@@ -89,11 +89,8 @@ def test_help_loads_no_command_and_no_heavy_library():
 
 
 def test_the_installed_program_runs_and_returns_its_exit_code():
-    program = "import sys; sys.argv[1:] = ['evaluate', 'nowhere.parquet']; "
-    program += "from heldout.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
-    )
+    words = [sys.executable, "-m", "heldout", "evaluate", "nowhere.parquet"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
     assert done.stderr.startswith("heldout: ")
     assert "Traceback" not in done.stderr

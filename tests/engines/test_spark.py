@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,30 @@ def test_a_frame_that_fails_says_nothing_of_its_rows(spark_session: Any) -> None
         ho.Dataset(failing, **DECLARED)
     assert "8675309" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def test_a_statement_that_takes_too_long_is_cancelled_and_later_ones_are_not(
+    spark_session: Any,
+) -> None:
+    frame = spark_session.createDataFrame(ROWS)
+    inner = "aggregate(sequence(1, 1000), 0D, (sum, z) -> sum + z * id)"
+    long = f"least(aggregate(sequence(1, 1000), 0D, (sum, z) -> sum + {inner}), 0.5D)"
+    slow = spark_session.range(1000).selectExpr("id AS visit", "id % 2 AS y", f"{long} AS p")
+    before = spark_session.sparkContext.getJobTags()
+    assert counts(ho.Dataset(ho.SparkTable(frame, timeout=60), **DECLARED)) == [40, 20]
+    start = time.monotonic()
+    with pytest.raises(UnreadableTable, match="longer than the time-out"):
+        ho.Dataset(ho.SparkTable(slow, timeout=0.5), **DECLARED)
+    assert time.monotonic() - start < 60  # all rows would take minutes
+    assert spark_session.sparkContext.getJobTags() == before
+    assert counts(ho.Dataset(frame, **DECLARED)) == [40, 20]
+
+
+def test_a_time_out_is_a_number_of_seconds() -> None:
+    assert repr(ho.SparkTable(None)) == "SparkTable(timeout=3600)"
+    for timeout in (0, -1, "1", True, None, float("nan"), float("inf")):
+        with pytest.raises(ArgumentError, match="timeout"):
+            ho.SparkTable(None, timeout=timeout)  # type: ignore[arg-type]
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

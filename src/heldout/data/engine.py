@@ -24,18 +24,16 @@ class Engine(Protocol):
 
 
 def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engine:
-    """The engine for a file, a frame, a `heldout.PostgresTable` or a Spark DataFrame."""
+    """The engine for a file, a frame (of Spark too), a `PostgresTable` or a `SparkTable`."""
     from heldout.data.postgres import PostgresTable, is_address
+    from heldout.data.spark import SparkTable
 
-    elsewhere = isinstance(source, PostgresTable) or _is_spark(source)
-    if elsewhere and schema is not None:
-        raise ArgumentError("schema must be left out unless the table is a CSV file.")
-    if isinstance(source, PostgresTable):
-        return source.open()
     if _is_spark(source):
-        from heldout.data.spark import open_frame
-
-        return open_frame(source)
+        source = SparkTable(source)
+    if isinstance(source, PostgresTable | SparkTable):
+        if schema is not None:
+            raise ArgumentError("schema must be left out unless the table is a CSV file.")
+        return source.open()
     if isinstance(source, str) and is_address(source):
         raise ArgumentError(
             "table= or query= must go with the address of a database. Say which rows."

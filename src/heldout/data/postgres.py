@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from heldout.data.dialects import transpile
-from heldout.data.reading import check_names
+from heldout.data.reading import HOUR, check_names, checked_timeout
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
 ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
 QUERY = "heldout_query"
-LONGEST = 2_000_000  # seconds; the server counts milliseconds in 32 bits
 NOT_REPEATABLE = {
     *("random", "random_normal", "rand", "uuid", "uuid_generate_v4", "clock_timestamp"),
     *("gen_random_uuid", "timeofday", "statement_timestamp", "nextval", "setseed"),
@@ -86,19 +85,14 @@ class PostgresTable:
         *,
         table: str | None = None,
         query: str | None = None,
-        timeout: float = 3600,
+        timeout: float = HOUR,
     ) -> None:
         if not isinstance(address, str) or not is_address(address):
             raise ArgumentError("address must begin with postgresql://, got something else.")
         if (table is None) == (query is None):
             raise ArgumentError("table or query must be given, and not both. Say which rows.")
-        number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-        if not number or not 0 < timeout <= LONGEST:
-            raise ArgumentError(
-                f"timeout must be a number of seconds, at most {LONGEST:,}, got {timeout!r}."
-            )
         self._address = ADDRESS.sub("postgresql://", address)
-        self.table, self.timeout = table, timeout
+        self.table, self.timeout = table, checked_timeout(timeout)
         self._query = None if query is None else _checked_query(query)
         self._parts = () if table is None else _parts(table)
 

@@ -3,9 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from heldout.errors import HeldoutError, UnreadableTable
+from heldout.arguments import shown
+from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
 
 T = TypeVar("T")
+
+HOUR = 3600.0
+LONGEST = 2_000_000  # seconds; PostgreSQL counts milliseconds in 32 bits
 
 MOST_COLUMNS = 4096
 """A CSV file of so many takes 1.3 GB and 5 seconds to open, and every further column its share."""
@@ -36,3 +40,13 @@ def check_names(names: Sequence[str], where: str) -> None:
         raise UnreadableTable(
             f"columns of {where} must have distinct names, whatever their case. Rename the copies."
         )
+
+
+def checked_timeout(timeout: float) -> float:
+    """Seconds that one statement may take."""
+    number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not number or not 0 < timeout <= LONGEST:
+        raise ArgumentError(
+            f"timeout must be a number of seconds, at most {LONGEST:,}, got {shown(timeout)}."
+        )
+    return float(timeout)

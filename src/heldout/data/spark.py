@@ -2,11 +2,13 @@
 
 import contextlib
 import secrets
+import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from heldout.data.dialects import transpile
-from heldout.data.reading import check_names, or_raise
+from heldout.data.reading import HOUR, check_names, checked_timeout, or_raise
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
@@ -34,6 +36,53 @@ TYPES = {
 }
 
 
+class SparkTable:
+    """A Spark DataFrame with a time-out, for any argument that takes a table.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame of a classic session, such as spark.table("clinic.stays"). Passed without this
+        class it has the time-out of an hour.
+    timeout
+        Seconds that one statement may take.
+    """
+
+    def __init__(self, frame: Any, *, timeout: float = HOUR) -> None:
+        self._frame = frame
+        self.timeout = checked_timeout(timeout)
+
+    def __repr__(self) -> str:
+        return f"SparkTable(timeout={self.timeout:g})"
+
+    def __getstate__(self) -> object:
+        raise TypeError("a SparkTable leads to private rows and must not be pickled.")
+
+    def open(self) -> "SparkEngine":
+        """Check that the frame gives the same rows each time, and make a view of it."""
+        frame = self._frame
+        try:
+            from pyspark.sql.classic.dataframe import DataFrame
+        except ImportError:
+            raise MissingDependency(
+                "Rows in Spark must have PySpark 4, got none or an older one. "
+                "Install it with: pip install 'heldout[spark]'"
+            ) from None
+        if not isinstance(frame, DataFrame):
+            raise ArgumentError(
+                f"table must be a DataFrame of a classic Spark session, got "
+                f"{type(frame).__name__}. Pass spark.table('name') or a frame's to_spark()."
+            )
+        if frame.isStreaming:
+            raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
+        if not or_raise(lambda: _is_steady(frame._jdf.queryExecution().analyzed()), _unreadable):
+            raise ArgumentError(
+                "table must give the same rows each time, but its plan draws a sample, takes the "
+                "first rows of no order, or reads a clock. Store it first."
+            )
+        return or_raise(lambda: SparkEngine(frame, timeout=self.timeout), _unreadable)
+
+
 class SparkEngine:
     """A view of the caller's DataFrame, asked through a session of its own.
 
@@ -46,8 +95,9 @@ class SparkEngine:
     remote = True
     names_may_be_cells = False
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, *, timeout: float) -> None:
         self._frame = frame
+        self._timeout = timeout
         self._session = frame.sparkSession.newSession()
         for name, value in SETTINGS.items():
             if self._session.conf.get(name, None) != value:
@@ -65,7 +115,11 @@ class SparkEngine:
         text = transpile(statement, dialect=self.dialect)
 
         def run() -> Columns:
-            table = self._session.sql(text).toArrow()
+            with _cancelled_after(self._timeout, self._session.sparkContext) as late:
+                table = or_raise(
+                    lambda: self._session.sql(text).toArrow(),
+                    lambda: _too_slow() if late.is_set() else _unreadable(),
+                )
             return {name: _array(table[name]) for name in table.column_names}
 
         return or_raise(run, _unreadable)
@@ -74,28 +128,30 @@ class SparkEngine:
         return or_raise(lambda: _stamp(self._frame), _unreadable) != self._stamp
 
 
-def open_frame(frame: Any) -> SparkEngine:
-    """The engine for a DataFrame of a classic session, local or on a cluster."""
+@contextlib.contextmanager
+def _cancelled_after(seconds: float, context: Any) -> Iterator[threading.Event]:
+    """Cancel the jobs of this thread that are begun inside and take too long; say whether."""
+    tag = f"heldout-{secrets.token_hex(8)}"
+    done, late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        wait = seconds
+        while not done.wait(wait):
+            late.set()
+            # Again and again: a statement may begin a job after the first try.
+            with contextlib.suppress(Exception):
+                context.cancelJobsWithTag(tag)
+            wait = 0.2
+
+    context.addJobTag(tag)
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
-        from pyspark.sql.classic.dataframe import DataFrame
-    except ImportError:
-        raise MissingDependency(
-            "Rows in Spark must have PySpark 4, got none or an older one. "
-            "Install it with: pip install 'heldout[spark]'"
-        ) from None
-    if not isinstance(frame, DataFrame):
-        raise ArgumentError(
-            f"table must be a DataFrame of a classic Spark session, got {type(frame).__name__}. "
-            "Pass spark.table('name') or a frame's to_spark()."
-        )
-    if frame.isStreaming:
-        raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
-    if not or_raise(lambda: _is_steady(frame._jdf.queryExecution().analyzed()), _unreadable):
-        raise ArgumentError(
-            "table must give the same rows each time, but its plan draws a sample, takes the first "
-            "rows of no order, or reads a clock. Store it first."
-        )
-    return or_raise(lambda: SparkEngine(frame), _unreadable)
+        yield late
+    finally:
+        done.set()
+        watcher.join()
+        context.removeJobTag(tag)
 
 
 def _is_steady(plan: Any) -> bool:
@@ -157,4 +213,11 @@ def _unreadable() -> HeldoutError:
     return UnreadableTable(
         "table must be readable by Spark, but reading the frame failed. Check that its files are "
         "there and that each column holds one type."
+    )
+
+
+def _too_slow() -> HeldoutError:
+    return UnreadableTable(
+        "table must be readable in time, but the statement took longer than the time-out. Raise "
+        "it with heldout.SparkTable(frame, timeout=...), or ask for less."
     )
