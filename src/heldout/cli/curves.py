@@ -75,7 +75,7 @@ def curves(
 def _checked_out(out: Path) -> None:
     """Looked at before anything is paid."""
     from heldout.errors import ArgumentError
-    from heldout.report.report import checked_place
+    from heldout.report.place import checked_place
 
     if out.suffix.lower() not in (".html", ".htm", ".svg"):
         raise ArgumentError(f"--out must end in .html or .svg, got {out.name!r}.")

@@ -185,7 +185,7 @@ def _number(text: str) -> float | None:
 
 def _checked_out(out: Path) -> None:
     from heldout.errors import ArgumentError
-    from heldout.report.report import checked_place
+    from heldout.report.place import checked_place
 
     if out.suffix.lower() == ".svg":
         if not out.parent.is_dir():

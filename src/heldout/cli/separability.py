@@ -118,7 +118,7 @@ def separability(
             "--budget. They belong to the private number; the custodian's report spends nothing."
         )
     if out is not None:
-        from heldout.report.report import checked_place
+        from heldout.report.place import checked_place
 
         checked_place(out)
     from heldout.separation.score import separability as compute

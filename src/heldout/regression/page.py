@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import heldout
-from heldout.errors import ArgumentError
 from heldout.regression.pictures import figures
 from heldout.regression.readings_verdict import Finding
 from heldout.report import pieces
 from heldout.report.page import NOT_PROTECTED
-from heldout.report.report import checked_place
+from heldout.report.place import write_page
 from heldout.report.words import amount, belief, protection_in_words, spread
 
 if TYPE_CHECKING:
@@ -44,15 +43,7 @@ def page(plot: "ResidualPlot", *, level: float = 0.95) -> str:
 
 def save(plot: "ResidualPlot", path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
     """Write the page to a file."""
-    place = checked_place(path)
-    content = page(plot, level=level)
-    try:
-        place.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(
-            f"path must be a file that can be written, got {str(place)!r} ({error.strerror})."
-        ) from None
-    return place
+    return write_page(path, lambda: page(plot, level=level))
 
 
 def _header(plot: "ResidualPlot") -> str:

@@ -14,9 +14,9 @@ from heldout.report.sections import Figure
 __all__ = ["cards", "document", "facts", "figures", "numbers", "section", "table"]
 
 
-def document(title: str, body: str) -> str:
-    """The whole page; no script, and nothing from another place."""
-    style = files("heldout.report").joinpath("page.css").read_text(encoding="utf-8")
+def document(title: str, body: str, *, style: str = "") -> str:
+    """The whole page; no script, and nothing from another place. `style` is added to ours."""
+    style = files("heldout.report").joinpath("page.css").read_text(encoding="utf-8") + style
     return (
         '<!DOCTYPE html>\n<html lang="en-GB">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -18,6 +18,7 @@ from heldout.metrics.ranking import AucRelease
 from heldout.metrics.ties import TieBound
 from heldout.privacy import Budget, Loss, Protection
 from heldout.release import Release
+from heldout.report.place import write_page
 from heldout.report.sections import section
 
 SCHEMA = 1
@@ -166,15 +167,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
         """Write the page as one self-contained HTML file."""
-        place = checked_place(path)
-        content = self.html(level)
-        try:
-            place.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise ArgumentError(
-                f"path must be a file that can be written, got {place.name!r} ({error.strerror})."
-            ) from None
-        return place
+        return write_page(path, lambda: self.html(level))
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -186,16 +179,3 @@ class Report:
         title = html.escape(f"{self.subject.score} on {self.subject.data}, {self.terms}")
         head = "<tr><th></th><th>value</th><th>95% interval</th></tr>"
         return f"<table><caption>{title}</caption>{head}{rows}</table>"
-
-
-def checked_place(path: str | os.PathLike[str]) -> Path:
-    """A place for a page, looked at before anything is paid for what will be in it."""
-    place = Path(path)
-    if place.suffix.lower() not in (".html", ".htm"):
-        raise ArgumentError(f"path must end in .html, got {place.name!r}.")
-    there = place if place.exists() else place.parent
-    if place.is_dir() or not there.exists() or not os.access(there, os.W_OK):
-        raise ArgumentError(
-            f"path must be a file that can be written, got {place.name!r}. Check its directory."
-        )
-    return place

@@ -1,11 +1,9 @@
 """The separability report as one HTML page that needs nothing from anywhere else."""
 
-from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 
 import heldout
-from heldout.report.sections import Figure
+from heldout.report import pieces
 from heldout.separation.deep_dive import Clue, DeepDive
 from heldout.separation.pictures import clue_figure, group_figure, probability_figure, roc_figure
 from heldout.separation.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
@@ -22,18 +20,13 @@ BANNER = (
 
 def page(found: Separability, *, level: float = 0.95) -> str:
     """The whole document."""
-    style = files("heldout.report").joinpath("page.css").read_text(encoding="utf-8")
-    return (
-        '<!DOCTYPE html>\n<html lang="en-GB">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<meta name="generator" content="heldout {escape(heldout.__version__)}">\n'
-        f"<title>Separability ({CUSTODIAN_ONLY})</title>\n<style>\n{style}{BANNER}</style>\n"
-        f'</head>\n<body>\n<p class="banner" role="note">{_capital(CUSTODIAN_ONLY)}: '
-        f"{WHY_CUSTODIAN}</p>\n{_header(found)}\n<main>\n{_snapshot(found, level)}\n"
+    body = (
+        f'<p class="banner" role="note">{_capital(CUSTODIAN_ONLY)}: {WHY_CUSTODIAN}</p>\n'
+        f"{_header(found)}\n<main>\n{_snapshot(found, level)}\n"
         f"{_deep_dive(found.deep_dive)}\n{_groups(found.deep_dive)}\n{_others(found, level)}\n"
-        f"{_reading()}\n</main>\n{_foot(found)}\n</body>\n</html>\n"
+        f"{_reading()}\n</main>\n{_foot(found)}"
     )
+    return pieces.document(f"Separability ({CUSTODIAN_ONLY})", body, style=BANNER)
 
 
 def _header(found: Separability) -> str:
@@ -47,11 +40,10 @@ def _header(found: Separability) -> str:
         ("Classifier", escape(found.classifier)),
         ("Shuffles", f"{len(found.ratios):,}"),
     ]
-    listed = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in facts)
     return (
         '<header>\n<p class="eyebrow">Separability</p>\n'
         "<h1>Is the privatized data still the data?</h1>\n"
-        f'<p class="lead">{escape(found.snapshot)}</p>\n<dl class="facts">{listed}</dl>\n</header>'
+        f'<p class="lead">{escape(found.snapshot)}</p>\n{pieces.facts(facts)}\n</header>'
     )
 
 
@@ -89,27 +81,24 @@ def _snapshot(found: Separability, level: float) -> str:
             "at most, see below",
         )
     )
-    items = "".join(
-        f'<li><span class="name">{name}</span><span class="value">{value}</span>'
-        f'<span class="range">{under}</span><span class="note">{note}</span></li>'
-        for name, value, under, note in cards
-    )
-    figures = _figures([roc_figure(found), probability_figure(found.deep_dive)])
-    return _section("Snapshot", f'<ul class="cards">{items}</ul>\n{figures}')
+    figures = pieces.figures([roc_figure(found), probability_figure(found.deep_dive)])
+    return pieces.section("Snapshot", f"{pieces.cards(cards)}\n{figures}")
 
 
 def _deep_dive(dive: DeepDive) -> str:
     told = "".join(f"<li>{escape(each)}</li>" for each in dive.hints)
     usual = f'<ul class="plain">{told}</ul>' if told else "<p>No usual cause was found.</p>"
     if not dive.clues:
-        return _section("What gives it away", "<p>No column varies.</p>")
+        return pieces.section("What gives it away", "<p>No column varies.</p>")
     rows = [_clue_row(clue) for clue in dive.clues[:LISTED_CLUES]]
-    table = _table(
+    table = pieces.table(
         f"Features by signed {dive.method}; positive speaks for the truth",
         ("Feature", "Weight", "Mean, true", "privatized", "Non-zero, true", "privatized"),
         rows,
     )
-    return _section("What gives it away", f"{usual}\n{_figures([clue_figure(dive)])}\n{table}")
+    return pieces.section(
+        "What gives it away", f"{usual}\n{pieces.figures([clue_figure(dive)])}\n{table}"
+    )
 
 
 def _clue_row(clue: Clue) -> list[str]:
@@ -130,7 +119,7 @@ def _groups(dive: DeepDive) -> str:
         [escape(each.column), f"{each.within:.3g}", f"{each.between:.3g}", f"{each.total:.3g}"]
         for each in dive.groups
     ]
-    table = _table(
+    table = pieces.table(
         "Variance of the probability of being true, privatized rows",
         ("Group", "Within", "Between", "Total"),
         rows,
@@ -142,9 +131,9 @@ def _groups(dive: DeepDive) -> str:
     for each in dive.groups:
         listed = [[escape(g.name), f"{g.rows:,}", f"{_percent(g.probability)}"] for g in each.worst]
         title = f"Worst groups by {each.column}"
-        worst.append(_table(title, ("Group", "Rows", "Mean probability"), listed))
-    figures = _figures([group_figure(each) for each in dive.groups])
-    return _section("By group", f"{table}\n{said}\n{figures}\n{''.join(worst)}")
+        worst.append(pieces.table(title, ("Group", "Rows", "Mean probability"), listed))
+    figures = pieces.figures([group_figure(each) for each in dive.groups])
+    return pieces.section("By group", f"{table}\n{said}\n{figures}\n{''.join(worst)}")
 
 
 def _share(column: str, between: float, total: float) -> str:
@@ -182,11 +171,11 @@ def _others(found: Separability, level: float) -> str:
         rows.append(["pMSE", f"{found.pmse:.4f}", chance])
         rows.append(["pMSE ratio", f"{found.pmse_ratio:.2f}", "1"])
     rows.append(["Spread of single shuffles", f"{found.spread:.3f}", ""])
-    table = _table(
+    table = pieces.table(
         "Other scores of the same run", ("Score", "Value", "Where nothing can be told apart"), rows
     )
     bound = found.error_bound
-    return _section(
+    return pieces.section(
         "For those who know other scores",
         f"{table}\n<h3>What the score bounds</h3>\n<p>No yes-or-no question that the classifier’s "
         f"class can ask has shares of yes that differ by more than {bound.on_these_rows:.3f} "
@@ -198,7 +187,7 @@ def _others(found: Separability, level: float) -> str:
 
 
 def _reading() -> str:
-    return _section(
+    return pieces.section(
         "How to read it",
         "<p>The score is the classifier’s accuracy over its accuracy on shuffled labels, less 1, "
         "averaged over shuffles. Both are taken on the rows that the classifier was fitted to, on "
@@ -217,33 +206,6 @@ def _foot(found: Separability) -> str:
     return (
         f'<footer>\n<p class="note">heldout {escape(heldout.__version__)}, '
         f"{escape(found.classifier)}. {_capital(CUSTODIAN_ONLY)}.</p>\n</footer>"
-    )
-
-
-def _section(title: str, body: str) -> str:
-    name = title.lower().replace(" ", "-")
-    return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{title}</h2>\n{body}\n</section>'
-
-
-def _figures(figures: Iterable[Figure]) -> str:
-    drawn = "".join(
-        f"<figure>{each.svg}<figcaption>{escape(each.caption)}</figcaption></figure>"
-        for each in figures
-    )
-    return f'<div class="figures">{drawn}</div>'
-
-
-def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already; the first cell of a row is its header."""
-    said = escape(caption)
-    top = "".join(f'<th scope="col">{escape(each)}</th>' for each in head)
-    body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
-        for row in rows
-    )
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{said}"><table>'
-        f"<caption>{said}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

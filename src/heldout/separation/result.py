@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.measure import Interval, checked_level
 from heldout.separation.deep_dive import DeepDive
 
@@ -279,17 +278,9 @@ class Separability:
 
     def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
         """Write the report as one HTML file."""
-        from heldout.report.report import checked_place
+        from heldout.report.place import write_page
 
-        place = checked_place(path)
-        content = self.html(level)
-        try:
-            place.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise ArgumentError(
-                f"path must be a file that can be written, got {place.name!r} ({error.strerror})."
-            ) from None
-        return place
+        return write_page(path, lambda: self.html(level))
 
     def _repr_html_(self) -> str:
         return f"<p><strong>{CUSTODIAN_ONLY}</strong></p><p>{html.escape(self.snapshot)}</p>"

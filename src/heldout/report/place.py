@@ -1,0 +1,42 @@
+"""Where a page is written."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from heldout.arguments import shown
+from heldout.errors import ArgumentError
+
+
+def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
+    """Make a page and write it, if there is a place for it."""
+    place = checked_place(path)
+    content = make()
+    try:
+        place.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"path must be a file that can be written, got {shown(place.name)} ({error.strerror})."
+        ) from None
+    return place
+
+
+def checked_place(path: str | os.PathLike[str]) -> Path:
+    """A place for a page, looked at before anything is paid for what will be in it."""
+    place = Path(path)
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"path must end in .html, got {shown(place.name)}.")
+    if not _is_writable(place):
+        raise ArgumentError(
+            f"path must be a file that can be written, got {shown(place.name)}. Check its "
+            "directory."
+        )
+    return place
+
+
+def _is_writable(place: Path) -> bool:
+    try:
+        there = place if place.exists() else place.parent
+        return not place.is_dir() and there.exists() and os.access(there, os.W_OK)
+    except (OSError, ValueError):  # a name that the system cannot spell, or too long a one
+        return False
