@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -49,8 +51,19 @@ def test_curves_beyond_the_budget_are_refused() -> None:
         session("1").curves(epsilon="1.01")
 
 
+NOT_WHOLE = (2.5, Fraction(5, 2), Decimal(3), np.float64(3), True, "3", math.nan, 10**30)
+COUNTED = (
+    *(("heldout", name) for name in ("levels", "expected_rows")),
+    *(("hierarchical-quantile", name) for name in ("quantiles", "branching")),
+    *(("laplace", "thresholds"), ("fixed-space", "thresholds"), ("recursive-medians", "levels")),
+)
+
+
 @pytest.mark.parametrize("bad", [{"method": "spline"}, {"epsilon": 0}, {"thresholds": 3},
-                                 {"epsilon": "-1"}, {"levels": 12}])  # fmt: skip
+                                 {"epsilon": "-1"}, {"levels": 12},
+                                 {"method": "hierarchical-quantile", "branching": 200}]
+                         + [{"method": method, name: value}
+                            for method, name in COUNTED for value in NOT_WHOLE])  # fmt: skip
 def test_a_wrong_request_costs_nothing(bad: dict[str, Any]) -> None:
     one = session()
     with pytest.raises(ArgumentError):

@@ -11,6 +11,7 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.public_measure import cumulative_measure
+from heldout.mechanisms.curves.whole import whole_number
 from heldout.mechanisms.smooth.exact import Randomness, rational, working_precision
 from heldout.privacy.events import Event
 
@@ -118,8 +119,7 @@ class MedianCuts:
     pseudo_rows: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.levels <= 8:
-            raise ArgumentError(f"levels must be 1 to 8, got {self.levels}. Try 3.")
+        whole_number(self.levels, "levels", least=1, most=8)
         if self.epsilon <= 0 or self.moved < 1 or self.pseudo_rows < 0:
             raise ArgumentError("epsilon and rows moved must be positive.")
 

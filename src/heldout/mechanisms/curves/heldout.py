@@ -11,6 +11,7 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.cuts import MedianCuts
 from heldout.mechanisms.curves.public_measure import public_edges
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
+from heldout.mechanisms.curves.whole import whole_number
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism, RankingStatistic
 from heldout.privacy.events import Event
@@ -185,9 +186,11 @@ def build(
     `expected_rows` is a public guess where the row count is private; a wrong one costs accuracy
     and never privacy. `levels` sets the number of bins, 2^levels; 0 takes public ones.
     """
+    if expected_rows is not None:
+        expected_rows = whole_number(expected_rows, "expected_rows", least=0, most=10**15)
+    if levels is not None:
+        levels = whole_number(levels, "levels", least=0, most=8)
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
-    if guess < 0 or (levels is not None and not 0 <= levels <= 8):
-        raise ArgumentError("expected_rows and levels must not be below 0, nor levels above 8.")
     if levels is None:
         # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
         visible = guess * epsilon * 2 / rows_moved(protection)

@@ -12,6 +12,7 @@ from heldout.mechanisms.curves.counts import ClassCounts
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
 from heldout.mechanisms.curves.thresholds import EvenEdges
 from heldout.mechanisms.curves.tree import Tree
+from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
@@ -21,6 +22,7 @@ from heldout.statistics.sealed import Sealed, unseal
 __all__ = ["HierarchicalQuantile", "build", "quantiles"]
 
 _FINE = 2**10
+_MOST_LEAVES = 2**18
 
 
 def quantiles(leaves: Any, levels: Any, *, branching: int) -> Any:
@@ -74,8 +76,13 @@ class HierarchicalQuantile:
     branching: int
 
     def __post_init__(self) -> None:
-        if not 2 <= self.quantiles <= 2**12:
-            raise ArgumentError(f"quantiles must be 2 to 4,096, got {self.quantiles}. Try 16.")
+        whole_number(self.quantiles, "quantiles", least=2, most=2**12)
+        whole_number(self.branching, "branching", least=2, most=2**8)
+        if self.tree.bins > _MOST_LEAVES:
+            raise ArgumentError(
+                f"branching must be smaller for {self.quantiles} quantiles, got {self.branching}. "
+                "Try 2."
+            )
 
     @property
     def tree(self) -> Tree:

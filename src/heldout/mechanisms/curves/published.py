@@ -10,9 +10,10 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counts import BinCounts, Cumulative, Flat
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
-from heldout.mechanisms.curves.thresholds import EvenEdges, RecursiveMedians
+from heldout.mechanisms.curves.thresholds import MOST_BINS, EvenEdges, RecursiveMedians
 from heldout.mechanisms.curves.tree import Tree
 from heldout.mechanisms.curves.wavelet import Wavelet
+from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
@@ -99,7 +100,7 @@ def laplace(
     split: str = "joint",
 ) -> TableMethod:
     """A few even thresholds and noise on the true and false positives at each."""
-    edges = EvenEdges(bins=thresholds + 1)
+    edges = EvenEdges(bins=whole_number(thresholds, "thresholds", least=0, most=MOST_BINS - 1) + 1)
     return _method(
         "laplace",
         edges,

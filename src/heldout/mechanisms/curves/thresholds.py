@@ -8,9 +8,12 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.median import Rows, SmoothMedian
+from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 
 __all__ = ["EvenEdges", "RecursiveMedians"]
+
+MOST_BINS = 2**17  # more than there are points in a grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +27,7 @@ class EvenEdges:
     bins: int
 
     def __post_init__(self) -> None:
-        if self.bins < 1:
-            raise ArgumentError(f"thresholds must be 1 or more, got {self.bins}.")
+        whole_number(self.bins, "thresholds", least=1, most=MOST_BINS)
 
     @property
     def most_bins(self) -> int:
@@ -70,8 +72,7 @@ class RecursiveMedians:
     sharpness: Fraction = Fraction(1, 2)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.levels <= 14:
-            raise ArgumentError(f"levels must be 1 to 14, got {self.levels}. Try 10.")
+        whole_number(self.levels, "levels", least=1, most=14)
         if self.epsilon <= 0 or not 0 < self.sharpness < 1:
             raise ArgumentError("epsilon must be positive, and sharpness between 0 and 1.")
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counts import LinearCounts
+from heldout.mechanisms.curves.whole import whole_number
 
 __all__ = ["Tree", "branching_for"]
 
@@ -59,8 +59,7 @@ class Tree(LinearCounts):
         super().__post_init__()
         if self.branching is None:
             object.__setattr__(self, "branching", branching_for(self.bins))
-        if self._branching < 2:
-            raise ArgumentError(f"branching must be 2 or more, got {self.branching}.")
+        whole_number(self.branching, "branching", least=2, most=2**20)
 
     @property
     def _branching(self) -> int:
