@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.metrics.curves.fieller import single_quantile
@@ -163,7 +164,7 @@ class RegressionMetrics(Release):
     def quantile(self, q: float) -> Measure:
         """The residual that a share q of the rows lies below."""
         if not (isinstance(q, int | float) and 0 < q < 1):
-            raise ArgumentError(f"q must lie between 0 and 1, got {q!r}. Try 0.5.")
+            raise ArgumentError(f"q must lie between 0 and 1, got {shown(q)}. Try 0.5.")
         edges = self._edges
         distance, deviation = self._below(q)
         rising = _rising(distance, deviation)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.arguments import as_number, shown
 from heldout.data import sql, validation
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore
@@ -136,15 +137,17 @@ class RegressionTable(PrivateTable):
 
 
 def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(coefficients, Mapping):
+        raise ArgumentError(
+            f"coefficients must be numbers by column, got a {type(coefficients).__name__}. Pass "
+            "{'intercept': 1.5, 'age': 0.2}."
+        )
     found = {}
-    for name, weight in dict(coefficients).items():
-        try:
-            number = float(weight)
-        except (TypeError, ValueError):
-            number = math.nan
+    for name, weight in coefficients.items():
+        number = as_number(weight)
         if not math.isfinite(number) or not isinstance(name, str):
             raise ArgumentError(
-                f"coefficients must be finite numbers by column, got another for {name!r}. "
+                f"coefficients must be finite numbers by column, got another for {shown(name)}. "
                 "Pass {'intercept': 1.5, 'age': 0.2}."
             )
         found[name] = number

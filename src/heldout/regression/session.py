@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from heldout.arguments import as_number, as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
@@ -105,7 +106,7 @@ class RegressionSession(PrivateSession):
         the search; what lies beyond is clipped. Without `r_squared` nothing is spent on the
         outcome's spread.
         """
-        given = dict(bounds or {})
+        given = _named_bounds(bounds)
         if not set(given) <= {"observed", "residual"}:
             raise ArgumentError(
                 "bounds must name 'observed', 'residual' or both. Pass {'residual': 20}."
@@ -113,8 +114,8 @@ class RegressionSession(PrivateSession):
         _, residual = checked_bounds({name: given[name] for name in given if name == "residual"})
         if residual is not None and residual[0] != -residual[1]:
             raise ArgumentError(
-                f"bounds of residual must be alike on both sides, got {given['residual']!r}. Pass "
-                "one positive number."
+                f"bounds of residual must be alike on both sides, got "
+                f"{shown(given['residual'])}. Pass one positive number."
             )
         plan = MetricsPlan(
             epsilon=exact(epsilon, name="epsilon"),
@@ -237,36 +238,36 @@ def one_off(
 
 
 def checked_scale(scale: float) -> float:
-    number = _number(scale)
+    number = as_number(scale)
     if not SMALLEST <= number <= LARGEST:
         raise ArgumentError(
-            f"scale must be a positive number, {SMALLEST:g} to {LARGEST:g}, got {scale!r}. Pass "
-            "the unit of the outcome: 1 for a test score, 1000 for a salary."
+            f"scale must be a positive number, {SMALLEST:g} to {LARGEST:g}, got {shown(scale)}. "
+            "Pass the unit of the outcome: 1 for a test score, 1000 for a salary."
         )
     return number
 
 
 def checked_bounds(bounds: Mapping[str, Any] | None) -> tuple[Interval | None, Interval | None]:
     """Declared intervals of the predicted values and of the residuals."""
-    given = dict(bounds or {})
+    given = _named_bounds(bounds)
     if not set(given) <= {"predicted", "residual"}:
         raise ArgumentError(
             "bounds must name 'predicted', 'residual' or both. Pass {'residual': 20}."
         )
     residual = given.get("residual")
     if residual is not None and not isinstance(residual, tuple | list):
-        residual = (-_number(residual), _number(residual))
+        residual = (-as_number(residual), as_number(residual))
     return _interval(given.get("predicted"), "predicted"), _interval(residual, "residual")
 
 
 def _interval(value: Any, name: str) -> Interval | None:
     if value is None:
         return None
-    low, high = (_number(each) for each in value) if _is_pair(value) else (math.nan, math.nan)
+    low, high = (as_number(each) for each in value) if _is_pair(value) else (math.nan, math.nan)
     width = high - low
     if not (NARROWEST <= width <= WIDEST) or max(abs(low), abs(high)) > 1e9 * width:
         raise ArgumentError(
-            f"bounds of {name} must be two finite numbers, the lower first, got {value!r}."
+            f"bounds of {name} must be two finite numbers, the lower first, got {shown(value)}."
         )
     return (low, high)
 
@@ -275,11 +276,14 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
+def _named_bounds(bounds: Any) -> dict[str, Any]:
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, Mapping):
+        raise ArgumentError(
+            f"bounds must be intervals by name, got {shown(bounds)}. Pass {{'residual': 20}}."
+        )
+    return dict(bounds)
 
 
 def _checked_grid(grid: tuple[int, int] | int | None, method: str) -> tuple[int, int] | None:
@@ -288,15 +292,21 @@ def _checked_grid(grid: tuple[int, int] | int | None, method: str) -> tuple[int,
     pair = (grid, grid) if isinstance(grid, int) else grid
     whole = _is_pair(pair) and all(type(each) is int and 1 <= each <= 256 for each in pair)
     if not whole:
-        raise ArgumentError(f"grid must be whole numbers of cells from 1 to 256, got {grid!r}.")
+        raise ArgumentError(
+            f"grid must be whole numbers of cells from 1 to 256, got {shown(grid)}."
+        )
     if method == "dawa" and (pair[0] != pair[1] or pair[0] not in (1, 2, 4, 8, 16, 32, 64)):
         raise ArgumentError(
-            f"grid must be a power of two to 64 for dawa, alike for both, got {grid!r}. Try 16."
+            f"grid must be a power of two to 64 for dawa, alike for both, got {shown(grid)}. Try "
+            "16."
         )
     return (pair[0], pair[1])
 
 
 def _checked_rows(rows: int | None) -> int | None:
-    if rows is not None and (type(rows) is not int or rows < 1):
-        raise ArgumentError(f"expected_rows must be a whole number from 1, got {rows!r}.")
-    return rows
+    if rows is None:
+        return None
+    count = as_whole(rows, most=2**53)
+    if count is None or count < 1:
+        raise ArgumentError(f"expected_rows must be a whole number from 1, got {shown(rows)}.")
+    return count

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from heldout.arguments import as_number, as_numbers, as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.examples.chance import uniform
 from heldout.regression.density import simplex, smoothed, whole_numbers
@@ -15,6 +16,7 @@ from heldout.regression.density import simplex, smoothed, whole_numbers
 __all__ = ["Bounds", "ResidualTable", "overlaps"]
 
 Interval = tuple[float, float]
+_MOST = 2.0**60  # rows: sums of them stay whole numbers
 
 
 class Bounds(NamedTuple):
@@ -59,10 +61,21 @@ class ResidualTable:
 
     def __post_init__(self) -> None:
         for name in ("predicted_edges", "residual_edges", "noisy"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        shape = (len(self.residual_edges) - 1, len(self.predicted_edges) - 1)
-        if self.noisy.shape != shape:
+            object.__setattr__(self, name, as_numbers(getattr(self, name), name=name))
+        edges = (self.residual_edges, self.predicted_edges)
+        if not all(each.ndim == 1 and each.size > 1 and _rises(each) for each in edges):
+            raise ArgumentError("edges must be two or more finite numbers that rise. Sort them.")
+        if self.noisy.shape != tuple(each.size - 1 for each in edges):
             raise ArgumentError("noisy must have one count for each residual and predicted cell.")
+        if not np.isfinite(self.noisy).all():
+            raise ArgumentError("noisy must be finite. Mend the counts.")
+        for name in ("outside", "rows"):
+            number = as_number(getattr(self, name))
+            if not abs(number) <= _MOST:  # NaN is refused too
+                raise ArgumentError(f"{name} must be a number of rows, at most {_MOST:g}.")
+            object.__setattr__(self, name, number if name == "outside" else round(number))
+        if self.scale is not None and not 0 < as_number(self.scale) <= _MOST:
+            raise ArgumentError(f"scale must be a positive number, got {shown(self.scale)}.")
 
     @property
     def bounds(self) -> Bounds:
@@ -82,7 +95,10 @@ class ResidualTable:
 
     def noise_variance(self, weights: Any) -> float:
         """Of sum(weights * noisy); an upper bound where the noise of cells hangs together."""
-        weighted = np.asarray(weights, dtype=np.float64) * self.cell_deviation
+        given = as_numbers(weights, name="weights")
+        if given.shape not in ((), self.noisy.shape):
+            raise ArgumentError("weights must be one number, or one for each cell.")
+        weighted = given * self.cell_deviation
         if self.scale is None:
             return float(np.abs(weighted).sum() ** 2)
         return float((weighted**2).sum())
@@ -120,7 +136,10 @@ class ResidualTable:
 
         They are scattered over the cells by a fixed sequence (no row is where a point is).
         """
-        most = min(int(self.counts.sum()), limit)
+        count = as_whole(limit)
+        if count is None or count < 0:
+            raise ArgumentError(f"limit must be a whole number from 0, got {shown(limit)}.")
+        most = min(int(self.counts.sum()), count)
         shares = self.counts * (most / max(self.counts.sum(), 1))
         drawn = whole_numbers(shares, total=most).ravel()
         cell = np.repeat(np.arange(drawn.size), drawn)
@@ -143,6 +162,10 @@ class ResidualTable:
         }
 
 
+def _rises(edges: Any) -> bool:
+    return bool(np.isfinite(edges).all() and (np.diff(edges) > 0).all())
+
+
 def laplace_deviation(scale: Fraction) -> float:
     """Standard deviation of discrete Laplace noise.
 
@@ -159,7 +182,9 @@ def overlaps(edges: Any, others: Any) -> Any:
     >>> overlaps(np.array([0.0, 2.0]), np.array([-1.0, 1.0, 1.5])).tolist()
     [[0.5, 0.25]]
     """
-    edges, others = np.asarray(edges, float), np.asarray(others, float)
+    edges, others = (as_numbers(each, name="edges") for each in (edges, others))
+    if not all(each.ndim == 1 and _rises(each) for each in (edges, others)):
+        raise ArgumentError("edges must be finite numbers that rise. Sort them.")
     low = np.maximum(edges[:-1, None], others[None, :-1])
     high = np.minimum(edges[1:, None], others[None, 1:])
     width = np.diff(edges)[:, None]
