@@ -61,6 +61,10 @@ class DuplicateRowKey(DataError):
     """Two rows have the same row key."""
 
 
+class WrongType(DataError, TypeError):
+    """Rows of a kind that an estimator does not take."""
+
+
 class UnreadableTable(DataError):
     """The table cannot be opened or read with the declared schema."""
 

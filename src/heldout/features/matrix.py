@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_array, as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import _other_label
 from heldout.data.table import PrivateTable
@@ -264,7 +265,7 @@ class FeatureMatrix(PrivateTable):
 
 
 def _column(values: Any, rows: int, name: str) -> Any:
-    column = np.asarray(values)
+    column = as_array(values, name=name)
     if column.shape != (rows,):
         raise DataError(f"{name} must have one value for each row of X, got another number.")
     return column
@@ -279,11 +280,15 @@ def _columns_of(X: Any) -> list[str] | None:
 def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
     if names is None:
         return rows.names()
-    if len(names) != rows.features:
+    try:
+        found = () if isinstance(names, str | bytes) else tuple(str(each) for each in names)
+    except Exception:
+        found = ()
+    if len(found) != rows.features:
         raise ArgumentError(
-            f"feature_names must be {rows.features}, one a feature, got {len(names)}."
+            f"feature_names must be {rows.features} texts, one a feature, got another number."
         )
-    return tuple(str(each) for each in names)
+    return found
 
 
 def _checked_bound(bound: int | None, features: int) -> int:
@@ -291,13 +296,14 @@ def _checked_bound(bound: int | None, features: int) -> int:
 
 
 def _count(number: int, name: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise ArgumentError(f"{name} must be a whole number from 1, got {number!r}.")
-    return int(number)
+    found = as_whole(number)
+    if found is None or found < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1, got {shown(number)}.")
+    return found
 
 
 def _checked_features(features: Any, count: int) -> Any:
-    chosen = np.asarray(features)
+    chosen = as_array(features, name="features")
     whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
     if not whole or chosen.min() < 0 or chosen.max() >= count:
         raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")

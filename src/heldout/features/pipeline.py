@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.features.budget import features_to_take, selection_share
 from heldout.features.logistic import PrivateLogisticRegression
@@ -117,16 +118,17 @@ class PrivatePipeline(PrivateClassifier):
         else:
             raise ArgumentError(
                 f"classifier must be {' or '.join(map(repr, CLASSIFIERS))} or an instance of one, "
-                f"got {self.classifier!r}."
+                f"got {shown(self.classifier)}."
             )
         model.set_params(expected_rows=self.expected_rows, binarize=self.binarize)
         return model
 
     def _selects(self) -> bool:
         """Whether a selection of its own comes before the training."""
-        if self.select is not None and self.select != JOINT and self.select not in METHODS:
+        if self.select is not None and not is_one_of(self.select, (JOINT, *METHODS)):
             raise ArgumentError(
-                f"select must be 'joint', None or one of {', '.join(METHODS)}, got {self.select!r}."
+                f"select must be 'joint', None or one of {', '.join(METHODS)}, got "
+                f"{shown(self.select)}."
             )
         alone = self.select is None or self.select == JOINT
         if alone and self.split is not None:

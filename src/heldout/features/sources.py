@@ -103,6 +103,25 @@ class Flags:
         return _binary(np.stack(cells, axis=1))
 
 
+def check_places(matrix: Any) -> None:
+    """Raise a ValueError where indices of a sparse matrix point beyond it.
+
+    They would be followed into memory that is not the matrix's.
+    """
+    from scipy import sparse
+
+    kinds = {"csr": sparse.csr_array, "csc": sparse.csc_array}
+    if not sparse.issparse(matrix):
+        return
+    if matrix.format in kinds:
+        parts = (matrix.data, matrix.indices, matrix.indptr)
+        kinds[matrix.format](parts, shape=matrix.shape).check_format(full_check=True)
+    elif matrix.format == "coo":
+        for axis, places in enumerate((matrix.row, matrix.col)):
+            if len(places) and not (places.min() >= 0 and places.max() < matrix.shape[axis]):
+                raise ValueError("indices beyond the matrix")
+
+
 def _binary(matrix: Any) -> Any:
     """A sparse matrix of 0 and 1, features of a row in rising order."""
     from scipy.sparse import csr_array, issparse
@@ -111,9 +130,8 @@ def _binary(matrix: Any) -> Any:
         if not issparse(matrix):
             dense = np.asarray(matrix)
             return csr_array(dense) if dense.ndim == 2 and dense.dtype.kind in "biuf" else None
+        check_places(matrix)
         found = csr_array(matrix, copy=True)
-        # Indices that point beyond the matrix would be followed into memory that is not ours.
-        found.check_format(full_check=True)
         return found if found.ndim == 2 and found.dtype.kind in "biuf" else None
 
     def refused() -> ArgumentError:

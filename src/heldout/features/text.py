@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 
 __all__ = ["HashedText", "Space", "Vocabulary"]
@@ -41,12 +42,15 @@ class HashedText:
     stop_words: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, int):
-            raise ArgumentError(f"size must be a whole number, got {self.size!r}.")
-        if not 2 <= self.size <= 2**24:
-            raise ArgumentError(f"size must be 2 to 16,777,216, got {self.size}.")
-        if self.longest not in (1, 2, 3):
-            raise ArgumentError(f"longest must be 1, 2 or 3 words, got {self.longest!r}.")
+        size = as_whole(self.size)
+        if size is None or not 2 <= size <= 2**24:
+            raise ArgumentError(
+                f"size must be a whole number, 2 to 16,777,216, got {shown(self.size)}."
+            )
+        if as_whole(self.longest) not in (1, 2, 3):
+            raise ArgumentError(f"longest must be 1, 2 or 3 words, got {shown(self.longest)}.")
+        if not isinstance(self.stop_words, bool):
+            raise ArgumentError(f"stop_words must be True or False, got {shown(self.stop_words)}.")
 
     def names(self) -> None:
         return None
@@ -63,7 +67,7 @@ class HashedText:
             norm=None,
             alternate_sign=False,
         )
-        return vectorizer.transform(texts)
+        return vectorizer.transform(_texts(texts))
 
     def places(self, words: Iterable[str]) -> dict[str, int]:
         """Where public words go: what a selected feature may stand for.
@@ -71,7 +75,7 @@ class HashedText:
         >>> sorted(HashedText(size=64).places(["cash", "lunch"]))
         ['cash', 'lunch']
         """
-        known = list(words)
+        known = _texts(words)
         rows = self.matrix([*known, ""])
         starts, sizes = rows.indptr[:-1], rows.indptr[1:] - rows.indptr[:-1]
         return {
@@ -92,7 +96,7 @@ class Vocabulary:
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        words = tuple(str(each).lower() for each in self.words)
+        words = tuple(each.lower() for each in _texts(self.words))
         if not words or len(set(words)) < len(words):
             raise ArgumentError("words must be one or more, each named once.")
         object.__setattr__(self, "words", words)
@@ -111,4 +115,16 @@ class Vocabulary:
         vectorizer = CountVectorizer(
             vocabulary=self.words, ngram_range=(1, longest), token_pattern=_WORD, binary=True
         )
-        return vectorizer.transform(texts)
+        return vectorizer.transform(_texts(texts))
+
+
+def _texts(texts: Iterable[str]) -> list[str]:
+    """Texts that have words in UTF-8; what is refused is not quoted, for it may be private."""
+    try:
+        found = [] if isinstance(texts, str | bytes) else list(texts)
+    except Exception:
+        found = []
+    if not found or not all(isinstance(each, str) for each in found):
+        raise ArgumentError("texts and words must be a list of texts, got something else.")
+    # A lone surrogate has no place in UTF-8, and the hash of a word is that of its UTF-8.
+    return [each.encode("utf-8", "replace").decode("utf-8") for each in found]

@@ -1,5 +1,6 @@
 """What the private classifiers share: scikit-learn's manners, and one booking for one fit."""
 
+import math
 import os
 import re
 from abc import abstractmethod
@@ -12,9 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heldout.errors import ArgumentError, DataError
+from heldout.arguments import as_array, as_number, as_numbers, as_whole, shown
+from heldout.errors import ArgumentError, DataError, WrongType
 from heldout.features.budget import GUESSED_ROWS
 from heldout.features.matrix import FeatureMatrix
+from heldout.features.sources import check_places
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
 from heldout.session import Epsilon, PrivateSession
@@ -168,9 +171,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             declared = np.unique(y)
             got = f"{len(declared)} class in y" if len(declared) == 1 else "more classes in y"
         else:
-            declared = np.asarray(self.classes)
-            got = repr(self.classes)
-        if declared.shape != (2,) or declared[0] == declared[1]:
+            declared = as_array(self.classes, name="classes")
+            got = shown(self.classes)
+        if declared.shape != (2,) or len(set(map(str, declared.tolist()))) < 2:
             raise ArgumentError(
                 f"classes must be two labels for this classifier, got {got}. Only binary "
                 "classification is supported. Declare them, the negative one first."
@@ -181,17 +184,20 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Which features a row sets, as a sparse 0/1 matrix."""
         from scipy.sparse import csr_array, issparse
 
-        if issparse(X) and self.binarize >= 0:
+        cut = as_number(self.binarize)
+        if math.isnan(cut):
+            raise ArgumentError(f"binarize must be a number, got {shown(self.binarize)}. Try 0.")
+        if issparse(X) and cut >= 0:
             found = csr_array(X, copy=True)  # what follows would change the caller's own matrix
             found.sum_duplicates()
             above = csr_array(
-                ((found.data > self.binarize).astype(np.int8), found.indices, found.indptr),
+                ((found.data > cut).astype(np.int8), found.indices, found.indptr),
                 shape=found.shape,
             )
             above.eliminate_zeros()
             return above
-        dense = X.toarray() if issparse(X) else np.asarray(X)
-        return csr_array((dense > self.binarize).astype(np.int8))
+        dense = X.toarray() if issparse(X) else as_numbers(X, name="X")
+        return csr_array((dense > cut).astype(np.int8))
 
     def _bound(self) -> int | None:
         """How many features one row may set."""
@@ -203,9 +209,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _guess(self) -> int:
         guess = GUESSED_ROWS if self.expected_rows is None else self.expected_rows
-        if isinstance(guess, bool) or not isinstance(guess, int | np.integer) or guess < 1:
-            raise ArgumentError(f"expected_rows must be a whole number from 1, got {guess!r}.")
-        return int(guess)
+        rows = as_whole(guess, most=2**53)
+        if rows is None or rows < 1:
+            raise ArgumentError(f"expected_rows must be a whole number from 1, got {shown(guess)}.")
+        return rows
 
     def _rows(self, private: FeatureMatrix) -> int:
         """About how many rows there are, from public facts."""
@@ -220,13 +227,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
         """What scikit-learn asks of X and y; its messages may quote a cell, so few are kept."""
         try:
+            check_places(X)
             found = validate_data(self, X, y, accept_sparse="csr", reset=reset)
             if reset:
                 check_classification_targets(found[1])
             return found
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else DataError
-            said = without_cells(str(error))
+        except Exception as error:
+            kind = WrongType if isinstance(error, TypeError) else DataError
+            said = " ".join(without_cells(str(error)).split())
         raise kind(said)
 
     def decision_function(self, X: Any) -> Any:
