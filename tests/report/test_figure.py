@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ET
 
 import altair as alt
 import pytest
+import vl_convert
 
 from heldout.report.figure import PALETTE, house_theme, rows, specification, to_png, to_svg
 
@@ -69,3 +70,18 @@ def test_png_is_png(chart):
 
 def test_eight_different_colours():
     assert len(set(PALETTE)) == 8
+
+
+def test_a_legend_has_room_for_a_font_that_is_wider_than_the_one_it_was_measured_in():
+    def sizes(name, **legend):
+        points = [{"x": x, "y": x, "who": name} for x in (0, 1)]
+        chart = alt.Chart(rows(points)).mark_point().encode(x="x:Q", y="y:Q", **legend)
+        measured = vl_convert.vegalite_to_svg(specification(chart))
+        drawn = ET.fromstring(to_svg(chart, title="t"))
+        box = drawn.get("viewBox").split()
+        assert box[2:] == [drawn.get("width"), drawn.get("height")]
+        return int(drawn.get("width")) - int(float(ET.fromstring(measured).get("width")))
+
+    name = "a method with a long name"
+    assert sizes(name, color="who:N") >= 0.15 * 0.5 * 11 * len(name)
+    assert sizes(name) == 0, "without a legend nothing is added"

@@ -9,9 +9,10 @@ description for screen readers, its text stays text, and fonts are those of the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 INK = "#22303c"
@@ -31,6 +32,13 @@ PALETTE = (
 """Eight colours that most colour-blind readers can tell apart; use them in this order."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+_SIZE = re.compile(r'<svg[^>]* width="([0-9.]+)" height="([0-9.]+)"')
+_LEGEND_LABEL = re.compile(
+    r'role-legend-label"[^>]*><text[^>]*font-size="([0-9.]+)px"[^>]*>([^<]*)<'
+)
+_LETTER = 0.55  # of the size of a font: the mean width of a letter
+_WIDER = 1 / 6
 
 
 def house_theme() -> dict[str, Any]:
@@ -78,7 +86,7 @@ def to_svg(chart: Any, *, title: str, description: str = "") -> str:
     svg = vl_convert.vegalite_to_svg(
         specification(chart), vl_version=_vegalite_version(), allowed_base_urls=[]
     )
-    return _with_aria(svg, title, description)
+    return _with_aria(_with_room(svg), title, description)
 
 
 def to_png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -134,6 +142,25 @@ def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
             else value
         )
     return merged
+
+
+def _with_room(svg: str) -> str:
+    """Room at the right for a legend in a reader's font, which may be wider than the one measured.
+
+    Wide fonts (DejaVu Sans, Verdana) take up to a seventh more, and the end of a label would be
+    cut off where the picture stands alone.
+    """
+    labels = _LEGEND_LABEL.findall(svg)
+    size = _SIZE.search(svg)
+    if not labels or size is None:
+        return svg
+    more = max(len(unescape(text)) * float(font) for font, text in labels) * _LETTER * _WIDER
+    wide, high = (int(float(each)) for each in size.groups())
+    before = f'width="{size[1]}" height="{size[2]}"'
+    after = f'width="{wide + round(more)}" height="{high}"'
+    return svg.replace(before, after, 2).replace(
+        f'viewBox="0 0 {size[1]} {size[2]}"', f'viewBox="0 0 {wide + round(more)} {high}"', 1
+    )
 
 
 def _with_aria(svg: str, title: str, description: str) -> str:
