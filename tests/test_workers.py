@@ -5,15 +5,18 @@ import sys
 from pathlib import Path
 
 SCRIPT = """
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from heldout.privacy.rational import show
-from heldout.workers import mapper
+from heldout.workers import context, mapper
 
 with Path("runs.txt").open("a") as runs:
     runs.write("run\\n")
 before = __file__, __spec__
 with mapper(2) as mapped:
     assert sorted(mapped(show, range(40))) == sorted(map(str, range(40)))
+with ProcessPoolExecutor(2, mp_context=context()) as pool:
+    assert list(pool.map(show, range(4))) == ["0", "1", "2", "3"]
 assert before == (__file__, __spec__)
 """
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-__all__ = ["mapper"]
+__all__ = ["context", "mapper"]
 
 _NAMES = ("__file__", "__spec__")  # what a worker finds the caller's script by
 _STARTING = threading.Lock()
@@ -31,8 +31,13 @@ def mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
         yield map
         return
     # A fresh interpreter a worker: forking a process that has threads may hang.
-    with _Context().Pool(workers) as pool:
+    with context().Pool(workers) as pool:
         yield pool.imap_unordered
+
+
+def context() -> SpawnContext:
+    """What a pool of any kind is made with, such as `ProcessPoolExecutor(mp_context=context())`."""
+    return _Context()
 
 
 @contextmanager
