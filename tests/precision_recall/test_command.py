@@ -59,6 +59,12 @@ def test_the_page_has_the_curve_and_every_estimator_and_needs_nothing_else(tmp_p
     assert not any(each in page for each in ("<script", "@import", "src=", "<a>"))
 
 
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path, rows):
+    file = write(tmp_path / "a.csv", *rows)
+    with pytest.raises(errors.ArgumentError, match="out must be a file that can be written"):
+        command(file, label="y", score="p", out=file / "curve.svg")
+
+
 @pytest.mark.parametrize(
     ("spelling", "positive"),
     [

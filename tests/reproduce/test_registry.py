@@ -131,3 +131,10 @@ def test_the_list_is_text_or_json(capsys):
 def test_nothing_to_make_is_refused(options):
     with pytest.raises(ArgumentError, match="must"):
         reproduce(**options)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(ArgumentError, match="out must be a folder"):
+        reproduce("boyd-2014", figure=["3.1"], out=file / "inside")

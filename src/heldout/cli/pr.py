@@ -230,8 +230,13 @@ def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str) -> str:
         ),
     )
     whole = svg if out.suffix.lower() == ".svg" else page(facts, name=name, svg=svg)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(whole, encoding="utf-8")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(whole, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"out must be a file that can be written, got {out.name} ({error.strerror})."
+        ) from None
     return str(out)
 
 

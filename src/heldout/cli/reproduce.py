@@ -78,6 +78,7 @@ def reproduce(
     _positive("repetitions", repetitions)
     _positive("workers", workers)
     entries = [find(paper=paper, kind=kind, number=number) for kind, number in asked]
+    _make_folder(out)
     made = []
     with _bar(not as_json) as progress:
         context = Context(data=data, repetitions=repetitions, progress=progress)
@@ -112,10 +113,21 @@ def _positive(name: str, value: int | None) -> None:
         raise ArgumentError(f"{name} must be at least 1, got {value}. Leave it out for all.")
 
 
+def _make_folder(out: Path) -> None:
+    """Before hours of simulation, not after."""
+    import os
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"out must be a folder, got {out} ({error.strerror}).") from None
+    if not os.access(out, os.W_OK):
+        raise ArgumentError(f"out must be a folder that can be written, got {out}.")
+
+
 def _save(entry: Entry, result: Reproduction, out: Path) -> list[Path]:
     from heldout.report.figure import to_svg
 
-    out.mkdir(parents=True, exist_ok=True)
     files = []
     for k, chart in enumerate(result.charts):
         suffix = "" if len(result.charts) == 1 else f"-{k + 1}"
