@@ -94,7 +94,14 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
         cases = (Pair("a pair", 0, 1), Pair("another", 0, 1))
         return register(Subject(name, kind, cases, Loss.pure, draw))
 
+    def broken(pair, side, epsilon, count, door):
+        if count > 600:
+            raise ValueError("a secret")
+        return np.zeros(count)
+
+    case = (Pair("a pair", 0, 1),)
     there = [
+        register(Subject("test-broken", "mechanism", case, Loss.pure, broken)),
         subject("test-quick", "release", 0.0),
         subject("test-slow", "release", 0.0003),
         find("half-the-scale"),
@@ -110,9 +117,10 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
     assert quick.samples == 4000
     assert 400 <= slow.samples < 4000
     assert planted.violated
-    assert done.bad == []
-    assert quick.confidence == pytest.approx(1 - 0.001 / 2)
+    assert done.bad == ["test-broken"]
+    assert quick.confidence == pytest.approx(1 - 0.001 / 3)
     assert "later: why." in done.markdown()
+    assert "test-broken: it ended with ValueError." in done.markdown()
     with pytest.raises(errors.ArgumentError, match="minutes must be more than 0"):
         long_audit(samples=400, minutes=0)
 

@@ -116,7 +116,7 @@ def _smooth(method: str, metric: str) -> None:
     )
 
 
-_PRICES = {"cauchy": "4", "boyd-2015-cauchy": "6"}
+_PRICES = {"cauchy": "4", "boyd-2015-cauchy": "6", "boyd-2015-laplace": "3"}
 _WHY = {
     "cauchy": "tails wider than privacy needs: a value that moves shows a quarter at most",
     "boyd-2015-cauchy": "six times the noise that a value needs: it shows a sixth at most",

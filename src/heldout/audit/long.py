@@ -19,13 +19,13 @@ from heldout.audit.samplers import (
     samplers,
 )
 from heldout.audit.schedule import Cost, answers_for, cost_of, most_answers
-from heldout.audit.subjects import VIOLATOR, Subject
+from heldout.audit.subjects import MECHANISM, VIOLATOR, Subject
 from heldout.errors import ArgumentError
 
 __all__ = ["LongAudit", "long_audit"]
 
 REPLAYED = ("confusion", "auc", "average-precision")
-_SPARE = 0.95  # of the time that is left is given away
+_SPARE = 0.9  # of the time that is left is given away
 
 
 def long_audit(
@@ -68,19 +68,23 @@ def long_audit(
             own=[*((each.name, door) for each in own), *((name, "replay") for name in again)],
             costs=costs,
             most=most,
+            first=frozenset(each.name for each in own if each.kind == MECHANISM),
             until=None if minutes is None else begun + 60 * minutes,
             workers=cores(workers),
         )
         audited = queue.run(executor, words, bar)
     by_name = {(each.subject, each.door): each for each in [*caught, *audited]}
+    results = [by_name.get((each.name, _door_of(each, door))) for each in there]
+    replayed = [by_name.get((name, "replay")) for name in again]
     return LongAudit(
-        results=[by_name[each.name, _door_of(each, door)] for each in there],
-        replayed=[by_name[name, "replay"] for name in again],
+        results=[each for each in results if each is not None],
+        replayed=[each for each in replayed if each is not None],
         missing=missing,
         checks=[*sorted(laws, key=lambda e: e.name), lattice_check(lattices), check_streams()],
         confidence=confidence,
         door=door,
         seconds=time.perf_counter() - begun,
+        failed=queue.failed,
     )
 
 
@@ -120,7 +124,8 @@ class _Bar:
 
 @dataclass
 class _Queue:
-    """Our subjects, the slowest first; each gets its number of answers when its turn comes.
+    """Our mechanisms, then our releases, the slowest first; each gets its number of answers when
+    its turn comes.
 
     By then the clock tells what is left for those that wait, so that a wrong guess of what an
     answer costs is made good by the next ones. The answers themselves have no say.
@@ -129,14 +134,18 @@ class _Queue:
     own: list[tuple[str, str]]
     costs: list[Cost]
     most: dict[str, int]
+    first: frozenset[str]
     until: float | None
     workers: int
-    running: dict[Future[Any], float] = field(default_factory=dict)
-    """When each is expected to end."""
+    running: dict[Future[Any], tuple[str, float]] = field(default_factory=dict)
+    """Which subject it is, and when it is expected to end."""
+    failed: dict[str, str] = field(default_factory=dict)
 
     def run(self, executor: Executor, words: dict[str, Any], bar: _Bar) -> list[AuditResult]:
         known = {(each.subject, each.door): each for each in self.costs}
-        waiting = sorted(self.own, key=lambda e: -known[e].seconds if known else 0.0)
+        waiting = sorted(
+            self.own, key=lambda e: (e[0] not in self.first, -known[e].seconds if known else 0.0)
+        )
         bar.total += len(waiting)
         found: list[AuditResult] = []
         while waiting or self.running:
@@ -147,19 +156,22 @@ class _Queue:
                     samples, takes = self._share([known[each] for each in waiting])
                 waiting = waiting[1:]
                 job = executor.submit(audit, name, samples=samples, door=door, **words)
-                self.running[job] = time.perf_counter() + takes
+                self.running[job] = name, time.perf_counter() + takes
             done, _ = wait(self.running, return_when=FIRST_COMPLETED)
             for each in done:
-                del self.running[each]
-                found.append(each.result())
-                bar.move(found[-1].subject)
+                name = self.running.pop(each)[0]
+                try:
+                    found.append(each.result())
+                except Exception as problem:  # the others go on; the page says which one broke
+                    self.failed[name] = f"it ended with {type(problem).__name__}"
+                bar.move(name)
         return found
 
     def _share(self, waiting: list[Cost]) -> tuple[int, float]:
         """For the first of those that wait: its answers, and about how long they take."""
         assert self.until is not None
         now = time.perf_counter()
-        busy = sum(max(0.0, ends - now) for ends in self.running.values())
+        busy = sum(max(0.0, ends - now) for _, ends in self.running.values())
         left = _SPARE * self.workers * max(0.0, self.until - now) - busy
         most = {each.key: self.most[each.subject] for each in waiting}
         first = waiting[0]

@@ -1,7 +1,7 @@
 """The page of the long audit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import heldout
 from heldout.audit.result import AuditResult
@@ -40,13 +40,15 @@ class LongAudit:
     confidence: float
     door: str
     seconds: float
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Subjects whose audit broke, and how."""
 
     @property
     def bad(self) -> list[str]:
         """What is not as it should be, by name."""
         every = [*self.results, *self.replayed]
         flagged = [each.subject for each in every if each.violated != (each.kind == VIOLATOR)]
-        return flagged + [each.name for each in self.checks if not each.passed]
+        return [*flagged, *self.failed, *(each.name for each in self.checks if not each.passed)]
 
     def of(self, kind: str) -> list[AuditResult]:
         return [each for each in self.results if each.kind == kind]
@@ -79,8 +81,8 @@ class LongAudit:
             "## Samplers\n",
             _checks(self.checks),
         ]
-        if self.missing:
-            parts += ["## Not audited\n", _missing(self.missing)]
+        if self.missing or self.failed:
+            parts += ["## Not audited\n", _missing({**self.missing, **self.failed})]
         parts.append(f"The whole took {self.seconds / 60:.0f} minutes.\n")
         return "\n".join(parts)
 

@@ -22,7 +22,10 @@ class InThisProcess(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *words: Any, **named: Any) -> Future[Any]:
         done: Future[Any] = Future()
-        done.set_result(fn(*words, **named))
+        try:
+            done.set_result(fn(*words, **named))
+        except Exception as problem:
+            done.set_exception(problem)
         return done
 
 

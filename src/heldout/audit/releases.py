@@ -166,6 +166,7 @@ _release(
     needs="auc",
     epsilon="3",
     note="the one release with a delta, 0.01",
+    why="half is for the change of scale, and delta is taken off",
     answers_each=90,
 )
 _release(
@@ -217,7 +218,8 @@ _release(
     needs="curves",
     read=_curve_numbers,
     note="the whole noisy table jointly",
-    why="a third is spent on the area and its classes",
+    epsilon="4",
+    why="a third is for the area and a tenth for the bins",
 )
 # Very few thresholds: what a row can do is the same, but it is not spread over many numbers, where
 # no event could show it.
