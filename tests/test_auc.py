@@ -246,7 +246,7 @@ def test_every_method_has_its_own_price_and_finds_the_value(metric: str, method:
     assert sum(low <= truth <= high for low, high in (each.interval() for each in many)) >= 8
 
 
-@pytest.mark.parametrize("guess", [1, 10, 1200, 10**9])
+@pytest.mark.parametrize("guess", [1, 10, 1200, 2**50])
 def test_a_guess_of_the_smaller_class_is_public_and_changes_no_price(guess: int) -> None:
     for method in ("piecewise-laplace", "polynomial-tail"):
         release = session().auc(epsilon="1", method=method, smaller_class=guess)
@@ -268,6 +268,7 @@ REFUSED: dict[str, Callable[[ho.Session], object]] = {
         epsilon=1, method="boyd-2015-laplace", delta="1e-6"
     ),
     "no smaller class": lambda door: door.auc(epsilon=1, smaller_class=0),
+    "a ladder too high": lambda door: door.auc(epsilon=1, smaller_class=2**50 + 1),
     "half a smaller class": lambda door: door.auc(epsilon=1, smaller_class=1.5),  # type: ignore[arg-type]
     "a true smaller class": lambda door: door.compare(score="worse", epsilon=1, smaller_class=True),
     "a text for a class": lambda door: door.average_precision(

@@ -12,7 +12,7 @@ from heldout.release import Request
 from heldout.statistics import ScoreTable, Statistic
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
-_MOST_ROWS: Final = 2**62
+_MOST_ROWS: Final = 2**50  # four times it, as the top of a ladder, fits 64 bits
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
 """What the default noise has a ladder for, whatever share of it the noisy counts take."""
