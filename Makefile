@@ -57,7 +57,7 @@ audit: .venv/dev
 	  --samples $(AUDIT_SAMPLES) --lattice $(AUDIT_LATTICE) --out docs/audit.md
 
 docs: .venv/dev
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf .venv site dist build report.html
