@@ -10,7 +10,7 @@ import pytest
 
 from heldout.cli import COMMANDS
 
-OWN = ("demo", "evaluate", "curves", "plan", "ledger show", "ledger verify")
+OWN = ("demo", "evaluate", "curves", "plan", "pr", "ledger show", "ledger verify")
 """Commands whose examples need nothing but the bundled data."""
 
 
