@@ -323,3 +323,11 @@ def test_shares_and_k_follow_from_public_facts_and_stay_in_bounds():
     assert selection_share(None, method="noisy-counts") == Fraction(1, 2)
     with pytest.raises(ArgumentError, match="split must lie"):
         selection_share("1", method="noisy-counts")
+
+
+def test_labels_that_were_not_declared_are_told_how_to_be() -> None:
+    X, y = np.eye(4, dtype=int), np.array(["ham", "spam", "ham", "spam"])
+    with pytest.raises(UnknownLabel, match=r"0 and 1, and no other. Pass classes=\(negative,"):
+        PrivateNaiveBayes(epsilon="1").fit(X, y)
+    model = PrivateNaiveBayes(epsilon="1", classes=("ham", "spam")).fit(X, y)
+    assert model.classes_.tolist() == ["ham", "spam"]

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heldout.arguments import as_array, as_number, as_numbers, as_whole, shown
-from heldout.errors import ArgumentError, DataError, WrongType
+from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.features.budget import GUESSED_ROWS
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.sources import check_places
@@ -150,19 +150,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"rows must be at most {most:,} with these settings, got more. Pass a larger "
                 "expected_rows."
             )
-        private = FeatureMatrix(
-            self._set(X),
-            y,
-            features_per_row=self._bound(),
-            positive=positive,
-            negative=negative,
-            unit=unit,
-            rows_per_unit=self.rows_per_unit,
-            row_keys=row_keys,
-            neighbours=self.neighbours,
-            feature_names=getattr(self, "feature_names_in_", None),
-            most_rows=most,
-        )
+        try:
+            private = FeatureMatrix(
+                self._set(X),
+                y,
+                features_per_row=self._bound(),
+                positive=positive,
+                negative=negative,
+                unit=unit,
+                rows_per_unit=self.rows_per_unit,
+                row_keys=row_keys,
+                neighbours=self.neighbours,
+                feature_names=getattr(self, "feature_names_in_", None),
+                most_rows=most,
+            )
+        except UnknownLabel:
+            raise UnknownLabel(
+                f"y must hold the two labels in classes, {shown(negative)} and {shown(positive)}, "
+                "and no other. Pass classes=(negative, positive)."
+            ) from None
         private._known_from(X, y)
         return private
 
