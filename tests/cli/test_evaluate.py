@@ -196,3 +196,28 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     both = run(*asked, "--score-range", "-1", "4", "--score-map", "0", "1")
     assert both.code == 2
     assert both.err.startswith("heldout: score_range must be left out")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "curves"])
+def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
+    run, here, monkeypatch, command
+):
+    from heldout.cli import curves, output
+    from heldout.errors import ArgumentError
+    from heldout.report import Report
+
+    line = f"{command} test.parquet --label readmitted --score risk_a --epsilon 1 --out kept.html"
+    words = line.split()
+
+    def failing(*_: object, **__: object) -> None:
+        raise ArgumentError("full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "print_report", failing)
+        patched.setattr(curves, "_print", failing)
+        assert run(*words).code == 2
+    assert (here / "kept.html").read_text().startswith("<!DOCTYPE html>")
+    monkeypatch.setattr(Report, "save", failing)
+    outcome = run(*words)
+    assert (outcome.code, outcome.err) == (2, "heldout: full\n")
+    assert "AUC" in outcome.out

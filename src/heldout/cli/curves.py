@@ -59,17 +59,21 @@ def curves(
             _checked_out(out)
         session = rows.session(table, epsilon=epsilon)
         release = session.curves(epsilon=epsilon, method=method)
-    if as_json:
-        print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
-    else:
-        _print(release, session)
-        if rows.ledger is None:
-            print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None:
-        with patience(f"Writing {out.name}"):
-            _write(out, release, session, kind=kind)
-        if not as_json:
-            print(f"Curves: {out}")
+    # What is paid for gets onto the disk though the reader has gone away, and is printed though
+    # the disk is full.
+    try:
+        if out is not None:
+            with patience(f"Writing {out.name}"):
+                _write(out, release, session, kind=kind)
+    finally:
+        if as_json:
+            print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
+        else:
+            _print(release, session)
+            if rows.ledger is None:
+                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    if out is not None and not as_json:
+        print(f"Curves: {out}")
 
 
 def _checked_out(out: Path) -> None:

@@ -75,15 +75,18 @@ def evaluate(
             sections=sections or None,
             scores=scores,
         )
-    # What is paid for is printed before anything else can go wrong.
-    if as_json:
-        print_json(report.as_dict())
-    else:
-        print_report(report)
-        if rows.ledger is None:
-            print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None:
-        with patience(f"Writing {out.name}"):
-            report.save(out)
-        if not as_json:
-            print(f"Report: {out}")
+    # What is paid for gets onto the disk though the reader has gone away, and is printed though
+    # the disk is full.
+    try:
+        if out is not None:
+            with patience(f"Writing {out.name}"):
+                report.save(out)
+    finally:
+        if as_json:
+            print_json(report.as_dict())
+        else:
+            print_report(report)
+            if rows.ledger is None:
+                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    if out is not None and not as_json:
+        print(f"Report: {out}")

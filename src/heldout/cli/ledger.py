@@ -51,11 +51,11 @@ def show(place: str, /, *, as_json: Json = False) -> None:
         ],
         left=(0, 1, 2, 3, 4),
     )
-    print_table(
-        ("entry", "time (UTC)", "account", "release", "price", "receipt"),
-        [_row(each) for each in history if each.kind == "booking"],
-        left=(1, 2, 3, 4, 5),
-    )
+    head: tuple[str, ...] = ("entry", "time (UTC)", "account", "release", "price", "receipt")
+    rows = [_row(each) for each in history if each.kind == "booking"]
+    if len(accounts) == 1:  # its column would say nothing, and a terminal has 80
+        head, *rows = [(*row[:2], *row[3:]) for row in (head, *rows)]
+    print_table(head, rows, left=range(1, len(head)))
 
 
 @app.command
@@ -133,5 +133,5 @@ def _row(entry: "Entry") -> tuple[str, ...]:
         entry.account[:6],
         str(entry.request.get("release", "")),
         amount(entry.loss),
-        f"{entry.hash[:12]}…",
+        f"{entry.hash[:10]}…",
     )
