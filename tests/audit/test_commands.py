@@ -95,7 +95,7 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
         return register(Subject(name, kind, cases, Loss.pure, draw))
 
     def broken(pair, side, epsilon, count, door):
-        if count > 600:
+        if count > 1100:
             raise ValueError("a secret")
         return np.zeros(count)
 
