@@ -91,12 +91,20 @@ _release(
     pairs.MEANS,
     needs="mean_squared_error",
 )
-_release("auc", lambda session, epsilon: session.auc(epsilon=epsilon), pairs.AREAS, needs="auc")
+_CLASSES = "a part is for the classes, and where they are small the noise is wider"
+_release(
+    "auc",
+    lambda session, epsilon: session.auc(epsilon=epsilon),
+    pairs.AREAS,
+    needs="auc",
+    why=_CLASSES,
+)
 _release(
     "auc-of-persons",
     lambda session, epsilon: session.auc(epsilon=epsilon),
     pairs.PERSONS,
     needs="auc",
+    why=_CLASSES,
     note="two rows of one person",
 )
 _release(
@@ -104,6 +112,7 @@ _release(
     lambda session, epsilon: session.auc(epsilon=epsilon),
     pairs.MAPPED,
     needs="auc",
+    why=_CLASSES,
     note="scores without a range, by score_map",
 )
 _release(
@@ -134,18 +143,21 @@ _release(
     lambda session, epsilon: session.average_precision(epsilon=epsilon),
     pairs.PRECISIONS,
     needs="average_precision",
+    why=_CLASSES,
 )
 _release(
     "grid-ties",
     lambda session, epsilon: session.grid_ties(epsilon=epsilon),
     pairs.TIES,
     needs="grid_ties",
+    why=_CLASSES,
 )
 _release(
     "compare",
     lambda session, epsilon: session.compare(score="q", epsilon=epsilon),
     pairs.COMPARISONS,
     needs="compare",
+    why=_CLASSES,
 )
 # The noise of Cauchy laws is so wide that little shows at epsilon 1, whatever the event.
 for _law, _price in (("polynomial-tail", "1"), ("cauchy", "4"), ("boyd-2015-cauchy", "6")):
