@@ -220,6 +220,19 @@ def wide(columns: int) -> pa.Table:
     return pa.Table.from_arrays([pa.array([1, 0]), pa.array([0.5, 0.2]), *[same] * (columns - 2)], names)  # fmt: skip # noqa: E501
 
 
+@pytest.mark.parametrize("kind", ["dict", "pandas"])
+def test_a_million_columns_of_a_frame_are_counted_before_they_are_converted(kind: str) -> None:
+    same = [7, 7]
+    names = [f"c{i}" for i in range(MILLION)]
+    rows: Any = dict.fromkeys(names, same)
+    if kind == "pandas":
+        rows = pd.DataFrame(np.ones((2, MILLION), dtype=np.int8), columns=names)
+    begun = time.process_time()
+    with pytest.raises(ho.errors.UnreadableTable, match="got 1,000,000"):
+        ho.Dataset(rows, label="y", score="p")
+    assert time.process_time() - begun < 10
+
+
 @pytest.mark.parametrize("kind", ["a.csv", "frame", "a.parquet"])
 def test_a_million_columns_are_refused_at_once_in_one_line(
     kind: str, tmp_path: Path, silence

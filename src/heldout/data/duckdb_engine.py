@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heldout.arguments import shown
-from heldout.data.reading import check_names, or_raise
+from heldout.data.reading import MOST_COLUMNS, check_names, or_raise
 from heldout.data.sql import Columns, text
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
 
@@ -67,6 +67,10 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
         return _open_file(connection, Path(source), schema)
     if schema is not None:
         raise ArgumentError("schema must be left out unless the table is a CSV file.")
+    # Before it is converted, which takes minutes and gigabytes for a million columns.
+    columns = source if isinstance(source, Mapping) else getattr(source, "columns", ())
+    if _or_unreadable(lambda: len(columns) > MOST_COLUMNS, None):
+        check_names([str(each) for each in columns], "the frame")
     incoming = _to_arrow(source)
     check_names(incoming.schema.names, "the frame")
     _or_unreadable(lambda: connection.register("heldout_incoming", incoming), None)
