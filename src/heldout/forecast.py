@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import _sums
@@ -226,9 +227,12 @@ def _area_variance(value: float, *, positives: int, negatives: int) -> float:
     return (value * (1 - value) + pairs) / (positives * negatives)
 
 
+_MOST_ROWS = 2**53
+
+
 def whole_number(number: Any, name: str, *, most: int | None) -> int:
-    allowed = isinstance(number, int) and not isinstance(number, bool) and number >= 1
-    if not allowed or (most is not None and number > most):
+    found = as_whole(number, most=_MOST_ROWS)
+    if found is None or found < 1 or (most is not None and found > most):
         rule = "a whole number from 1" + ("" if most is None else f" to {most:,}, the rows")
-        raise ArgumentError(f"{name} must be {rule}, got {number!r}.")
-    return int(number)
+        raise ArgumentError(f"{name} must be {rule}, got {shown(number)}.")
+    return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from heldout.arguments import as_number, shown
 from heldout.errors import ArgumentError
 from heldout.forecast import BRIER, SMOOTH, Forecast, forecast, whole_number
 from heldout.measure import checked_level
@@ -130,6 +131,8 @@ def plan(
             )
         metric, value = short, said
     name = canonical_metric(metric or "auc")
+    if not isinstance(unit, bool):
+        raise ArgumentError(f"unit must be True or False, got {shown(unit)}.")
     protection = Protection(
         neighbours=Neighbours.parse(neighbours),
         unit=unit or (isinstance(rows_per_unit, int) and rows_per_unit > 1),
@@ -249,10 +252,7 @@ def _expected(name: str, value: float | None, *, rows: int, positives: int | Non
 
 
 def _between(number: Any, name: str, *, closed: bool = False) -> float:
-    try:
-        found = float(number)
-    except (TypeError, ValueError):
-        found = math.nan
+    found = as_number(number)
     if not (0 <= found <= 1 if closed else 0 < found < 1):
-        raise ArgumentError(f"{name} must lie between 0 and 1, got {number!r}.")
+        raise ArgumentError(f"{name} must lie between 0 and 1, got {shown(number)}.")
     return found

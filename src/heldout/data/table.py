@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.engine import name_of, open_table
 from heldout.errors import ArgumentError, UnreadableTable
@@ -162,10 +163,13 @@ class PrivateTable(ABC):
 
 
 def _checked_rows_per_unit(unit: str | None, rows_per_unit: int) -> int:
-    if isinstance(rows_per_unit, bool) or not isinstance(rows_per_unit, int) or rows_per_unit < 1:
-        raise ArgumentError(f"rows_per_unit must be a whole number from 1, got {rows_per_unit!r}.")
-    if unit is None and rows_per_unit != 1:
+    count = as_whole(rows_per_unit, most=2**62)
+    if count is None or count < 1:
+        raise ArgumentError(
+            f"rows_per_unit must be a whole number from 1, got {shown(rows_per_unit)}."
+        )
+    if unit is None and count != 1:
         raise ArgumentError(
             "rows_per_unit must go with unit=. Name the column that says whose row."
         )
-    return rows_per_unit
+    return count

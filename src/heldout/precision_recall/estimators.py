@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
-from heldout.precision_recall.arguments import Floats, labelled_scores, recall_range
+from heldout.precision_recall.arguments import Floats, fraction, labelled_scores, recall_range
 from heldout.precision_recall.levels import Levels, levels_from_counts, levels_from_scores
 from heldout.precision_recall.pieces import Pieces
 
@@ -180,10 +180,13 @@ def _convex(levels: Levels) -> Pieces:
     from scipy.optimize import isotonic_regression
 
     tp, fp = levels.true_positives, levels.false_positives[levels.first]
+    # Beside weights of 1e300, weights of 1 are gone, and so is what they would add to the hull.
+    rises = np.diff(tp, prepend=0.0) > 0
+    tp, fp, recall = tp[rises], fp[rises], levels.recall[rises]
     widths = np.diff(tp, prepend=0.0)
     slopes = np.diff(fp, prepend=0.0) / widths
     knots = isotonic_regression(slopes, weights=widths).blocks[1:] - 1
-    return _through(levels.recall[knots], (tp / (tp + fp))[knots])
+    return _through(recall[knots], (tp / (tp + fp))[knots])
 
 
 def _binormal_area(
@@ -197,7 +200,8 @@ def _binormal_area(
     positives, negatives = float(weight[truth].sum()), float(weight[~truth].sum())
     if positives == 0 or negatives == 0:
         return span[1] - span[0] if positives else 0.0
-    pi = positives / (positives + negatives) if prevalence is None else prevalence
+    natural = positives / (positives + negatives)
+    pi = natural if prevalence is None else fraction("prevalence", prevalence)
     model = binormal.fit(truth, scores, weights)
     return float("nan") if model is None else binormal.reference_area(model, pi, span)
 

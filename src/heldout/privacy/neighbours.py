@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from heldout.arguments import shown
+from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 
 __all__ = ["Neighbours", "Protection"]
@@ -57,14 +57,14 @@ class Protection:
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
         count = self.rows_per_unit
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if as_whole(count, most=2**62) is None or count < 1:
             raise ArgumentError(
-                f"rows_per_unit must be a whole number of at least 1, got {count!r}. "
+                f"rows_per_unit must be a whole number of at least 1, got {shown(count)}. "
                 "Say how many rows one unit may keep."
             )
         if not self.unit and (count != 1 or self.unit_name is not None):
             raise ArgumentError(
-                f"rows_per_unit must be 1 without a unit column, got {count!r}. "
+                f"rows_per_unit must be 1 without a unit column, got {shown(count)}. "
                 "Name the unit column, or leave rows_per_unit out."
             )
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heldout.data import Dataset
+from heldout.errors import ArgumentError
 from heldout.metrics.curves.readings import CalibrationCurve, RocCurve
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.privacy import Budget, Ledger, exact
@@ -84,6 +85,10 @@ def logistic_diagnostics(
     >>> len(found.binned_residuals.residual) == len(found.calibration.observed)
     True
     """
+    if options is not None and not isinstance(options, Mapping):
+        raise ArgumentError(
+            f"options must be the method's own by name, got a {type(options).__name__}."
+        )
     dataset = Dataset(
         frame,
         label=observed,
@@ -96,6 +101,4 @@ def logistic_diagnostics(
     if ledger is None and budget is None:
         budget = Budget(epsilon=exact(epsilon, name="epsilon"))
     session = Session(dataset, budget=budget, ledger=ledger)
-    return LogisticDiagnostics(
-        session.curves(epsilon=epsilon, method=method, **dict(options or {}))
-    )
+    return LogisticDiagnostics(session.curves(epsilon=epsilon, method=method, **(options or {})))

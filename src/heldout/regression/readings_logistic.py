@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.errors import ArgumentError
 from heldout.metrics.curves.readings import CalibrationCurve
 from heldout.metrics.curves.release import CurvesRelease
 
@@ -66,5 +67,9 @@ def binned_residuals(curves: CurvesRelease) -> BinnedResiduals:
 
     Nothing is read from rows and nothing is paid: the curves were.
     """
+    if not isinstance(curves, CurvesRelease):
+        raise ArgumentError(
+            f"curves must be what session.curves(...) gives, got a {type(curves).__name__}."
+        )
     found = curves.calibration
     return BinnedResiduals(found.predicted, found.observed - found.predicted, found.share, found)
