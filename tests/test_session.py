@@ -285,3 +285,16 @@ def test_a_session_does_not_pay_for_other_rows() -> None:
     with pytest.raises(ArgumentError, match="other rows"):
         mine._release(request, dataset=other)
     assert mine.spent == ho.Loss.pure(0)
+
+
+def test_neither_the_rows_nor_their_protection_can_be_exchanged_under_a_session() -> None:
+    """Noise for other neighbours would be too small for the account's own."""
+    mine = session(budget=1)
+    with pytest.raises(AttributeError):
+        mine.dataset = ho.Dataset(ROWS, label="y", score="p", neighbours="add-remove")  # type: ignore[misc]
+    mine.dataset.protection = ho.Dataset(
+        ROWS, label="y", score="p", neighbours="add-remove"
+    ).protection
+    with pytest.raises(ArgumentError, match="protection"):
+        mine.confusion(epsilon=1)
+    assert mine.spent == ho.Loss.pure(0)

@@ -46,7 +46,7 @@ class PrivateSession:
         budget: Budget | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
     ) -> None:
-        self._table = dataset
+        self._table, self._protection = dataset, dataset.protection
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
         digests = (ONE_OFF,) if ledger is None else dataset._fingerprints
@@ -77,6 +77,11 @@ class PrivateSession:
             raise ArgumentError(
                 "dataset must be a view of the session's own rows, got other rows, which another "
                 "budget pays for. Make a session for them."
+            )
+        if rows.protection != self._protection:
+            raise ArgumentError(
+                "protection must be the one that the session was opened with, got another. "
+                "Declare the data set anew."
             )
         return release(request, dataset=rows, ledger=self._ledger, account=self._account)
 
@@ -118,7 +123,12 @@ class Session(PrivateSession):
         if not isinstance(dataset, Dataset):
             raise ArgumentError(f"dataset must be a heldout.Dataset, got {type(dataset).__name__}.")
         super().__init__(dataset, budget=budget, ledger=ledger)
-        self.dataset = dataset
+
+    @property
+    def dataset(self) -> Dataset:
+        """The private rows. The session keeps to them: its noise is made for no others."""
+        assert isinstance(self._table, Dataset)
+        return self._table
 
     def _counts_request(
         self, name: str, statistic: Any, *, dimension: int, epsilon: Epsilon, **parameters: Any
