@@ -36,6 +36,7 @@ def checked_place(path: str | os.PathLike[str]) -> Path:
 
 def _is_writable(place: Path) -> bool:
     try:
+        os.fsencode(place)
         there = place if place.exists() else place.parent
         return not place.is_dir() and there.exists() and os.access(there, os.W_OK)
     except (OSError, ValueError):  # a name that the system cannot spell, or too long a one
