@@ -25,7 +25,6 @@ from heldout.errors import ArgumentError
 __all__ = ["LongAudit", "long_audit"]
 
 REPLAYED = ("confusion", "auc", "average-precision")
-_SPARE = 0.9  # of the time that is left is given away
 
 
 def long_audit(
@@ -172,7 +171,7 @@ class _Queue:
         assert self.until is not None
         now = time.perf_counter()
         busy = sum(max(0.0, ends - now) for _, ends in self.running.values())
-        left = _SPARE * self.workers * max(0.0, self.until - now) - busy
+        left = self.workers * max(0.0, self.until - now) - busy
         most = {each.key: self.most[each.subject] for each in waiting}
         first = waiting[0]
         samples = answers_for(waiting, most, left)[first.key]
