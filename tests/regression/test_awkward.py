@@ -50,3 +50,11 @@ def test_edges_that_fall_are_refused() -> None:
             predicted_edges=[0, 2, 1], residual_edges=[0, 1], noisy=[[1, 2]], outside=0, rows=3,
             scale=None,
         )  # fmt: skip
+
+
+def test_a_plot_is_compared_with_a_plot_alone() -> None:
+    plot = regression.residual_plot(ROWS, observed="y", predicted="f", epsilon="1", grid=2)
+    assert plot.similarity(plot) == 0
+    for other in ODD:
+        with pytest.raises(ArgumentError, match="must be a ResidualPlot"):
+            plot.similarity(other)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.regression.plan import PlotPlan
@@ -152,6 +153,8 @@ class ResidualPlot(Release):
 
     def similarity(self, other: "ResidualPlot") -> float:
         """0 for the same plot, 1 for one without a cell in common, on a grid of 10 by 10."""
+        if not isinstance(other, ResidualPlot | ResidualTable):
+            raise ArgumentError(f"other must be a ResidualPlot, got a {type(other).__name__}.")
         return similarity(self, other)
 
     def chart(self, kind: str = "density", *, level: float = 0.95) -> Any:
