@@ -36,14 +36,13 @@ def pool(workers: int | None) -> Iterator[Executor]:
     if count == 1:
         yield InThisProcess()
         return
-    import multiprocessing
+    from heldout.workers import context
 
     told = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
         # A fresh interpreter a worker: forking a process that has threads may hang.
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(count, mp_context=context) as executor:
+        with ProcessPoolExecutor(count, mp_context=context()) as executor:
             yield executor
     finally:
         for name, value in told.items():

@@ -24,7 +24,7 @@ __all__ = ["METHODS", "PlotPlan"]
 
 METHODS: Final = ("heldout", "dawa")
 COUNT_SHARE: Final = Fraction(1, 20)
-LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 2)
+LEAST_SHARE, MOST_SHARE = Fraction(3, 20), Fraction(1, 2)
 ENOUGH: Final = 400  # rows times epsilon that the searches need, together
 UNKNOWN_SHARE: Final = Fraction(3, 10)
 RESIDUAL_PART: Final = Fraction(2, 5)
@@ -45,7 +45,7 @@ class PlotPlan:
     Refuses:     an unknown method; a scale, a grid or bounds that are not positive and finite.
     Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
                  symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
-                 400/(n epsilon) within [1/20, 1/2], the predicted values' interval need not be
+                 400/(n epsilon) within [3/20, 1/2], the predicted values' interval need not be
                  symmetric, and DAWA is `method="dawa"`.
     Cost:        one pass over the rows a step, five at most.
     """

@@ -21,6 +21,7 @@ Choose = Callable[[tuple[Any, ...]], Step]
 LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
 LEAST_PRICE, MOST_PRICE = Fraction(1, 500), Fraction(1, 50)  # of the rows, for one cell
+STRICT, STRICTEST = 1000, 3  # from so many rows times epsilon empty cells cost more; how much
 MOST_SLACK: Final = 12
 SIZE_SHARE: Final = Fraction(1, 2)
 
@@ -94,9 +95,15 @@ class Search:
         )
 
     def _price(self, rows: int) -> Fraction:
-        """The share of rows for which a cell is kept: as few as noise lets stand out."""
+        """The share of rows for which a cell is kept: as few as noise lets stand out.
+
+        Where there is much to see, a plot gives up the few rows in the tails for fewer empty
+        cells: numbers far from 0 and close together lie in one or two of the cells.
+        """
         epsilon = (self.epsilon - self.size_epsilon) / self.protection.rows_per_unit
-        seen = 1 / (self.thrift * max(rows, 1) * epsilon)
+        strictness = Fraction(max(1.0, min(self._visible(rows) / STRICT, STRICTEST)))
+        wanted = strictness if self.thrift == 1 else Fraction(1, self.thrift)
+        seen = wanted / (max(rows, 1) * epsilon)
         return max(LEAST_PRICE / self.thrift, min(MOST_PRICE, seen))
 
     def cells(self, size: int, rows: int) -> tuple[float, ...]:
