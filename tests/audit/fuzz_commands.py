@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heldout.arguments import shown
 from heldout.cli import COMMANDS, WRONG, main
 from heldout.errors import HeldoutError
 
@@ -101,7 +102,7 @@ def _runner(first: tuple[str, ...]) -> Callable[..., Any]:
         for name, value in given.items():
             if value is LEFT_OUT:
                 continue
-            text = value if isinstance(value, str) else str(value)[:50]
+            text = value if isinstance(value, str) else shown(value)
             words += [text] if name.startswith("_") else [f"--{name.replace('_', '-')}", text]
         return ran(words)
 

@@ -220,7 +220,7 @@ def report(**words: Any) -> Any:
        ledger=("name", None))  # fmt: skip
 def sessions(*, dataset: Any, budget: Any, ledger: Any) -> Any:
     rows = ho.Dataset(inputs.good_table(), label="y", score="p") if dataset is None else dataset
-    given = ho.Budget(epsilon=budget) if budget == "3" else budget
+    given = ho.Budget(epsilon="3") if isinstance(budget, str) and budget == "3" else budget
     return ho.Session(rows, budget=given, ledger=_in_place(ledger)).remaining
 
 
@@ -245,7 +245,7 @@ def scores(*, which: Any, y_true: Any, y_score: Any, pos_label: Any, **words: An
         ho.precision_recall_curve,
         ho.calibration_curve,
     )
-    named = {} if pos_label == 1 else {"positive": pos_label}
+    named = {} if isinstance(pos_label, int) and pos_label == 1 else {"positive": pos_label}
     if isinstance(which, int) and not isinstance(which, bool) and 0 <= which < len(functions):
         return functions[which](y_true, y_score, **words, **named)
     return [each(y_true, y_score, **words, **named) for each in functions[:4]]
@@ -280,7 +280,7 @@ def stored_losses(*, content: Any, epsilon: Any, delta: Any) -> Any:
 def ledgers(*, where: Any, witness: Any, receipt: Any, fingerprint: Any, budget: Any) -> Any:
     words = {} if witness is None else {"witness": _in_place(witness)}
     with Ledger.open(_in_place(where), **words) as found:
-        given = ho.Budget(epsilon=budget) if budget == "3" else budget
+        given = ho.Budget(epsilon="3") if isinstance(budget, str) and budget == "3" else budget
         account = found.account(fingerprint, budget=given)
         return found.remaining(account), found.verify(receipt=receipt), found.history(account)
 

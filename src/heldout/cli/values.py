@@ -1,8 +1,10 @@
 """Values that are typed as text and mean something else."""
 
+import contextlib
 import math
 from pathlib import Path
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 
 
@@ -29,6 +31,7 @@ def label_value(text: str) -> object:
 
 def existing_ledger(place: str) -> str:
     """A ledger that is there already: looking at one must not make one."""
-    if "://" in place or Path(place).exists() or Path(place + ".witness").exists():
-        return place
-    raise ArgumentError(f"ledger must be a file that exists, got {place!r}. Check the path.")
+    with contextlib.suppress(OSError, ValueError):  # a name that the system cannot spell
+        if "://" in place or Path(place).exists() or Path(place + ".witness").exists():
+            return place
+    raise ArgumentError(f"ledger must be a file that exists, got {shown(place)}. Check the path.")

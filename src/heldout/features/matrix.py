@@ -152,7 +152,9 @@ class FeatureMatrix(PrivateTable):
                 )
             source = Texts(text, space)
         else:
-            source = Flags(tuple(features or ()))
+            if isinstance(features, str | bytes) or not isinstance(features, Sequence):
+                raise ArgumentError(f"features must be names of columns, got {shown(features)}.")
+            source = Flags(tuple(features))
         self = object.__new__(cls)
         self._open(
             source,

@@ -4,9 +4,11 @@ import html
 from collections.abc import Iterator
 from typing import Any
 
+from heldout.arguments import as_array
+from heldout.errors import ArgumentError
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import Chosen
-from heldout.measure import Measure
+from heldout.measure import Measure, checked_level
 from heldout.release import Drawn, Release
 
 __all__ = ["NotPrivateSelection", "Selection"]
@@ -39,7 +41,10 @@ class _Features:
 
     def transform(self, X: Any) -> Any:
         """The selected columns of a matrix with the same features."""
-        return X[:, self.indices]
+        rows = X.tocsr() if hasattr(X, "tocsr") else as_array(X, name="X")
+        if rows.ndim != 2 or rows.shape[1] != self._count:
+            raise ArgumentError(f"X must have {self._count} features, as the rows had.")
+        return rows[:, self.indices]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -99,6 +104,7 @@ class Selection(_Features, Release):
         They hold for a feature that was named beforehand; that it was selected for a high noisy
         score makes the true one lower more often than not.
         """
+        level = checked_level(level)
         if self.scores is None or self._chosen.half_width is None:
             return None
         half = self._chosen.half_width(level)

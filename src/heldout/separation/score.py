@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.separation.deep_dive import DeepDive
 from heldout.separation.encoding import Encoding
@@ -67,7 +68,12 @@ def separability(
     group_names = names_of(groups, name="groups")
     from numpy.random import default_rng
 
-    rng = default_rng(random_state)
+    start = None if random_state is None else as_whole(random_state)
+    if random_state is not None and (start is None or start < 0):
+        raise ArgumentError(
+            f"random_state must be a whole number from 0, got {shown(random_state)}."
+        )
+    rng = default_rng(start)
     seed = int(rng.integers(2**31))
     chosen = choose(classifier, seed=seed)
     true, private = read_pair(

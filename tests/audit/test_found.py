@@ -1,0 +1,45 @@
+"""What the fuzzers found, entry by entry, and stays found."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout.cli import main
+from heldout.errors import ArgumentError
+
+X, Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0]]), [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("value", [7, "x", [[1]], [], np.ones((4, 5)), np.array(1.0), None])
+def test_a_selection_transforms_a_matrix_with_its_features_alone(value: Any) -> None:
+    found = ho.features.select(X, Y, epsilon="1", k=1)
+    assert found.transform(X).shape == (4, 1)
+    assert found.transform([[1, 0]]).shape == (1, 1)
+    with pytest.raises(ArgumentError):
+        found.transform(value)
+
+
+@pytest.mark.parametrize("value", [(), 1j, "x", 10**5000], ids=range(4))
+def test_a_selections_level_is_a_level(value: Any) -> None:
+    with pytest.raises(ArgumentError, match="level must lie"):
+        ho.features.select(X, Y, epsilon="1", k=1).score_interval(value)
+
+
+@pytest.mark.parametrize("value", [7, "a", {"a": 1}, object()])
+def test_columns_of_features_are_named_in_a_list(value: Any) -> None:
+    rows = {"y": Y, "a": [1, 0, 1, 1]}
+    with pytest.raises(ArgumentError, match="features must be names"):
+        ho.features.FeatureMatrix.from_table(rows, label="y", features=value)
+
+
+@pytest.mark.parametrize("value", [0.5, -1, "1", 10**30])
+def test_separability_starts_from_a_whole_number(value: Any) -> None:
+    with pytest.raises(ArgumentError, match="random_state must be"):
+        ho.separability(X, X, random_state=value)
+
+
+def test_a_ledger_with_a_name_too_long_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "show", "p" * 5000]) == 2
+    assert "must be a file that exists" in capsys.readouterr().err
