@@ -40,6 +40,12 @@ def test_separability_starts_from_a_whole_number(value: Any) -> None:
         ho.separability(X, X, random_state=value)
 
 
+@pytest.mark.parametrize("value", [7, 0.5, b"a", {"a": 1}, [1], np.zeros(2)])
+def test_columns_of_separability_are_names(value: Any) -> None:
+    with pytest.raises(ArgumentError, match="ignore must be names"):
+        ho.private_separability(X, X, epsilon="1", ignore=value)
+
+
 def test_a_ledger_with_a_name_too_long_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "show", "p" * 5000]) == 2
     assert "must be a file that exists" in capsys.readouterr().err

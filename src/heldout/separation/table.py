@@ -1,7 +1,7 @@
 """Two tables read side by side: which columns they share, and what each column holds."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,6 +167,7 @@ def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]
         return ()
     if isinstance(given, str):
         return tuple(part for part in re.split(r"\s*,\s*", given.strip()) if part)
-    if isinstance(given, Mapping) or not all(isinstance(each, str) for each in given):
+    several = isinstance(given, Iterable) and not isinstance(given, Mapping | bytes)
+    if not several or not all(isinstance(each, str) for each in given):
         raise ArgumentError(f"{name} must be names of columns, got {type(given).__name__}.")
     return tuple(given)
