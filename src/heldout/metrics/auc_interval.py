@@ -7,7 +7,7 @@ class count and not only on average; tests/metrics/test_auc_interval.py measures
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -18,6 +18,7 @@ from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 
 __all__ = [
     "Belief",
+    "Look",
     "belief",
     "is_plausible",
     "noise_interval",
@@ -31,6 +32,25 @@ _SPACING: Final = 0.25
 _NODES: Final = 100
 _POPULATION_NODES: Final = 32
 Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Noisy class counts that were released: positives, and negatives if rows are not public."""
+
+    counts: tuple[float, ...]
+    scale: float
+    terms: int = 1
+    """Of how many discrete Laplace draws the noise of a count is the sum, 1 or 2."""
+
+    @property
+    def spread(self) -> float:
+        """The scale of one draw that is as wide."""
+        return self.scale * math.sqrt(self.terms)
+
+    def log_likelihood(self, true: Any, which: int) -> Any:
+        distance = np.abs(true - self.counts[which]) / self.scale
+        return -distance if self.terms == 1 else np.log1p(distance) - distance
 
 
 @dataclass(frozen=True)
@@ -55,19 +75,20 @@ class Belief:
         return cls(np.array([float(rung)]), np.array([1.0]), *each)
 
 
-def belief(draw: RankingDraw) -> Belief | None:
-    """What the noisy counts say; None if none were released."""
-    mechanism, looks = draw.mechanism, draw.looks
+def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
+    """What the noisy counts say, its own and others of the same rows; None if there are none."""
+    mechanism = draw.mechanism
+    looks = [*(Look(counts, scale) for counts, scale in draw.looks), *others]
     if not looks:
         return None
-    scale = looks[-1][1]
-    if len(looks[0][0]) == 1:
+    scale = min(look.spread for look in looks)
+    if len(looks[0].counts) == 1:
         rows = mechanism.rows or 0
-        positives, weights = _candidates([(counts[0], each) for counts, each in looks], rows)
+        positives, weights = _candidates(looks, 0, rows)
         negatives = rows - positives
     else:
-        first, first_weights = _candidates([(counts[0], each) for counts, each in looks], None)
-        second, second_weights = _candidates([(counts[1], each) for counts, each in looks], None)
+        first, first_weights = _candidates(looks, 0, None)
+        second, second_weights = _candidates(looks, 1, None)
         positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
@@ -82,9 +103,10 @@ def belief(draw: RankingDraw) -> Belief | None:
     )
 
 
-def _candidates(looks: list[tuple[int, float]], most: int | None) -> tuple[Any, Any]:
+def _candidates(looks: Sequence[Look], which: int, most: int | None) -> tuple[Any, Any]:
     """True counts that could have given the noisy ones, with their likelihoods."""
-    noisy, scale = looks[-1]  # the sharpest look says where to search
+    sharpest = min(looks, key=lambda look: look.spread)  # says where to search
+    noisy, scale = sharpest.counts[which], sharpest.spread
     spacing = max(scale * _SPACING, 0.25)
     centre = float(max(noisy, 0) if most is None else min(max(noisy, 0), most))
     low = max(0.0, centre - _REACH * scale)
@@ -92,7 +114,7 @@ def _candidates(looks: list[tuple[int, float]], most: int | None) -> tuple[Any, 
     cells = max(1, math.ceil((high - low) / spacing))
     edges = np.linspace(low, high, cells + 1)
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
-    logarithm = sum(-np.abs(middles - count) / each for count, each in looks)
+    logarithm = sum(look.log_likelihood(middles, which) for look in looks)
     return middles, np.exp(logarithm - np.max(logarithm))
 
 

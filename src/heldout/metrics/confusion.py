@@ -7,6 +7,7 @@ import numpy as np
 
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace
+from heldout.metrics.auc_interval import Look
 from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
 from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Metric
@@ -24,6 +25,16 @@ class ConfusionRelease(ConfusionReadings, Release):
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
         self.threshold = float(drawn.request.parameters["threshold"])
         self._counts = noisy_counts(noisy, mechanism, rows=drawn.public_rows)
+        self._positives = int(positive_above) + int(positive_below)
+        self._negatives = int(negative_above) + int(negative_below)
+
+    def class_counts(self) -> tuple[Look, ...]:
+        """What the noisy cells say about the sizes of the classes, for other readings. Free."""
+        scale, rows = self._counts.scale, self._drawn.public_rows
+        if rows is None:
+            return (Look((self._positives, self._negatives), scale, terms=2),)
+        both = (self._positives, rows - self._negatives)
+        return tuple(Look((positives,), scale, terms=2) for positives in both)
 
     def _count(self, index: int) -> Measure:
         counts = self._counts

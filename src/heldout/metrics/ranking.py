@@ -1,11 +1,19 @@
 """What people read of a released ranking: AUC, average precision, the better of two models."""
 
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.smooth.ranking import RankingDraw
-from heldout.metrics.auc_interval import noise_interval, population_interval, two_sided_p_value
+from heldout.metrics.auc_interval import (
+    Look,
+    belief,
+    noise_interval,
+    population_interval,
+    two_sided_p_value,
+)
 from heldout.metrics.binormal import BinormalCurve, binormal_curve
 from heldout.release import Drawn, Release
 
@@ -18,22 +26,31 @@ NAMES = {"auc": "AUC", "average-precision": "average precision", "auc-difference
 class RankingRelease(Release):
     """A noisy ranking metric, with the noisy class counts that its intervals need."""
 
+    _others: tuple[Look, ...] = ()
+
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
         draw = drawn.values
         assert isinstance(draw, RankingDraw)
         self._draw = draw
 
+    def told(self, counts: Sequence[Look]) -> Self:
+        """The same release, with intervals that use class counts released beside it. Free."""
+        informed = copy.copy(self)
+        informed._others = (*self._others, *counts)
+        return informed
+
     @property
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
         name = NAMES[draw.mechanism.metric]
+        known = belief(draw, self._others)
 
         def noise(level: float) -> Interval:
-            return noise_interval(draw, level=level)
+            return noise_interval(draw, level=level, known=known)
 
         def population(level: float) -> Interval:
-            return population_interval(draw, level=level)
+            return population_interval(draw, level=level, known=known)
 
         return {name: self._measure(name, draw.value, noise, population)}
 

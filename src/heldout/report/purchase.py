@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from heldout.data import PrivateTable
 from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.metrics.auc_interval import Look
+from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.ranking import RankingRelease
 from heldout.privacy import Loss, compose, exact, fits, remaining
 from heldout.ranking_request import LEAST_EPSILON, resolution_of
 from heldout.release import Question, Release
@@ -55,8 +58,22 @@ def build(
     prices = [rehearsed(session, each, shares[each.name], options) for each in wanted]
     _refuse_unless_affordable(session, prices)
     releases = {each.name: each.ask(session, shares[each.name], options) for each in wanted}
+    releases = _informed(releases)
     left_out = {name: why for name, why in reasons.items() if why is not None}
     return assembled(session, releases, epsilon=total, shares=shares, left_out=left_out)
+
+
+def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
+    """Rankings with the class counts that a confusion matrix tells beside them: narrower."""
+    counts = [look for each in releases.values() for look in _class_counts(each)]
+    return {
+        name: each.told(counts) if isinstance(each, RankingRelease) else each
+        for name, each in releases.items()
+    }
+
+
+def _class_counts(release: Release) -> tuple[Look, ...]:
+    return release.class_counts() if isinstance(release, ConfusionRelease) else ()
 
 
 def _chosen(names: Sequence[str] | None, *, curves: bool) -> tuple[Section, ...]:
