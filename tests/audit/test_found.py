@@ -49,3 +49,19 @@ def test_columns_of_separability_are_names(value: Any) -> None:
 def test_a_ledger_with_a_name_too_long_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "show", "p" * 5000]) == 2
     assert "must be a file that exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["Canaria", [[1.0]], [float("nan")], 7, [1j], [{}]], ids=str)
+def test_an_attack_quotes_no_cell(value: Any) -> None:
+    scores = [0.25, 0.5, 0.75, 1.0]
+    asked = [
+        lambda: ho.audit.exposure(value, scores),
+        lambda: ho.audit.exposure(Y, value),
+        lambda: ho.audit.label_from_auc(value, [0.5], 0.5),
+        lambda: ho.audit.label_from_average_precision([0.5], value, 0.5),
+        lambda: ho.audit.label_from_roc([0.5], [0.5], value),
+    ]
+    for each in asked:
+        with pytest.raises(ArgumentError) as caught:
+            each()
+        assert "Canaria" not in f"{caught.value} {caught.value.__context__!r}"

@@ -64,18 +64,12 @@ class Drawn:
         return bytes(self._draw(st.binary(max_size=most)))
 
 
-# Custodians' arithmetic on their own arrays; arguments that are no numbers raise NumPy's errors.
-UNTYPED = ("attacks", "exposures", "audits")
-
-
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_awkward_arguments_are_answered_or_refused(name: str) -> None:
     """Good ones are answered first: or a bad one would be refused for another one's sake."""
     entry = ALL[name]
     first = entries.refusal(entry, entry.good())
     assert first is None or name in commands.REFUSED, first
-    if name in UNTYPED:
-        pytest.skip("what is no number raises NumPy's own errors: docs/known-limits.md")
 
     @drawing(2, 1000)
     @given(data=st.data())

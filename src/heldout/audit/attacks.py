@@ -10,8 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_number, as_numbers, as_whole, shown
+from heldout.errors import ArgumentError
+
 __all__ = [
     "ATTACKS",
+    "checked_decimals",
+    "checked_scores",
     "label_from_auc",
     "label_from_average_precision",
     "label_from_roc",
@@ -29,7 +34,8 @@ def label_from_auc(
     >>> label_from_auc([0.9, 0.6], [0.5], 2 / 3)   # a third positive below the negative
     1.0
     """
-    positives, negatives = _sorted(positives), _sorted(negatives)
+    positives, negatives = _checked(positives, negatives)
+    published, decimals = _checked_number(published), checked_decimals(decimals)
     n, m = positives.size, negatives.size
     # A rank is a known score or a gap between two; a tie counts one half.
     places = _places(np.unique(np.concatenate([positives, negatives])))
@@ -49,7 +55,8 @@ def label_from_average_precision(
     >>> label_from_average_precision([0.9, 0.6], [0.5, 0.2], (1 + 1 + 3 / 4) / 3)
     1.0
     """
-    positives, negatives = _sorted(positives), _sorted(negatives)
+    positives, negatives = _checked(positives, negatives)
+    published, decimals = _checked_number(published), checked_decimals(decimals)
     n, m = positives.size, negatives.size
     descending = positives[::-1]
     index = np.arange(1.0, n + 1.0)
@@ -73,8 +80,10 @@ def label_from_roc(
     >>> label_from_roc([0.9, 0.6], [0.5, 0.2], [(0, 1 / 3), (0, 2 / 3), (1, 1)])
     1.0
     """
-    n, m = len(positives), len(negatives)
-    points = np.asarray(published, dtype=float)
+    n, m = (each.size for each in _checked(positives, negatives))
+    decimals, points = checked_decimals(decimals), as_numbers(published, name="published")
+    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
+        raise ArgumentError("published must be points of a curve. Pass pairs of two rates.")
     half = _SAME if decimals is None else 0.5 * 10.0**-decimals + _SAME
 
     def misfit(rates: Any, count: int) -> float:
@@ -108,6 +117,36 @@ ATTACKS: dict[str, Callable[..., float]] = {
     "average-precision": label_from_average_precision,
     "roc": label_from_roc,
 }
+
+
+def checked_scores(scores: Any, *, name: str) -> Any:
+    """One row of finite numbers, or an error that quotes none of them."""
+    found = as_numbers(scores, name=name)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ArgumentError(f"{name} must be a list of finite numbers, got something else.")
+    return found
+
+
+def checked_decimals(decimals: Any) -> int | None:
+    """How many decimals are published; None for all of them."""
+    found = as_whole(decimals)
+    if decimals is None or (found is not None and 0 <= found <= 15):
+        return found
+    raise ArgumentError(f"decimals must be 0 to 15, got {shown(decimals)}. Leave it out for all.")
+
+
+def _checked(positives: Any, negatives: Any) -> tuple[Any, Any]:
+    return (
+        np.sort(checked_scores(positives, name="positives")),
+        np.sort(checked_scores(negatives, name="negatives")),
+    )
+
+
+def _checked_number(published: Any) -> float:
+    found = as_number(published)
+    if not np.isfinite(found):
+        raise ArgumentError(f"published must be a number, got {shown(published)}.")
+    return found
 
 
 def _guess(if_positive: Any, if_negative: Any, published: float, decimals: int | None) -> float:

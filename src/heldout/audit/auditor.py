@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.audit.bounds import epsilon_bound
 from heldout.audit.doors import DOORS
 from heldout.audit.events import Event, Features, as_table, best_event, learn, stacked
@@ -61,14 +62,15 @@ def audit(
     reason = checked.missing()
     if reason is not None:
         raise ArgumentError(f"subject must be there to be audited, but {reason}.")
-    names = [checked.pair(name).name for name in pairs or [each.name for each in checked.pairs]]
+    names = _names(checked, pairs)
     price = exact(checked.epsilon if epsilon is None else epsilon, name="epsilon")
     if price <= 0:
-        raise ArgumentError(f"epsilon must be more than 0, got {epsilon!r}.")
-    _check(samples, confidence, door)
-    samples = max(LEAST, checked.least, samples)
+        raise ArgumentError(f"epsilon must be more than 0, got {shown(epsilon)}.")
+    _check(samples, confidence, door, workers)
+    samples = max(LEAST, checked.least, int(samples))
     begun = time.perf_counter()
     claimed = checked.claim(price)
+    confidence = float(confidence)
     delta, error = float(claimed.delta), 1 - confidence
     with mapper(workers, 2 * (1 + samples // _CHUNK[door])) as mapped:
 
@@ -219,12 +221,33 @@ def _work(job: Job) -> tuple[Job, Any]:
     return job, np.asarray(subject.draw(subject.pair(pair), side, epsilon, count, door))
 
 
-def _check(samples: int, confidence: float, door: str) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < LEAST:
+def _names(checked: Subject, pairs: Sequence[str] | None) -> list[str]:
+    """The pairs to audit, each once: all of the subject's unless some are named."""
+    if pairs is None:
+        return [each.name for each in checked.pairs]
+    given = (
+        [pairs] if isinstance(pairs, str) else list(pairs) if isinstance(pairs, Sequence) else []
+    )
+    if not given:
+        raise ArgumentError(f"pairs must be names, got {shown(pairs)}. Leave it out for all.")
+    return list(dict.fromkeys(checked.pair(name).name for name in given))
+
+
+def _check(samples: int, confidence: float, door: str, workers: int | None) -> None:
+    many = as_whole(samples)
+    if many is None or many < LEAST:
         raise ArgumentError(
-            f"samples must be a whole number of at least {LEAST}, got {samples!r}. Try 100_000."
+            f"samples must be a whole number of at least {LEAST}, got {shown(samples)}. "
+            "Try 100_000."
         )
-    if not 0 < confidence < 1:
-        raise ArgumentError(f"confidence must lie between 0 and 1, got {confidence!r}. Try 0.999.")
-    if door not in DOORS:
-        raise ArgumentError(f"door must be one of {', '.join(DOORS)}, got {door!r}.")
+    if not 0 < as_number(confidence) < 1:
+        raise ArgumentError(
+            f"confidence must lie between 0 and 1, got {shown(confidence)}. Try 0.999."
+        )
+    if not is_one_of(door, DOORS):
+        raise ArgumentError(f"door must be one of {', '.join(DOORS)}, got {shown(door)}.")
+    if workers is not None and (as_whole(workers, most=1024) or 0) < 1:
+        raise ArgumentError(
+            f"workers must be a whole number from 1, got {shown(workers)}. Leave it out for all "
+            "cores."
+        )

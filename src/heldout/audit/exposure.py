@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.audit.attacks import ATTACKS, metric_value
+from heldout.arguments import as_whole, is_one_of, shown
+from heldout.audit.attacks import ATTACKS, checked_decimals, checked_scores, metric_value
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 
@@ -57,18 +58,23 @@ def exposure(
     >>> exposure(labels, scores).recovered > 0.9
     True
     """
-    if metric not in ATTACKS:
-        raise ArgumentError(f"metric must be one of {', '.join(ATTACKS)}, got {metric!r}.")
-    if decimals is not None and (isinstance(decimals, bool) or not 0 <= decimals <= 15):
-        raise ArgumentError(f"decimals must be 0 to 15, got {decimals!r}. Leave it out for all.")
-    labels, scores = np.asarray(labels).astype(int), np.asarray(scores, dtype=float)
-    if labels.shape != scores.shape or labels.ndim != 1 or labels.size < 2:
+    if not is_one_of(metric, ATTACKS):
+        raise ArgumentError(f"metric must be one of {', '.join(ATTACKS)}, got {shown(metric)}.")
+    decimals, attacked = checked_decimals(decimals), as_whole(most)
+    if attacked is None or attacked < 1:
+        raise ArgumentError(f"most must be a whole number from 1, got {shown(most)}.")
+    labels = checked_scores(labels, name="labels")
+    scores = checked_scores(scores, name="scores")
+    if labels.shape != scores.shape or labels.size < 2:
         raise ArgumentError("labels and scores must be two lists of the same length, at least 2.")
+    if not np.isin(labels, (0, 1)).all():
+        raise ArgumentError("labels must be 0 or 1, got others. Say which of the two each row is.")
+    labels = labels.astype(int)
     published = metric_value(metric, labels, scores)
     if decimals is not None:
         published = np.round(published, decimals)
     rows = labels.size
-    targets = np.unique(np.linspace(0, rows - 1, min(most, rows)).round().astype(int))
+    targets = np.unique(np.linspace(0, rows - 1, min(attacked, rows)).round().astype(int))
     attack = ATTACKS[metric]
     success = np.empty(targets.size)
     for place, target in enumerate(targets):

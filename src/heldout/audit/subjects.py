@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy.loss import Loss
 
@@ -71,7 +72,7 @@ class Subject:
             if each.name == name:
                 return each
         known = ", ".join(repr(each.name) for each in self.pairs)
-        raise ArgumentError(f"pair must be one of {known}, got {name!r}.")
+        raise ArgumentError(f"pair must be one of {known}, got {shown(name)}.")
 
 
 _SUBJECTS: dict[str, Subject] = {}
@@ -97,7 +98,7 @@ def find(name: str) -> Subject:
     'release'
     """
     known = {each.name: each for each in registered()}
-    name = str(name).replace("_", "-")
-    if name not in known:
-        raise ArgumentError(f"subject must be one of {', '.join(known)}, got {name!r}.")
-    return known[name]
+    spelt = name.replace("_", "-") if isinstance(name, str) else ""
+    if spelt not in known:
+        raise ArgumentError(f"subject must be one of {', '.join(known)}, got {shown(name)}.")
+    return known[spelt]

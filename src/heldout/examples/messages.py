@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.examples.chance import uniform
+from heldout.examples.size import checked_rows
 
 SPAM = 0.14
 LONGEST = 24
@@ -40,8 +40,7 @@ def messages(rows: int = 4000) -> Any:
     >>> table.num_rows, table.column_names
     (4000, ['message_id', 'message', 'spam'])
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise ArgumentError(f"rows must be a whole number from 1, got {rows!r}.")
+    rows = checked_rows(rows)
     import pyarrow
 
     spam = uniform(1, rows) < SPAM

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.examples.chance import Numbers, normal, uniform
+from heldout.examples.size import checked_rows
 
 PATIENTS_PER_ROW = 0.78
 OVERCONFIDENCE = 1.3
@@ -28,8 +28,7 @@ def readmission(rows: int = 5000) -> Any:
     >>> table.num_rows, len(set(table["patient_id"].to_pylist()))
     (5000, 3900)
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise ArgumentError(f"rows must be a whole number from 1, got {rows!r}.")
+    rows = checked_rows(rows)
     import pyarrow
 
     patient = _patient_of_each_stay(rows)

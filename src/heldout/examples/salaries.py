@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.examples.chance import normal, uniform
+from heldout.examples.size import checked_rows
 
 YEARS_PER_PERSON = 1.3
 
@@ -25,8 +25,7 @@ def salaries(rows: int = 5000) -> Any:
     >>> table.num_rows, table.column_names[-4:]
     (5000, ['salary', 'fitted', 'log_salary', 'log_fitted'])
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 10:
-        raise ArgumentError(f"rows must be a whole number from 10, got {rows!r}.")
+    rows = checked_rows(rows, least=10)
     import pyarrow
 
     people = max(1, round(rows / YEARS_PER_PERSON))
