@@ -39,6 +39,17 @@ def test_json_holds_the_figure_and_the_numbers_and_nothing_else(run, pay):
     assert content["remaining"]["epsilon"] == "0"
 
 
+def test_what_was_paid_for_is_printed_though_the_disk_is_full(run, pay, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    outcome = run("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--out", "plot.svg")
+    assert outcome.code == 2
+    assert outcome.err.startswith("heldout: path must be a file that can be written")
+    assert "Receipt: " in outcome.out
+
+
 def test_error_measures_for_a_further_price(run, pay):
     words = ("--epsilon", "1", "--metrics", "1/2")
     outcome = run("residuals", "pay.parquet", *COLUMNS, *words, "--json")

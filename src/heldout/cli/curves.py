@@ -87,16 +87,11 @@ def _checked_out(out: Path) -> None:
 
 
 def _write(out: Path, release: "CurvesRelease", session: "Session", *, kind: str) -> None:
-    from heldout.errors import ArgumentError
+    from heldout.report.place import write_file
     from heldout.report.purchase import assembled
 
     if out.suffix.lower() == ".svg":
-        try:
-            out.write_text(release.svg(kind), encoding="utf-8")
-        except OSError as error:
-            raise ArgumentError(
-                f"--out must be a file that can be written, got {out.name!r} ({error.strerror})."
-            ) from None
+        write_file(out, release.svg(kind))
         return
     price = release.loss.epsilon
     assert price is not None

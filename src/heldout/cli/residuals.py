@@ -108,23 +108,27 @@ def residuals(
                 bounds=_symmetric(declared_bounds),
                 expected_rows=expected_rows,
             )
-    if out is not None:  # first of all: what was paid for must not be lost with a closed pipe
-        with patience(f"Writing {out.name}"):
-            _write(out, plot, kind)
-    if as_json:
-        content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
-        if errors is not None:
-            content["metrics"] = errors.as_dict()
-        print_json({**content, "remaining": session.remaining.as_dict()})
-    else:
-        _print(plot)
-        if errors is not None:
-            _print_metrics(errors)
-        print(f"Left: {session.remaining}.")
-        if rows.ledger is None:
-            print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    # What is paid for gets onto the disk though the reader has gone away, and is printed though
+    # the disk is full.
+    try:
         if out is not None:
-            print(f"Picture: {out}")
+            with patience(f"Writing {out.name}"):
+                _write(out, plot, kind)
+    finally:
+        if as_json:
+            content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
+            if errors is not None:
+                content["metrics"] = errors.as_dict()
+            print_json({**content, "remaining": session.remaining.as_dict()})
+        else:
+            _print(plot)
+            if errors is not None:
+                _print_metrics(errors)
+            print(f"Left: {session.remaining}.")
+            if rows.ledger is None:
+                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    if out is not None and not as_json:
+        print(f"Picture: {out}")
 
 
 def _together(epsilon: str, metrics: str | None) -> "Fraction":
@@ -195,8 +199,10 @@ def _checked_out(out: Path) -> None:
 
 
 def _write(out: Path, plot: "ResidualPlot", kind: Kind) -> None:
+    from heldout.report.place import write_file
+
     if out.suffix.lower() == ".svg":
-        out.write_text(plot.svg(kind), encoding="utf-8")
+        write_file(out, plot.svg(kind))
     else:
         plot.save(out)
 

@@ -11,14 +11,18 @@ from heldout.errors import ArgumentError
 def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     """Make a page and write it, if there is a place for it."""
     place = checked_place(path)
-    content = make()
+    write_file(place, make())
+    return place
+
+
+def write_file(place: Path, content: str) -> None:
+    """A page or a picture; a disk that is full, say, is one typed line."""
     try:
         place.write_text(content, encoding="utf-8")
     except OSError as error:
         raise ArgumentError(
             f"path must be a file that can be written, got {shown(place.name)} ({error.strerror})."
         ) from None
-    return place
 
 
 def checked_place(path: str | os.PathLike[str]) -> Path:
