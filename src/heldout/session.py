@@ -73,7 +73,7 @@ class PrivateSession:
 
     def _release(self, request: Question, *, dataset: PrivateTable | None = None) -> Drawn:
         rows = self._table if dataset is None else dataset
-        if rows._engine is not self._table._engine:
+        if not rows.is_view_of(self._table):
             raise ArgumentError(
                 "dataset must be a view of the session's own rows, got other rows, which another "
                 "budget pays for. Make a session for them."

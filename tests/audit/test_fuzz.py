@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
 from heldout.privacy.events import Event
 
-sys.path.insert(0, str(Path(__file__).parent))
 entries: Any = importlib.import_module("fuzz_entries")
 inputs: Any = importlib.import_module("fuzz_inputs")
 commands: Any = importlib.import_module("fuzz_commands")

@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import inspect
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,6 @@ from heldout import audit, examples, features, precision_recall, regression
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
 
-sys.path.insert(0, str(Path(__file__).parent))
 entries: Any = importlib.import_module("fuzz_entries")
 commands: Any = importlib.import_module("fuzz_commands")
 ALL = {**entries.ENTRIES, **commands.ENTRIES}

@@ -68,7 +68,8 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     if schema is not None:
         raise ArgumentError("schema must be left out unless the table is a CSV file.")
     # Before it is converted, which takes minutes and gigabytes for a million columns.
-    columns = source if isinstance(source, Mapping) else getattr(source, "columns", ())
+    named = () if _is_lazy(source) else getattr(source, "columns", ())
+    columns = source if isinstance(source, Mapping) else named
     if _or_unreadable(lambda: len(columns) > MOST_COLUMNS, None):
         check_names([str(each) for each in columns], "the frame")
     incoming = _to_arrow(source)
@@ -174,8 +175,7 @@ def _to_arrow(source: Any) -> Any:
             return source
         if type(source).__module__.split(".")[0] == "pandas":
             return pyarrow.Table.from_pandas(source, preserve_index=False)
-        lazy = hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__")
-        frame = source.collect() if lazy else source  # a lazy Polars frame
+        frame = source.collect() if _is_lazy(source) else source
         if isinstance(frame, pyarrow.RecordBatch) or hasattr(frame, "__arrow_c_stream__"):
             return pyarrow.table(frame)
         return pyarrow.table(dict(frame)) if isinstance(frame, Mapping) else None
@@ -187,6 +187,11 @@ def _to_arrow(source: Any) -> Any:
         f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
         f"got {type(source).__name__}."
     )
+
+
+def _is_lazy(source: Any) -> bool:
+    """Whether it is a lazy Polars frame, whose rows and columns are yet to be worked out."""
+    return hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__")
 
 
 def _stamp(file: Path | None) -> tuple[int, ...] | None:

@@ -140,6 +140,10 @@ class PrivateTable(ABC):
         self.check_unchanged()
         return columns
 
+    def is_view_of(self, other: "PrivateTable") -> bool:
+        """Whether both read the very same rows."""
+        return self._engine is other._engine
+
     def has_changed(self) -> bool:
         """Whether these rows were written to, or lost, since they were validated."""
         return self._engine.has_changed()
