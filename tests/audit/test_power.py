@@ -21,6 +21,7 @@ LONG_ONLY = {
     *(name for name in OWN if name.startswith(("curves-", "residual-plot", "auc-"))),
     *("separability", "regression-metrics", "report", "curves", "naive-bayes", "logistic"),
     *("pipeline", "selection-cluster", "selection-score-perturbation", "selection-noisy-top-k"),
+    *("selection-sparse-vector", "selection-permute-and-flip"),
 }
 assert set(OWN) >= LONG_ONLY
 
