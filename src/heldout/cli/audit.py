@@ -113,7 +113,7 @@ def audit(
     if as_json:
         print_json([each.as_dict() for each in results])
     else:
-        head = ("subject", "claimed", "at least", "worst pair", "")
+        head = ("subject", "claimed", "at least", "", "worst pair")
         print_table(
             head,
             [
@@ -121,8 +121,8 @@ def audit(
                     each.subject,
                     str(each.claimed).removeprefix("epsilon "),
                     f"{each.epsilon:.3f} ({each.share:.0%})",
+                    "not so" if each.violated else "",
                     each.worst.pair,
-                    "not as claimed" if each.violated else "",
                 )
                 for each in results
             ],

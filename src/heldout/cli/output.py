@@ -38,7 +38,8 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(head):
-        table.add_column(name, justify="left" if index in left else "right")
+        # A long name goes on in the next line: none is cut.
+        table.add_column(name, justify="left" if index in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
     console().print(table)
