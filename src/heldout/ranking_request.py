@@ -30,8 +30,14 @@ def ranking_request(
     **named: str,
 ) -> Request:
     """One ranking metric, with noise whose parameters come from public facts alone."""
+    from heldout.mechanisms.smooth.choose import METHODS
     from heldout.mechanisms.smooth.ranking import RankingMechanism
 
+    if not is_one_of(method, METHODS):
+        raise ArgumentError(
+            f"method must be one of {', '.join(METHODS)}, got {shown(method)}. Leave it out for "
+            "the most accurate."
+        )
     mechanism = RankingMechanism(
         metric=metric,
         epsilon=_checked_price(epsilon, method),

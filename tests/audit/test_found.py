@@ -65,3 +65,38 @@ def test_an_attack_quotes_no_cell(value: Any) -> None:
         with pytest.raises(ArgumentError) as caught:
             each()
         assert "Canaria" not in f"{caught.value} {caught.value.__context__!r}"
+
+
+ODD = [3, 1j, {"a": 1}, np.array([]), [[]]]
+
+
+@pytest.mark.parametrize("value", ODD, ids=str)
+def test_names_of_methods_sections_and_data_are_names(value: Any) -> None:
+    rows = {"y": Y, "p": [0.1, 0.2, 0.3, 0.4]}
+    session = ho.Session(ho.Dataset(rows, label="y", score="p"), budget=ho.Budget(epsilon=9))
+    asked = [
+        lambda: session.auc(epsilon="1", method=value),
+        lambda: session.compare(score="p", epsilon="1", method=value),
+        lambda: session.report(epsilon="1", sections=value),
+        lambda: session.report(epsilon="1", curves=value),
+        lambda: ho.features.select(X, Y, epsilon="1", method=value),
+        lambda: ho.Dataset(rows, label="y", score="p", name=value),
+        lambda: session._ledger.verify(receipt=value),
+    ]
+    for each in asked:
+        with pytest.raises(ArgumentError):
+            each()
+    assert session.spent == ho.Loss.pure(0)
+
+
+@pytest.mark.parametrize("epsilon", ["1e400", "5e-324", "1/1000001"])
+def test_a_logistic_regression_refuses_a_price_that_no_double_holds(epsilon: str) -> None:
+    with pytest.raises(ArgumentError, match="epsilon must lie between"):
+        ho.features.PrivateLogisticRegression(epsilon=epsilon).fit(X, Y)
+
+
+def test_a_count_of_rows_may_be_a_numpy_integer() -> None:
+    found = ho.plan(
+        rows=1000, positives=500, auc=0.8, target=0.05, unit=True, rows_per_unit=np.uint8(2)
+    )  # type: ignore[arg-type]
+    assert found.epsilon > 0

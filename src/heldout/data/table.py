@@ -48,6 +48,8 @@ class PrivateTable(ABC):
             rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
             unit_name=unit,
         )
+        if name is not None and not isinstance(name, str):
+            raise ArgumentError(f"name must be a text, got {shown(name)}. Or leave it out.")
         self.name = name or name_of(table)
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)

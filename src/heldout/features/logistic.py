@@ -31,6 +31,7 @@ WEIGHT = 5
 CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
 LARGEST = 2.0**20
 TIMES = 16  # more rows than so many times the guess are refused, on the custodian's side
+LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
 
 
 def row_scores(coefficients: Any, weight: int) -> RowScores:
@@ -180,6 +181,11 @@ class PrivateLogisticRegression(PrivateClassifier):
         weight = self.weight
         if isinstance(weight, bool) or not isinstance(weight, int | np.integer) or weight < 1:
             raise ArgumentError(f"weight must be a whole number from 1, got {weight!r}. Try 5.")
+        if not LEAST_PRICE <= price <= MOST_PRICE:
+            raise ArgumentError(
+                f"epsilon must lie between {LEAST_PRICE} and {MOST_PRICE:,} for a logistic "
+                "regression, got another. Try 1."
+            )
         ridge = None if self.ridge is None else exact(self.ridge, name="ridge", minimum=0)
         if private.row_bound is None:
             raise ArgumentError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError, NotPrivate
 from heldout.features.baselines import (
     BASELINES,
@@ -135,16 +136,16 @@ def select_from(
         "features": private.features,
         "features_per_row": private.features_per_row,
     }
-    if method in BASELINES:
+    if is_one_of(method, BASELINES):
         if not not_private:
             raise NotPrivate(
                 f"method must be private, got {method!r}, which is not: {BASELINES[method]}. Use "
                 f"{DEFAULT}, or pass not_private=True to run it on data that may be shown."
             )
         return _baseline(private, words, float(amount))
-    if method not in METHODS:
+    if not is_one_of(method, METHODS):
         known = ", ".join([*METHODS, *BASELINES])
-        raise ArgumentError(f"method must be one of {known}, got {method!r}.")
+        raise ArgumentError(f"method must be one of {known}, got {shown(method)}.")
     if not_private:
         raise ArgumentError(f"not_private must be left out for {method!r}, which is private.")
     plan = plan_selection(

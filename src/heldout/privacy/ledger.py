@@ -331,6 +331,8 @@ class Ledger:
 
         Raises LedgerTampered with the entry at fault in `sequence`.
         """
+        if receipt is not None and not isinstance(receipt, str):
+            raise ArgumentError(f"receipt must be a receipt's hash, got {shown(receipt)}.")
 
         def walk(connection: "Connection") -> tuple[Verification, Witness]:
             identity = self._watch.check(connection)

@@ -56,12 +56,13 @@ class Protection:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        count = self.rows_per_unit
-        if as_whole(count, most=2**62) is None or count < 1:
+        count = as_whole(self.rows_per_unit, most=2**62)
+        if count is None or count < 1:
             raise ArgumentError(
-                f"rows_per_unit must be a whole number of at least 1, got {shown(count)}. "
-                "Say how many rows one unit may keep."
+                "rows_per_unit must be a whole number of at least 1, got "
+                f"{shown(self.rows_per_unit)}. Say how many rows one unit may keep."
             )
+        object.__setattr__(self, "rows_per_unit", count)
         if not self.unit and (count != 1 or self.unit_name is not None):
             raise ArgumentError(
                 f"rows_per_unit must be 1 without a unit column, got {shown(count)}. "

@@ -1,10 +1,11 @@
 """Buys what a report needs: everything is checked and priced before anything is paid."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
+from heldout.arguments import is_one_of, shown
 from heldout.data import PrivateTable
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.metrics.auc_interval import Look
@@ -38,6 +39,8 @@ def build(
     somebody else spends from the same budget in between, the ledger refuses the rest, and what
     was booked stays booked.)
     """
+    if not isinstance(curves, bool):
+        raise ArgumentError(f"curves must be True or False, got {shown(curves)}.")
     rows = session.dataset
     at = rows.threshold(rows.middle if threshold is None else threshold)
     options = Options(at, scores)
@@ -81,13 +84,18 @@ def _chosen(names: Sequence[str] | None, *, curves: bool) -> tuple[Section, ...]
     if names is None:
         return every if curves else SECTIONS
     known = {each.name for each in every}
-    given = [names] if isinstance(names, str) else list(names)
-    if not given or not set(given) <= known:
+    given = [names] if isinstance(names, str) else list(names) if _is_listed(names) else []
+    if not given or not all(is_one_of(each, known) for each in given):
         raise ArgumentError(
-            f"sections must be some of {', '.join(each.name for each in every)}, got {given!r}."
+            f"sections must be some of {', '.join(each.name for each in every)}, got "
+            f"{shown(names)}."
         )
     asked = {*given, "curves"} if curves else set(given)
     return tuple(each for each in every if each.name in asked)
+
+
+def _is_listed(names: object) -> bool:
+    return isinstance(names, Sequence | Set)
 
 
 def assembled(
