@@ -270,7 +270,7 @@ def test_what_is_wrong_is_refused_before_anything_is_booked():
         PrivateLogisticRegression(epsilon="1", neighbours="add-remove", expected_rows=0).fit(X, y)
     with pytest.raises(ArgumentError, match="weight must be"):
         PrivateLogisticRegression(epsilon="1", weight=0).fit(X, y)
-    with pytest.raises(ArgumentError, match="scale must be"):
+    with pytest.raises(ArgumentError, match="epsilon must lie between"):
         PrivateLogisticRegression(epsilon="1e-12").fit(X, y)
 
 
