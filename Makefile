@@ -14,8 +14,9 @@ install: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[postgres]'
 	@touch $@
 
-.venv/dev: .venv/installed
+.venv/dev: .venv/installed papers/pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $$($(BIN)/python tools/dev_requirements.py)
+	$(BIN)/python -m pip install --quiet --no-deps --editable papers
 	@touch $@
 
 demo: install
@@ -24,8 +25,8 @@ demo: install
 test: .venv/dev lint types unit wheel
 
 lint: .venv/dev
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src papers tests benchmarks tools
+	$(BIN)/ruff format --check src papers tests benchmarks tools
 
 types: .venv/dev
 	$(BIN)/mypy

@@ -46,7 +46,7 @@ def estimators() -> bool:
 
 
 def simulation() -> bool:
-    from heldout.reproduce.registry import Context, find
+    from heldout_papers.registry import Context, find
 
     entry = find(paper="boyd-2014", kind="figure", number="4.5")
     start = time.perf_counter()

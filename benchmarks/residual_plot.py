@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.figure import judge, seconds
 from heldout.regression.readings_verdict import Readings
-from heldout.reproduce.chen_2016_residuals_data import KINDS, dataset
-from heldout.reproduce.chen_2016_residuals_draw import ours
-from heldout.reproduce.chen_2016_residuals_study import Job, compared, run
-from heldout.reproduce.registry import Context
+from heldout_papers.chen_2016_residuals_data import KINDS, dataset
+from heldout_papers.chen_2016_residuals_draw import ours
+from heldout_papers.chen_2016_residuals_study import Job, compared, run
+from heldout_papers.registry import Context
 
 LIMITS = {500: 0.95, 250: 0.9}
 MILLION = 1_000_000

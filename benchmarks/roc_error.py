@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.figure import judge
 from heldout.mechanisms.curves.registry import METHODS
-from heldout.reproduce.roc_study import OURS, Job, run
-from heldout.reproduce.scored_sets import ScoredSet, adult, sms, twitter
+from heldout_papers.roc_study import OURS, Job, run
+from heldout_papers.scored_sets import ScoredSet, adult, sms, twitter
 
 EPSILONS = ("0.1", "0.25", "0.5", "1")
 QUANTILES = (4, 8, 16, 32, 64, 128)

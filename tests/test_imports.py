@@ -32,13 +32,12 @@ ORDER = [
     ("heldout.examples",),
     ("heldout.report",),
     ("heldout.separation", "heldout.regression", "heldout.features", "heldout.audit"),
-    ("heldout.reproduce",),
     ("heldout.cli", "heldout.__main__", "heldout.server"),
 ]
 SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed
 # `Session.report()` is where an analyst looks for a report: loaded inside the method, when called.
 UPWARDS = {("heldout.session", "heldout.report")}
-# Public arithmetic and reproductions stand beside: what each may see of the rest.
+# Public arithmetic stands beside: what each may see of the rest.
 BESIDE = {
     "heldout.precision_recall": (
         "heldout.errors",

@@ -1,5 +1,7 @@
 """Builds the wheel, installs it where nothing else is, and uses it as a newcomer would.
 
+Then adds heldout-papers, which the wheel must not carry and `heldout reproduce` must find.
+
     python tools/check_wheel.py
 
 The environment is empty and has no development dependency; heldout is imported from outside the
@@ -17,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-UNWANTED = ("tests/", "benchmarks/", "docs/", "proofs/", "tools/")
+UNWANTED = ("tests/", "benchmarks/", "docs/", "proofs/", "tools/", "papers/")
 ONE_CONFUSION_MATRIX = """
 import pathlib, sys
 import heldout as ho
@@ -64,11 +66,12 @@ def must(condition: bool, rule: str) -> None:
         raise SystemExit(f"FAIL wheel: {rule}")
 
 
-def build(into: Path) -> Path:
+def build(source: Path, *, into: Path) -> Path:
     """The wheel, built as pip builds it for anybody."""
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", into, ROOT,
+    into.mkdir()
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", into, source,
         within=into)  # fmt: skip
-    wheels = list(into.glob("heldout-*.whl"))
+    wheels = list(into.glob("*.whl"))
     must(len(wheels) == 1, f"one wheel must be built, got {len(wheels)}")
     return wheels[0]
 
@@ -81,14 +84,14 @@ def check_content(wheel: Path) -> int:
     must(any(name.endswith("entry_points.txt") for name in names), "it must have the command")
     strays = [name for name in names if name.startswith(UNWANTED) or "/tests/" in name]
     must(not strays, f"it must hold the package alone, got {strays[:3]}")
-    roots = {name.split("/")[0] for name in names}
-    must(all(root.startswith("heldout") for root in roots), f"it must have one root, got {roots}")
+    roots = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    must(roots == {"heldout"}, f"it must have one root, got {roots}")
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     must(sources <= set(names), f"it must hold every module, not {sorted(sources - set(names))}")
     return len(names)
 
 
-def check_use(wheel: Path, *, within: Path) -> None:
+def check_use(wheel: Path, papers: Path, *, within: Path) -> None:
     """Install it where nothing is, then import it, ask it and start its command."""
     environment = within / "environment"
     venv.create(environment, with_pip=True)
@@ -104,15 +107,25 @@ def check_use(wheel: Path, *, within: Path) -> None:
     version = wheel.name.split("-")[1]
     must(version in run(command, "--version", within=work), f"--version must say {version}")
     must("evaluate" in run(command, "--help", within=work), "--help must name evaluate")
+    alone = subprocess.run([command, "reproduce", "--list"], capture_output=True, check=False)
+    said = alone.stderr.decode()
+    must(alone.returncode == 2 and "pip install heldout-papers" in said and said.count("\n") == 1,
+         f"reproduce must say how to install the papers, got {said}")  # fmt: skip
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+        papers, within=within)  # fmt: skip
+    run(python, "-m", "pip", "check", within=within)
+    listed = run(command, "reproduce", "--list", within=work)
+    must("boyd-2014" in listed, "reproduce must find the papers once they are installed")
 
 
 def main() -> int:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="heldout-wheel-") as folder:
         within = Path(folder).resolve()
-        wheel = build(within)
+        wheel = build(ROOT, into=within / "heldout")
+        papers = build(ROOT / "papers", into=within / "papers")
         files = check_content(wheel)
-        check_use(wheel, within=within)
+        check_use(wheel, papers, within=within)
         name = wheel.name
     print(
         f"PASS {name}: {files} files, installed, imported and run without development "

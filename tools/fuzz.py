@@ -24,7 +24,7 @@ from typing import Any
 import atheris
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "audit"))
-UNSEEN = ("heldout.reproduce", "heldout.data.spark", "heldout.server")
+UNSEEN = ("heldout.data.spark", "heldout.server")
 
 with atheris.instrument_imports(include=["heldout"]):
     import heldout

@@ -177,7 +177,6 @@ SOURCE = Path(heldout.__file__).parent
 
 # Simulations, made-up patients, and arithmetic on data that is public or stays with its custodian.
 SIMULATED = (
-    "heldout.reproduce",
     "heldout.audit",
     "heldout.examples",
     "heldout.precision_recall",

@@ -1,0 +1,115 @@
+"""Pictures and tables that the two ROC papers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from heldout.report.figure import rows
+from heldout_papers.registry import Context, Reproduction
+from heldout_papers.roc_study import OURS, Job, Result, known, run, true_curves
+from heldout_papers.scored_sets import ScoredSet, sms, twitter
+
+__all__ = ["curves", "in_order", "lines", "text_sets", "with_ours"]
+
+
+def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Reproduction:
+    """One true and one private curve a panel, as points and as charts."""
+    import altair as alt
+
+    results = in_order(context.over(run, jobs, label=label), jobs)
+    points: list[dict[str, Any]] = []
+    panels = []
+    for data, epsilon in dict.fromkeys((r.job.cell.name, r.job.epsilon) for r in results):
+        here = [r for r in results if (r.job.cell.name, r.job.epsilon) == (data, epsilon)]
+        drawn = [("true", true_curves(here[0].job.cell)), *((r.job.label, r.last) for r in here)]
+        part = [
+            {"data": data, "epsilon": epsilon, "curve": name, "fpr": float(x), "tpr": float(y)}
+            for name, curve in drawn
+            for x, y in _corners(*curve.roc)
+        ]
+        points += part
+        shown = [{**row, "place": place} for place, row in enumerate(part)]
+        panels.append(
+            alt.Chart(rows(shown), title=f"{data}, epsilon {epsilon}", width=200, height=200)
+            .mark_line(strokeWidth=1.6)
+            .encode(
+                x=alt.X("fpr:Q", title="False positive rate"),
+                y=alt.Y("tpr:Q", title="True positive rate"),
+                color=alt.Color("curve:N", title="Curve", sort=[name for name, _ in drawn]),
+                order="place:Q",
+            )
+        )
+    errors = "; ".join(
+        f"{r.job.cell.name} {r.job.epsilon} {r.job.label} {r.roc[-1]:.3f}" for r in results
+    )
+    return Reproduction(
+        title="True and private ROC curves",
+        table=points,
+        charts=[alt.concat(*panels, columns=4)],
+        description="One panel a data set and epsilon: the true curve and one private draw.",
+        notes=[*notes, f"Areas between the curves: {errors}."],
+    )
+
+
+def text_sets(context: Context) -> list[ScoredSet]:
+    assert context.data is not None
+    if "text test sets" not in context.shared:
+        context.shared["text test sets"] = [sms(context.data), twitter(context.data)]
+    found: list[ScoredSet] = context.shared["text test sets"]
+    return found
+
+
+def with_ours(methods: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
+    return {**methods, "ours": (OURS, {})} if known(OURS) else methods
+
+
+def in_order(results: Any, jobs: list[Job]) -> list[Result]:
+    """Workers finish in any order; tables do not."""
+    keys = [_key(job) for job in jobs]
+    return sorted(results, key=lambda result: keys.index(_key(result.job)))
+
+
+def _key(job: Job) -> tuple[Any, ...]:
+    return (job.cell.name, job.label, job.epsilon, str(job.options), job.runs)
+
+
+def lines(
+    found: list[dict[str, Any]],
+    x: str,
+    title: str,
+    *,
+    y: str = "median error",
+    colour: str = "method",
+) -> Any:
+    """One panel a data set, one line a method (or what `colour` names)."""
+    import altair as alt
+
+    kind = "Q" if "epsilon" in x else "O"
+    shown = [{**row, x: float(row[x])} if kind == "Q" else dict(row) for row in found]
+    scale = alt.Scale(type="log") if kind == "Q" else alt.Undefined
+    panels = [
+        alt.Chart(
+            rows([row for row in shown if row["data"] == data]),
+            title=f"{data} ({title})",
+            width=260,
+        )
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(f"{x}:{kind}", scale=scale),
+            y=alt.Y(f"{y}:Q", title=y.capitalize()),
+            color=alt.Color(f"{colour}:N"),
+        )
+        for data in dict.fromkeys(row["data"] for row in shown)
+    ]
+    return alt.hconcat(*panels)
+
+
+def _corners(x: Any, y: Any) -> list[tuple[float, float]]:
+    """A curve without the points inside a straight piece."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    run, rise = np.diff(x), np.diff(y)
+    turns = np.abs(run[:-1] * rise[1:] - run[1:] * rise[:-1]) > 1e-12
+    kept = np.concatenate([[True], turns, [True]])
+    return list(zip(x[kept].tolist(), y[kept].tolist(), strict=True))

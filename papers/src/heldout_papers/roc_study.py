@@ -1,0 +1,156 @@
+"""Private curves of a scored test set, by any method, beside the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from heldout.mechanisms.curves.registry import METHODS, method
+from heldout.mechanisms.curves.table import NoisyTable, independent_noise
+from heldout.metrics.curves.assemble import precision_recall, roc
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.sealed import Sealed
+from heldout_papers.distance import area_between
+from heldout_papers.scored_sets import ScoredSet
+
+__all__ = ["OURS", "Curves", "Job", "Result", "drawer", "known", "run", "true_curves"]
+
+OURS = "heldout"
+"""The default method; it is read through `Session.curves`, as an analyst reads it."""
+SMOOTH = "smooth AUC"
+"""Boyd et al. 2015: a noisy area, and the symmetric binormal curve that has it."""
+_POINTS = 2**16 + 1
+
+
+class Curves(NamedTuple):
+    """(false, true positive rate), (recall, precision), and the area under the first."""
+
+    roc: tuple[Any, Any]
+    precision_recall: tuple[Any, Any]
+    auc: float
+
+
+class Job(NamedTuple):
+    """Some draws of one method on one test set."""
+
+    cell: ScoredSet
+    label: str
+    name: str
+    options: Mapping[str, Any]
+    epsilon: str
+    neighbours: str
+    runs: int
+
+
+class Result(NamedTuple):
+    """What a job found: errors of each run, and the last curve."""
+
+    job: Job
+    roc: Any
+    precision_recall: Any
+    auc: Any
+    areas: Any
+    last: Curves
+
+
+def known(name: str) -> bool:
+    """Whether a method is there; the default one may not be."""
+    return name in METHODS or name == SMOOTH
+
+
+def true_curves(cell: ScoredSet) -> Curves:
+    """Without noise, every point of the grid a threshold."""
+    negatives, positives = cell.table().reshape(2, _POINTS)
+    held = np.flatnonzero(negatives + positives)
+    edges = np.unique(np.concatenate([[0], held, held + 1, [_POINTS]]))
+    parts = [np.add.reduceat(each, edges[:-1]) for each in (negatives, positives)]
+    noise = independent_noise(Fraction(1), bins=len(edges) - 1)
+    return _read(NoisyTable(edges=edges, negatives=parts[0], positives=parts[1], noise=noise))
+
+
+def drawer(
+    cell: ScoredSet, name: str, options: Mapping[str, Any], *, epsilon: str, neighbours: str
+) -> Callable[[], Curves]:
+    """A function that draws once."""
+    if name == OURS:
+        return _ours(cell, options, epsilon, neighbours)
+    protection = Protection(neighbours=neighbours)  # type: ignore[arg-type]
+    if name == SMOOTH:
+        return _smooth(cell, epsilon, protection)
+    made = method(
+        name,
+        epsilon=Fraction(epsilon),
+        protection=protection,
+        points=_POINTS,
+        rows=len(cell.labels) if protection.row_count_is_public else None,
+        **options,
+    )
+    sealed = Sealed(cell.table())
+    return lambda: _read(made.sample(sealed))
+
+
+def run(job: Job) -> Result:
+    """All draws of a job."""
+    true = true_curves(job.cell)
+    draw = drawer(job.cell, job.name, job.options, epsilon=job.epsilon, neighbours=job.neighbours)
+    drawn = [draw() for _ in range(job.runs)]
+    areas = np.array([each.auc for each in drawn])
+    return Result(
+        job,
+        np.array([area_between(each.roc, true.roc) for each in drawn]),
+        np.array([area_between(each.precision_recall, true.precision_recall) for each in drawn]),
+        np.abs(areas - true.auc),
+        areas,
+        drawn[-1],
+    )
+
+
+def _read(table: NoisyTable) -> Curves:
+    false, true, _ = roc(table)
+    recall, precision, _ = precision_recall(table)
+    return Curves((false, true), (recall, precision), float(np.trapezoid(true, false)))
+
+
+def _ours(
+    cell: ScoredSet, options: Mapping[str, Any], epsilon: str, neighbours: str
+) -> Callable[[], Curves]:
+    import heldout as ho
+
+    rows = {"y": cell.labels.tolist(), "p": cell.scores.tolist()}
+    dataset = ho.Dataset(rows, label="y", score="p", neighbours=neighbours)
+    session: Any = ho.Session(dataset, budget=ho.Budget(epsilon=10**6))
+
+    def draw() -> Curves:
+        found = session.curves(epsilon=epsilon, **options)
+        one, two = found.roc, found.precision_recall
+        return Curves((one.fpr, one.tpr), (two.recall, two.precision), float(found.auc))
+
+    return draw
+
+
+def _smooth(cell: ScoredSet, epsilon: str, protection: Protection) -> Callable[[], Curves]:
+    """The noisy area as published, clipped, and its symmetric binormal curve."""
+    from heldout.mechanisms.smooth import LATTICE, CauchyBoyd2015
+    from heldout.statistics.ranking.sensitivity import AreaSensitivity
+
+    positives = int(cell.labels.sum())
+    negatives = len(cell.labels) - positives
+    true = true_curves(cell)
+    law = CauchyBoyd2015(local=AreaSensitivity(protection=protection), epsilon=Fraction(epsilon))
+
+    def draw() -> Curves:
+        from scipy.special import ndtr, ndtri
+
+        value = Fraction(true.auc).limit_denominator(positives * negatives * 2)
+        area = float(law.sample(value, rung=min(positives, negatives)) * LATTICE)
+        area = min(max(area, 1e-6), 1 - 1e-6)
+        false = np.concatenate([[0.0], ndtr(np.linspace(-6, 6, 400)), [1.0]])
+        rate = ndtr(np.sqrt(2) * ndtri(area) + ndtri(false))
+        called = positives * rate + negatives * false
+        precision = np.divide(positives * rate, called, out=np.ones_like(rate), where=called > 0)
+        return Curves((false, rate), (rate, precision), area)
+
+    return draw

@@ -1,0 +1,82 @@
+"""The ROC figures of the two papers, in small and without their data."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout.errors import ArgumentError
+from heldout_papers import chen_2016_roc, registry
+from heldout_papers.registry import Context
+from heldout_papers.roc_pictures import curves, in_order, lines
+from heldout_papers.roc_study import SMOOTH, Job, run, true_curves
+from heldout_papers.scored_sets import ScoredSet
+
+
+def _cell() -> ScoredSet:
+    random = np.random.default_rng(6)
+    labels = random.integers(0, 2, 400)
+    return ScoredSet("small", labels, 1 / (1 + np.exp(-random.normal(2.0 * labels))))
+
+
+METHODS = {
+    "laplace": {},
+    "fixed-space": {"thresholds": 64},
+    "recursive-medians": {"levels": 4, "counts": "dawa"},
+    "hierarchical-quantile": {},
+    SMOOTH: {},
+}
+
+
+def _job(name: str, epsilon: str, runs: int = 3) -> Job:
+    return Job(_cell(), name, name, METHODS[name], epsilon, "add-remove", runs)
+
+
+@pytest.mark.parametrize(
+    ("paper", "kind", "numbers"),
+    [
+        ("stoddard-2014", "table", ["1"]),
+        ("stoddard-2014", "figure", ["6", "7", "8"]),
+        ("chen-2016", "figure", ["6", "7", "8", "9"]),
+    ],
+)
+def test_tables_and_figures_are_registered(paper: str, kind: str, numbers: list[str]) -> None:
+    found = [e.number for e in registry.discover() if (e.paper, e.kind) == (paper, kind)]
+    assert set(numbers) <= set(found)
+
+
+def test_a_figure_on_real_data_asks_for_it() -> None:
+    entry = registry.find(paper="stoddard-2014", kind="table", number="1")
+    with pytest.raises(ArgumentError, match="sms_spam"):
+        entry.run(Context(data=Path("/nowhere")))
+
+
+def test_the_true_curve_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import roc_auc_score
+
+    cell = _cell()
+    assert true_curves(cell).auc == pytest.approx(roc_auc_score(cell.labels, cell.scores), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_errors_vanish_with_much_budget_and_do_not_with_little(name: str) -> None:
+    much, little = run(_job(name, "50000")), run(_job(name, "0.05"))
+    assert much.roc.mean() < 0.03
+    assert much.auc.mean() < 0.02
+    assert little.roc.mean() > much.roc.mean()
+
+
+def test_synthetic_scores_have_the_area_that_was_asked_for() -> None:
+    for area in (0.7, 0.85, 0.95):
+        assert true_curves(chen_2016_roc.synthetic(area)).auc == pytest.approx(area, abs=1e-3)
+
+
+def test_results_come_in_the_order_of_their_jobs_and_make_pictures() -> None:
+    jobs = [_job(name, epsilon, 1) for name in ("laplace", SMOOTH) for epsilon in ("1", "0.1")]
+    results = [run(job) for job in jobs]
+    assert [r.job.label for r in in_order(results[::-1], jobs)] == [job.label for job in jobs]
+    made = curves(Context(workers=1), jobs, "test", notes=["A note."])
+    assert {row["curve"] for row in made.table} == {"true", "laplace", SMOOTH}
+    assert len(made.charts[0].to_dict()["concat"]) == 2
+    table = [{"data": "small", "method": "a", "epsilon": "0.5", "median error": 0.1}]
+    assert lines(table, "epsilon", "test").to_dict()
