@@ -37,6 +37,12 @@ class PrivateSession:
         the same rows under another name have the same budget. None takes the one on record.
     ledger
         None (in memory, for one-off use), a file, or a SQLAlchemy URL.
+    account, analyst
+        The registered account that pays, and whose share of it. Without an account the ledger
+        finds the rows by a digest of their content.
+    new
+        Open a budget for rows that the ledger has not seen, although it knows other rows by the
+        same name.
     """
 
     def __init__(
@@ -45,17 +51,22 @@ class PrivateSession:
         *,
         budget: Budget | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
+        account: str | None = None,
+        analyst: str | None = None,
+        new: bool = False,
     ) -> None:
         self._table, self._protection = dataset, dataset.protection
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
-        digests = (ONE_OFF,) if ledger is None else dataset._fingerprints
-        self._account = self._ledger.account(
-            digests[0],
-            also=digests[1:],
-            budget=budget,
+        self._account = self._ledger.resolve(
+            fingerprints=lambda: (ONE_OFF,) if ledger is None else dataset._fingerprints,
             protection=dataset.protection,
+            rows=dataset.public_rows,
             name=dataset.name,
+            budget=budget,
+            account=account,
+            analyst=analyst,
+            new=new,
         )
 
     @property
@@ -103,6 +114,8 @@ class Session(PrivateSession):
         the same rows under another name have the same budget. None takes the one on record.
     ledger
         None (in memory, for one-off use), a file, or a SQLAlchemy URL.
+    account, analyst, new
+        As in `PrivateSession`.
 
     >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
     >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(epsilon="3"))
@@ -119,10 +132,15 @@ class Session(PrivateSession):
         *,
         budget: Budget | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
+        account: str | None = None,
+        analyst: str | None = None,
+        new: bool = False,
     ) -> None:
         if not isinstance(dataset, Dataset):
             raise ArgumentError(f"dataset must be a heldout.Dataset, got {type(dataset).__name__}.")
-        super().__init__(dataset, budget=budget, ledger=ledger)
+        super().__init__(
+            dataset, budget=budget, ledger=ledger, account=account, analyst=analyst, new=new
+        )
 
     @property
     def dataset(self) -> Dataset:

@@ -58,6 +58,12 @@ class Custody:
         File or database URL that remembers what was spent on these rows.
     budget
         What may be spent on these rows in all. Needed once, when a ledger first meets them.
+    account
+        The registered account that pays (heldout ledger register), whatever becomes of the table.
+    analyst
+        Whose share of the account pays (heldout ledger grant).
+    new
+        These rows are new to the ledger, although it knows others by the same name.
     name
         What to call the data; the file's or the table's name if left out.
     """
@@ -70,6 +76,9 @@ class Custody:
     query: str | None = None
     ledger: str | None = None
     budget: str | None = None
+    account: str | None = None
+    analyst: str | None = None
+    new: Annotated[bool, Parameter(negative="")] = False
     name: str | None = None
 
     def source(self, where: Path | Address) -> Any:
@@ -108,13 +117,17 @@ class Custody:
                 raise ArgumentError(
                     "--budget must go with --ledger, which keeps count of what is left of it."
                 )
+            if self.account is not None or self.analyst is not None:
+                raise ArgumentError("--account and --analyst must go with --ledger.")
             return session(private, budget=Budget(epsilon=epsilon))
+        budget = None if self.budget is None else Budget(epsilon=self.budget)
+        whose = {"account": self.account, "analyst": self.analyst, "new": self.new}
         book = Ledger.open(self.ledger)
-        if self.budget is not None:
-            return session(private, budget=Budget(epsilon=self.budget), ledger=book)
         try:
-            return session(private, ledger=book)
+            return session(private, budget=budget, ledger=book, **whose)
         except ArgumentError:
+            if budget is not None or self.account is not None:
+                raise
             raise ArgumentError(
                 "--budget must be given when a ledger first meets these rows. Say what may be "
                 "spent on them in all, for example --budget 3."

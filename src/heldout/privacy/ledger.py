@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -119,6 +119,28 @@ class Ledger:
         return ledger
 
     # --- accounts --------------------------------------------------------------------------------
+
+    def resolve(
+        self,
+        *,
+        fingerprints: Callable[[], Sequence[bytes]],
+        protection: Protection,
+        rows: int | None,
+        name: str | None,
+        budget: Budget | None = None,
+        account: str | None = None,
+        analyst: str | None = None,
+        new: bool = False,
+    ) -> Account:
+        """The account that pays for a session's rows.
+
+        `fingerprints` is called only where rows must be found by their content; `rows` is their
+        number where it is public.
+        """
+        if account is not None or analyst is not None:
+            raise LedgerError(f"No account {shown(account)} is registered in this ledger.")
+        first, *also = fingerprints()
+        return self.account(first, also=also, budget=budget, name=name, protection=protection)
 
     def account(
         self,

@@ -43,13 +43,18 @@ class RegressionSession(PrivateSession):
         *,
         budget: Budget | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
+        account: str | None = None,
+        analyst: str | None = None,
+        new: bool = False,
     ) -> None:
         if not isinstance(table, RegressionTable):
             raise ArgumentError(
                 f"table must be a RegressionTable, got {type(table).__name__}. Say which columns "
                 "are observed and predicted."
             )
-        super().__init__(table, budget=budget, ledger=ledger)
+        super().__init__(
+            table, budget=budget, ledger=ledger, account=account, analyst=analyst, new=new
+        )
 
     def _named(self, request: Staged) -> Staged:
         """The request with the names of the columns, for the ledger and for whoever reads it."""
