@@ -10,7 +10,7 @@ import heldout as ho
 from heldout.errors import BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
 from heldout.release import Drawn, Staged, Step
-from heldout.statistics import LabelCounts, ThresholdCounts
+from heldout.statistics import ThresholdCounts
 
 ROWS = {"y": [1, 0] * 200, "p": [0.8, 0.3] * 200}
 
@@ -28,7 +28,7 @@ def two_steps(seen: list[Any], *, second: str = "1") -> Staged:
 
     def first(answers: tuple[Any, ...]) -> Step:
         seen.append(answers)
-        return Step(LabelCounts(), laplace("1/2", 2))
+        return Step(ThresholdCounts(thresholds=()), laplace("1/2", 2))
 
     def then(answers: tuple[Any, ...]) -> Step:
         seen.append(answers)

@@ -17,7 +17,6 @@ from heldout.data import validation
 from heldout.data.dialects import transpile
 from heldout.statistics import (
     BoundedSum,
-    LabelCounts,
     ScoreTable,
     Statistic,
     ThresholdCounts,
@@ -26,7 +25,6 @@ from heldout.statistics import (
 GOLDEN = Path(__file__).parent.parent / "golden"
 DIALECTS = ("duckdb", "postgres", "spark")
 STATISTICS: dict[str, Statistic] = {
-    "label_counts": LabelCounts(),
     "threshold_counts": ThresholdCounts(thresholds=(0.25, 0.5)),
     "score_table": ScoreTable(score_range=(0, 1), cells=1024),
     "squared_error": BoundedSum(error="squared", score_range=(0, 1), with_rest=True),

@@ -17,7 +17,7 @@ import pytest
 import heldout as ho
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.mechanisms.discrete_laplace import unseal
-from heldout.statistics import BoundedSum, LabelCounts, ScoreTable, ThresholdCounts, compute
+from heldout.statistics import BoundedSum, ScoreTable, ThresholdCounts, compute
 
 ROWS = 40
 GENERATOR = np.random.default_rng(11)
@@ -90,7 +90,7 @@ UNITS = [{}, {"unit": "patient", "rows_per_unit": 2}, {"unit": "patient", "row_k
 
 def statistics(dataset: ho.Dataset) -> list[list[int]]:
     asked = [
-        LabelCounts(),
+        ThresholdCounts(thresholds=()),
         ThresholdCounts(thresholds=(0.1, 0.5, 0.9)),
         BoundedSum(error="squared", score_range=(0, 1), with_rest=True),
         ScoreTable(score_range=(0, 1), cells=64),

@@ -16,7 +16,6 @@ from heldout.statistics import (
     Axis,
     BoundedSum,
     GridCounts,
-    LabelCounts,
     ScoreTable,
     Statistic,
     ThresholdCounts,
@@ -70,7 +69,6 @@ def asked(score_range: tuple[float, float]) -> list[Statistic]:
     low, high = score_range
     middle = low + (high - low) / 2
     return [
-        LabelCounts(),
         ThresholdCounts(thresholds=(middle,)),
         ThresholdCounts(thresholds=tuple(sorted({low, low + (high - low) / 3, middle, high}))),
         *(ScoreTable(score_range=score_range, cells=cells) for cells in (2, 4, 1000, 2**16)),
@@ -184,8 +182,8 @@ def test_labels_of_any_type_mean_the_same(any_engine: Any, name: str) -> None:
     labels, positive, negative = LABELS[name]
     table = pa.table({"visit": [1, 2, 3], "y": labels, "p": [0.25, 0.5, 0.75]})
     declared = {"positive": positive, "negative": negative}
-    statistics: list[Statistic] = [LabelCounts(), ThresholdCounts(thresholds=(0.5,))]
-    assert counted(any_engine.hold(table), statistics, **declared) == [[1, 2], [0, 1, 1, 1]]
+    statistics: list[Statistic] = [ThresholdCounts(thresholds=(0.5,))]
+    assert counted(any_engine.hold(table), statistics, **declared) == [[0, 1, 1, 1]]
 
 
 def test_a_rival_of_any_type_is_the_same_and_fails_nowhere(engine: Any) -> None:

@@ -24,7 +24,7 @@ import heldout as ho
 from heldout.errors import SealedError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.discrete_laplace import unseal
-from heldout.statistics import LabelCounts, Sealed, compute
+from heldout.statistics import Sealed, ThresholdCounts, compute
 
 SECRET = 8675309
 CONTENTS = [SECRET, [SECRET, 1], np.array([SECRET, 1]), {"a": SECRET}, float(SECRET)]
@@ -129,7 +129,7 @@ def test_a_log_line_does_not_show_it(style: str, caplog: pytest.LogCaptureFixtur
 
 def test_what_is_computed_is_sealed_and_a_mechanism_opens_it() -> None:
     dataset = ho.Dataset({"y": [1, 0, 1], "p": [0.5, 0.25, 1]}, label="y", score="p")
-    sealed = compute(LabelCounts(), dataset)
+    sealed = compute(ThresholdCounts(thresholds=()), dataset)
     assert type(sealed) is Sealed
     assert unseal(sealed).tolist() == [1, 2]
 

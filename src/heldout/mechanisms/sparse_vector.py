@@ -100,11 +100,6 @@ class SparseVector:
                 break
         return tuple(given)
 
-    def first_above(self, queries: Sequence[int] | Any, threshold: int) -> int | None:
-        """The place of the first positive answer; None if there is none."""
-        given = self.answers(queries, threshold)
-        return given.index(True) if True in given else None
-
     def sample(self, sealed: Sealed[Any]) -> tuple[bool, ...]:
         """The answers to a sealed vector of queries, against the public `threshold`."""
         return self.answers(unseal(sealed), self.threshold)

@@ -75,28 +75,9 @@ class Protection:
         return self.neighbours is Neighbours.REPLACE_ONE and not self.unit
 
     @property
-    def most_removed(self) -> int:
-        """How many rows may leave, at most, between neighbours."""
-        return self.rows_per_unit
-
-    @property
-    def most_added(self) -> int:
-        """How many rows may arrive, at most, between neighbours."""
-        return self.rows_per_unit
-
-    @property
     def both_ways(self) -> bool:
         """Whether rows may leave and arrive at once."""
         return self.neighbours is Neighbours.REPLACE_ONE
-
-    @property
-    def steps(self) -> int:
-        """The longest path of single-row steps from a data set to its neighbour.
-
-        a rows leave and b arrive: min(a, b) replacements and |a - b| removals or additions, which
-        is max(a, b) <= k steps. Without a unit, one step.
-        """
-        return self.rows_per_unit
 
     def changes(self) -> Iterator[tuple[int, int]]:
         """Every (rows that leave, rows that arrive) that neighbours allow, for exhaustive tests.

@@ -2,7 +2,7 @@
 
 from heldout.statistics.base import Statistic, VectorStatistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
-from heldout.statistics.counts import LabelCounts, ThresholdCounts
+from heldout.statistics.counts import ThresholdCounts
 from heldout.statistics.grid_counts import Axis, GridCounts, RowCount
 from heldout.statistics.power_sums import PowerSums
 from heldout.statistics.score_table import ScoreTable
@@ -12,7 +12,6 @@ __all__ = [
     "Axis",
     "BoundedSum",
     "GridCounts",
-    "LabelCounts",
     "PowerSums",
     "RowCount",
     "ScoreTable",

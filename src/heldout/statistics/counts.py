@@ -1,4 +1,4 @@
-"""Counts of rows by label, and by label and public score thresholds."""
+"""Counts of rows by label and public score thresholds."""
 
 import math
 from dataclasses import dataclass
@@ -10,45 +10,6 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import VectorStatistic, rows_moved
-
-
-@dataclass(frozen=True)
-class LabelCounts(VectorStatistic):
-    """Negatives and positives, as a vector of two.
-
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is counted in one cell, so each row that leaves or arrives moves one cell
-                 by one: k rows under add-remove, 2k under replace-one.
-    Numerics:    exact integers.
-    Refuses:     nothing; a class may be empty.
-    Reference:   Dwork, McSherry, Nissim and Smith 2006, example 1.
-    Cost:        one scan, O(1) memory.
-
-    >>> from heldout.privacy.neighbours import Neighbours, Protection
-    >>> LabelCounts().sensitivity(Protection(neighbours=Neighbours.ADD_REMOVE))
-    1
-    """
-
-    claim: ClassVar[str] = "disjoint-counts"
-
-    def body(self) -> str:
-        return (
-            "SELECT CAST(count(*) - sum(label) AS BIGINT) AS negatives,"
-            " CAST(sum(label) AS BIGINT) AS positives\nFROM evaluated"
-        )
-
-    def read(self, columns: Columns) -> Any:
-        return np.array(
-            [int(columns["negatives"][0] or 0), int(columns["positives"][0] or 0)], dtype=np.int64
-        )
-
-    def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection)
-
-    @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
-        return [cls()]
 
 
 @dataclass(frozen=True)
