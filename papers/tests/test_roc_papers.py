@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heldout.errors import ArgumentError
 from heldout_papers import chen_2016_roc, registry
 from heldout_papers.registry import Context
-from heldout_papers.roc_pictures import curves, in_order, lines
+from heldout_papers.roc_pictures import corners, curves, in_order, lines
 from heldout_papers.roc_study import SMOOTH, Job, run, true_curves
 from heldout_papers.scored_sets import ScoredSet
 
@@ -80,3 +82,47 @@ def test_results_come_in_the_order_of_their_jobs_and_make_pictures() -> None:
     assert len(made.charts[0].to_dict()["concat"]) == 2
     table = [{"data": "small", "method": "a", "epsilon": "0.5", "median error": 0.1}]
     assert lines(table, "epsilon", "test").to_dict()
+
+
+def _steep() -> ScoredSet:
+    """Nearly perfect scores in few places, as of SMS: steps of no length beside every turn."""
+    random = np.random.default_rng(7)
+    labels = np.repeat([0, 1], [77, 481])
+    scores = np.round(np.clip(random.normal(0.15 + 0.7 * labels, 0.15), 0, 1), 2)
+    return ScoredSet("steep", labels, scores)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_drawn_curve_has_the_area_that_its_table_says(name: str) -> None:
+    job = Job(_steep(), name, name, METHODS[name], "2", "add-remove", 1)
+    made = curves(Context(workers=1), [job], "test", notes=[])
+    drawn = made.charts[0].to_dict()
+    shown = [row for values in drawn["datasets"].values() for row in values]
+    for label in ("true", name):
+        (said,) = {row["area"] for row in made.table if row["curve"] == label}
+        points = [(row["fpr"], row["tpr"]) for row in shown if row["curve"] == label]
+        across, up = zip(*points, strict=True)
+        assert np.trapezoid(up, across) == pytest.approx(said, abs=1e-6)
+        assert points[0] == pytest.approx((0, 0), abs=1e-6)
+        assert points[-1] == pytest.approx((1, 1), abs=1e-6)
+    true = next(row["area"] for row in made.table if row["curve"] == "true")
+    assert true == pytest.approx(true_curves(_steep()).auc, abs=1e-9)
+    assert true > 0.98, "which the diagonal does not have"
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from([0.0, 1e-4, 0.1, 1.0]), st.sampled_from([0.0, 1e-4, 0.1, 1.0])),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_leaving_points_out_of_a_straight_piece_moves_no_area(
+    steps: list[tuple[float, float]],
+) -> None:
+    points = np.concatenate([[[0.0, 0.0]], np.cumsum(steps, axis=0)])
+    kept = np.array(corners(points[:, 0], points[:, 1]))
+    assert len(kept) <= len(points)
+    assert np.trapezoid(kept[:, 1], kept[:, 0]) == pytest.approx(
+        np.trapezoid(points[:, 1], points[:, 0]), rel=1e-9, abs=1e-12
+    )

@@ -11,7 +11,7 @@ from heldout_papers.registry import Context, Reproduction
 from heldout_papers.roc_study import OURS, Job, Result, known, run, true_curves
 from heldout_papers.scored_sets import ScoredSet, sms, twitter
 
-__all__ = ["curves", "in_order", "lines", "text_sets", "with_ours"]
+__all__ = ["corners", "curves", "in_order", "lines", "text_sets", "with_ours"]
 
 
 def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Reproduction:
@@ -25,9 +25,16 @@ def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Repr
         here = [r for r in results if (r.job.cell.name, r.job.epsilon) == (data, epsilon)]
         drawn = [("true", true_curves(here[0].job.cell)), *((r.job.label, r.last) for r in here)]
         part = [
-            {"data": data, "epsilon": epsilon, "curve": name, "fpr": float(x), "tpr": float(y)}
+            {
+                "data": data,
+                "epsilon": epsilon,
+                "curve": name,
+                "area": float(np.trapezoid(curve.roc[1], curve.roc[0])),
+                "fpr": x,
+                "tpr": y,
+            }
             for name, curve in drawn
-            for x, y in _corners(*curve.roc)
+            for x, y in corners(*curve.roc)
         ]
         points += part
         shown = [{**row, "place": place} for place, row in enumerate(part)]
@@ -106,10 +113,18 @@ def lines(
     return alt.hconcat(*panels)
 
 
-def _corners(x: Any, y: Any) -> list[tuple[float, float]]:
-    """A curve without the points inside a straight piece."""
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    run, rise = np.diff(x), np.diff(y)
-    turns = np.abs(run[:-1] * rise[1:] - run[1:] * rise[:-1]) > 1e-12
-    kept = np.concatenate([[True], turns, [True]])
-    return list(zip(x[kept].tolist(), y[kept].tolist(), strict=True))
+def corners(x: Any, y: Any) -> list[tuple[float, float]]:
+    """A curve without the points inside a straight piece; its area stays what it is.
+
+    Points that repeat the one before go first: beside a step of no length nothing seems to turn.
+
+    >>> corners([0, 0, 0, 0, 0.5, 1], [0, 0.5, 1, 1, 1, 1])
+    [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
+    """
+    points = np.stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)], axis=1)
+    points = points[np.append(True, np.any(np.diff(points, axis=0) != 0, axis=1))]
+    run, rise = np.diff(points, axis=0).T
+    turns = np.abs(run[:-1] * rise[1:] - run[1:] * rise[:-1])
+    sharp = turns > 1e-9 * np.hypot(run[:-1], rise[:-1]) * np.hypot(run[1:], rise[1:])
+    kept = points[np.concatenate([[True], sharp, [True]])] if len(points) > 1 else points
+    return [(float(across), float(up)) for across, up in kept]
