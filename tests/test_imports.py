@@ -31,7 +31,7 @@ ORDER = [
     ),
     ("heldout.examples",),
     ("heldout.report",),
-    ("heldout.separation", "heldout.regression", "heldout.features", "heldout.audit"),
+    ("heldout.separability", "heldout.regression", "heldout.features", "heldout.audit"),
     ("heldout.cli", "heldout.__main__", "heldout.server"),
 ]
 SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed

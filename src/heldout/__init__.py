@@ -25,11 +25,11 @@ _PLACES = {
     "calibration_curve": "heldout.scores",
     "confusion_matrix": "heldout.scores",
     "plan": "heldout.planning",
-    "private_separability": "heldout.separation.private",
+    "private_separability": "heldout.separability.private",
     "precision_recall_curve": "heldout.scores",
     "roc_auc_score": "heldout.scores",
     "roc_curve": "heldout.scores",
-    "separability": "heldout.separation.score",
+    "separability": "heldout.separability.score",
 }
 _ROOMS = ("audit", "errors", "examples", "features", "precision_recall", "regression")
 
@@ -80,8 +80,8 @@ if TYPE_CHECKING:
         roc_auc_score,
         roc_curve,
     )
-    from heldout.separation.private import private_separability
-    from heldout.separation.score import separability
+    from heldout.separability.private import private_separability
+    from heldout.separability.score import separability
     from heldout.session import Session
 
 

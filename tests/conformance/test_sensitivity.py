@@ -5,7 +5,12 @@ over all of them at once, in DuckDB. Then all pairs are compared.
 """
 
 import functools
+import importlib
 import itertools
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,7 +22,10 @@ import heldout as ho
 from heldout.data import sql
 from heldout.mechanisms.discrete_laplace import unseal
 from heldout.privacy import Neighbours, Protection
-from heldout.statistics.base import Statistic, compute, registered
+from heldout.statistics import ScoreTable, Statistic, ThresholdCounts, compute
+from heldout.statistics.base import registered
+from heldout.statistics.ranking.metric import METRICS
+from heldout.statistics.ranking.ranked import RankedRows, RankedTable, TiedPairs
 
 SCORES = (0.0, 5e-324, 0.25, 0.5, float(np.nextafter(0.75, 0)), 1.0)
 KINDS = [(label, score) for label in (0, 1) for score in SCORES]
@@ -58,6 +66,8 @@ def connection() -> Any:
             "which": [which for which, rows in enumerate(SETS) for _ in rows],
             "label": [KINDS[kind][0] for rows in SETS for kind in rows],
             "score": [KINDS[kind][1] for rows in SETS for kind in rows],
+            # The other model's score of the same row.
+            "rival": [SCORES[5 * kind % len(SCORES)] for rows in SETS for kind in rows],
         }
     )
     connection.register("incoming", table)
@@ -65,17 +75,22 @@ def connection() -> Any:
     return connection
 
 
-def vectors(connection: Any, statistic: Statistic, *, rows: str, sets: int) -> Any:
-    """The statistic of each data set, without the entries that are zero in all of them."""
+def answers(connection: Any, statistic: Statistic, *, rows: str, sets: int) -> Iterator[Any]:
+    """The statistic of each data set, one after the other."""
     answer = connection.execute(
         f"SELECT whole.which AS which, answer.* FROM range({sets}) AS whole(which),"
         f" LATERAL ({sql.assemble(rows, statistic.body())}) AS answer ORDER BY 1"
     ).fetchnumpy()
     which = answer.pop("which")
     borders = np.searchsorted(which, np.arange(sets + 1))
+    for start, end in itertools.pairwise(borders):
+        yield statistic.read({name: column[start:end] for name, column in answer.items()})
+
+
+def vectors(connection: Any, statistic: Statistic, *, rows: str, sets: int) -> Any:
+    """The statistic of each data set, without the entries that are zero in all of them."""
     seen: dict[int, dict[int, int]] = {}
-    for index, (start, end) in enumerate(itertools.pairwise(borders)):
-        vector = statistic.read({name: column[start:end] for name, column in answer.items()})
+    for index, vector in enumerate(answers(connection, statistic, rows=rows, sets=sets)):
         assert vector.dtype == np.int64, "a statistic is a vector of whole numbers"
         for entry in np.flatnonzero(vector):
             seen.setdefault(int(entry), {})[index] = int(vector[entry])
@@ -126,11 +141,88 @@ def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_fa
     assert largest == statistic.sensitivity(protection), "the claim is too large: noise for nothing"
 
 
+# --- every statistic is in the suite, or says which test stands in for it ------
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.mark.parametrize("kind", registered(), ids=lambda kind: kind.__name__)
+def test_every_statistic_is_brute_forced_here_or_names_the_test_that_does_so(
+    kind: type[Statistic],
+) -> None:
+    examples = [each for protection in PROTECTIONS for each in kind.examples(protection)]
+    if examples:
+        assert kind.shown_by is None, "one of the two"
+        assert all(type(each) is kind for each in examples)
+        return
+    assert kind.shown_by, f"{kind.__name__} gives no examples() and names no test in shown_by"
+    file, _, test = kind.shown_by.partition("::")
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert f"\ndef {test}(" in text, f"there is no {kind.shown_by}"
+    assert re.search(rf"\b{kind.__name__}\b", text), f"{file} does not speak of {kind.__name__}"
+
+
+def test_all_statistics_live_in_one_room_and_have_a_contract() -> None:
+    for module in pkgutil.walk_packages(ho.__path__, "heldout."):
+        if not module.name.startswith("heldout.__main__"):
+            importlib.import_module(module.name)
+    found = registered()
+    assert len(found) > 12
+    for kind in found:
+        assert kind.__module__.startswith("heldout.statistics."), kind
+        assert f"[claim: {kind.claim}]" in (kind.__doc__ or ""), kind
+
+
+def test_a_statistic_is_registered_by_being_defined() -> None:
+    class Unheard(Statistic):
+        claim = "none"
+
+        def body(self) -> str:
+            return "SELECT 1"
+
+        def read(self, columns: Any) -> Any:
+            return columns
+
+    assert Statistic._defined.pop() is Unheard
+    with pytest.raises(TypeError):
+        Unheard().sensitivity(PROTECTIONS[0])
+
+
+# --- rankings, whose sensitivity is local ------
+
+GRID = ScoreTable(score_range=(0, 1), cells=4)
+RANKINGS: list[tuple[RankedRows | RankedTable | TiedPairs, str]] = [
+    *((RankedRows(name), name) for name in METRICS),
+    *((RankedTable(name, GRID), name) for name in METRICS),
+    (TiedPairs(GRID), "auc"),
+]
+
+
+@pytest.mark.parametrize(("statistic", "metric"), RANKINGS, ids=str)
+def test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows(
+    connection: Any, statistic: Statistic, metric: str
+) -> None:
+    rows = "SELECT label, score, rival FROM every WHERE every.which = whole.which"
+    found = list(answers(connection, statistic, rows=rows, sets=len(SETS)))
+    values = np.array([float(each.value) for each in found])
+    moved = np.abs(np.subtract.outer(values, values))
+    for protection in PROTECTIONS:
+        local = METRICS[metric].local(protection)
+        rungs = [local.rung(positives=e.positives, negatives=e.negatives) for e in found]
+        bounds = np.array([local.upper(rung) for rung in rungs])
+        steps = np.abs(np.subtract.outer(rungs, rungs))
+        near = pairs(protection)
+        assert steps[near].max() <= 1, "neighbours stand on adjacent rungs"
+        most = np.minimum.outer(bounds, bounds)
+        assert (moved[near] <= most[near] + 1e-12).all(), (protection, metric)
+        assert moved[near].max() > 0.4, "some are far apart"
+
+
 def test_brute_force_notices_a_claim_that_is_too_small(connection: Any) -> None:
     """The suite itself can fail: each claim would be found out if it were smaller by one."""
     protection = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=2)
     one_row_less = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=1)
-    statistic = registered()[0].examples(protection)[0]
+    statistic = ThresholdCounts(thresholds=(0.5,))
     assert distances(connection, statistic)[pairs(protection)].max() > statistic.sensitivity(
         one_row_less
     )
@@ -146,7 +238,7 @@ def test_protection_lists_the_changes_that_neighbours_allow(protection: Protecti
     )
 
 
-# --- raw tables, whose units own more rows than they may keep ------------------------------------
+# --- raw tables, whose units own more rows than they may keep ------
 
 OTHERS = [("a", 0, 0.25), ("b", 1, 0.5), ("a", 1, 1.0), ("a", 0, 0.0)]
 UNIT_ROWS = [(0, 0.0), (1, 0.25), (0, 1.0)]

@@ -11,12 +11,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
-from heldout.features.joint_counts import UNIT, row_units
 from heldout.features.logistic import LogisticPlan
-from heldout.features.logistic_loss import LogisticLoss, Rows
 from heldout.mechanisms.objective import SLACK, ObjectivePerturbation
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import rows_moved
+from heldout.statistics.joint_counts import UNIT, row_units
+from heldout.statistics.logistic_loss import LogisticLoss, Rows
 from heldout.statistics.sealed import Sealed
 
 FEATURES = 2

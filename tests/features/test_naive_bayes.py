@@ -14,13 +14,14 @@ import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnknownLabel
 from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
-from heldout.features.cut import STEP, Cuts, RightCalls
-from heldout.features.joint_counts import SIZES, UNIT, JointCounts
+from heldout.features.cut import STEP, Cuts
 from heldout.features.naive_bayes import NaiveBayesPlan, row_scores
 from heldout.features.shrinkage import log_odds
 from heldout.mechanisms.top_k import PermuteAndFlip
 from heldout.privacy import Budget
 from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts
+from heldout.statistics.right_calls import RightCalls
 
 FEATURES = 3
 ROWS = [

@@ -12,11 +12,11 @@ from heldout.errors import ArgumentError, BudgetExceeded, NotPrivate
 from heldout.features.baselines import BASELINES
 from heldout.features.clusters import clusters
 from heldout.features.matrix import FeatureMatrix
-from heldout.features.scores import SCORES, FeatureCounts, FeatureScores
 from heldout.features.selection_methods import METHODS, SPURIOUS, plan_selection
 from heldout.features.selector import select_from
 from heldout.privacy import Budget, Ledger
 from heldout.session import PrivateSession
+from heldout.statistics.feature_scores import SCORES, FeatureCounts, FeatureScores
 
 FEATURES, ROWS = 30, 400
 LABELS = np.array([1, 0] * (ROWS // 2))
@@ -44,7 +44,9 @@ def test_with_plenty_of_budget_every_method_finds_what_the_score_asks_for(
     rows, method, score
 ) -> None:
     best = BEST[score]
-    exact = FeatureScores.of(rows, SCORES[score]).read(rows._fetch("SELECT * FROM evaluated"))
+    exact = FeatureScores(SCORES[score], rows.row_bound).read(
+        rows._fetch("SELECT * FROM evaluated")
+    )
     top = float(exact[best]) / SCORES[score].cells
     words = {"threshold": 0.95 * top} if method == "sparse-vector" else {}
     found = ho.features.select(rows, epsilon=PLENTY, method=method, score=score, k=1, **words)

@@ -12,9 +12,10 @@ from scipy.sparse import csr_array
 import heldout as ho
 from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingColumn, UnknownLabel
 from heldout.features.bounding import bounded
-from heldout.features.matrix import WHOLE_ROWS, FeatureMatrix
+from heldout.features.matrix import FeatureMatrix
 from heldout.features.text import HashedText, Vocabulary
 from heldout.session import PrivateSession
+from heldout.statistics.feature_rows import WHOLE_ROWS
 
 rows_of_sets = st.lists(
     st.frozensets(st.integers(0, 30), max_size=12).map(sorted), min_size=1, max_size=12

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 from heldout.errors import ArgumentError
 from heldout.features.matrix import FeatureMatrix
-from heldout.features.scores import SCORES, FeatureCounts, FeatureScores, Score, counted
 from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.statistics.feature_scores import SCORES, FeatureCounts, FeatureScores, Score, counted
 
 Row = tuple[frozenset[int], int]
 REPLACE = Protection(neighbours=Neighbours.REPLACE_ONE)

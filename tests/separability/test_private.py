@@ -7,18 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from heldout.data.truth import Truth
+from heldout.data.two_tables import Table
 from heldout.errors import BudgetExceeded, MissingColumn
 from heldout.mechanisms.discrete_laplace import unseal
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.privacy import Budget, Ledger, price
-from heldout.separation import private
-from heldout.separation.private import private_separability, ridge_for
-from heldout.separation.recipe import Recipe
-from heldout.separation.separator import Separator, called_true
-from heldout.separation.table import Table
-from heldout.separation.truth import Truth
+from heldout.separability import private
+from heldout.separability.private import private_separability, ridge_for
 from heldout.statistics.base import compute
+from heldout.statistics.recipe import Recipe
 from heldout.statistics.sealed import Sealed
+from heldout.statistics.separator import Separator, called_true
 
 PRIVATIZED = np.array([[0, 1], [1, 0], [2, 2], [3, 0], [0, 0], [1, 1], [4, 2], [2, 0]], dtype=float)
 EXTREME = np.array([[0.0, 0.0], [100.0, -100.0], [-100.0, 100.0], [1.0, np.nan], [3.0, 0.0]])

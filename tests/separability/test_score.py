@@ -2,14 +2,16 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow
 import pytest
 
 from heldout.errors import ArgumentError, EmptyTable, MissingColumn
-from heldout.separation.fits import balance
-from heldout.separation.score import separability
+from heldout.separability.fits import balance
+from heldout.separability.score import separability
 
 
 def sparse(rows=300, columns=20, seed=1, noise=4.0):
@@ -194,3 +196,11 @@ def test_what_cannot_be_compared_is_refused(change, error, message):
     arguments = {"truth": np.ones((5, 3)), "privatized": np.zeros((5, 3)), **change}
     with pytest.raises(error, match=message):
         separability(**arguments)
+
+
+@pytest.mark.parametrize("first", ["pass", "import heldout.separability.page"])
+def test_the_package_of_that_name_does_not_hide_the_function(first: str) -> None:
+    code = f"{first}\nimport heldout as ho\nrows = [[0.0], [1.0], [2.0], [3.0]] * 5\n"
+    code += "import numpy as np\nprint(ho.separability(np.array(rows), np.array(rows)).value < 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

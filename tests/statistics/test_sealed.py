@@ -180,7 +180,7 @@ SIMULATED = (
     "heldout.audit",
     "heldout.examples",
     "heldout.precision_recall",
-    "heldout.separation",
+    "heldout.separability",
 )
 
 

@@ -91,7 +91,7 @@ MECHANISMS: dict[str, Callable[[Histograms, float, Any], Any]] = {
 @figure(paper=_PAPER, number="1", title="Separability of a Baltimore-like table by epsilon")
 def by_epsilon(context: Context) -> Reproduction:
     """Laplace histograms and two mechanisms that keep zeros, at several epsilons."""
-    from heldout.separation.score import separability
+    from heldout.separability.score import separability
 
     rng = np.random.default_rng(_SEED)
     truth = baltimore(rng)
@@ -149,7 +149,7 @@ def by_epsilon(context: Context) -> Reproduction:
 @table(paper=_PAPER, number="1", title="Variance within and between areas and months")
 def variances(context: Context) -> Reproduction:
     """The paper's table for its epsilon of 4, on the simulated table."""
-    from heldout.separation.score import separability
+    from heldout.separability.score import separability
 
     rng = np.random.default_rng(_SEED)
     truth = baltimore(rng)
@@ -208,7 +208,7 @@ def calibration(context: Context) -> Reproduction:
 
 def one_trial(seed: int) -> dict[str, Any]:
     """Two samples of one distribution of mixed counts."""
-    from heldout.separation.score import separability
+    from heldout.separability.score import separability
 
     rng = np.random.default_rng(seed)
     rate = rng.gamma(0.3, 1, 12)
@@ -238,7 +238,7 @@ def one_trial(seed: int) -> dict[str, Any]:
 )
 def detroit(context: Context) -> Reproduction:
     """Incidents as rows, and histograms of incident types by area and month."""
-    from heldout.separation.score import separability
+    from heldout.separability.score import separability
 
     assert context.data is not None
     folder = context.data / "detroit_fire_2015"

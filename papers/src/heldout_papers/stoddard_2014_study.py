@@ -19,7 +19,7 @@ from heldout.features.baselines import (
 )
 from heldout.features.bounding import bounded
 from heldout.features.clusters import clusters
-from heldout.features.scores import SCORES, Counted, counted
+from heldout.statistics.feature_scores import SCORES, Counted, counted
 from heldout_papers.stoddard_2014_words import WordSet, fold, naive_bayes, word_set
 
 __all__ = ["BROKEN", "SAMPLED", "Job", "Result", "chosen_by", "f1", "run", "true_scores"]

@@ -42,7 +42,7 @@ _CASES = (
 
 
 def _once(rows: Mapping[str, Any], epsilon: Fraction) -> Any:
-    from heldout.separation.private import private_separability
+    from heldout.separability.private import private_separability
 
     return private_separability(rows, _PUBLIC, epsilon=epsilon, unit="u")
 
@@ -50,8 +50,8 @@ def _once(rows: Mapping[str, Any], epsilon: Fraction) -> Any:
 def _seen(pair: Pair, release: Any) -> list[float]:
     """All numbers; and what is left of the counts for an attacker who takes the other rows off and
     knows on which side of the released separator either row would be."""
-    from heldout.separation.separator import called_true
-    from heldout.separation.table import Table
+    from heldout.data.two_tables import Table
+    from heldout.statistics.separator import called_true
 
     found = numbers(release)
     weights = np.array(list(release.coefficients.values()))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.separation.private import SeparabilityRelease
-    from heldout.separation.result import Separability
+    from heldout.separability.private import SeparabilityRelease
+    from heldout.separability.result import Separability
 
 
 def separability(
@@ -94,7 +94,7 @@ def separability(
                 "--budget must go with --ledger, which keeps count of what is left of it."
             )
         from heldout.privacy import Budget
-        from heldout.separation.private import private_separability
+        from heldout.separability.private import private_separability
 
         release = private_separability(
             truth,
@@ -121,7 +121,7 @@ def separability(
         from heldout.report.place import checked_place
 
         checked_place(out)
-    from heldout.separation.score import separability as compute
+    from heldout.separability.score import separability as compute
 
     found = compute(
         truth,

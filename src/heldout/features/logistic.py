@@ -11,8 +11,6 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.features.budget import shares_for
 from heldout.features.cut import STEP, Cuts, RowScores
-from heldout.features.joint_counts import UNIT, row_units
-from heldout.features.logistic_loss import LogisticLoss
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.model import ModelRelease
 from heldout.features.stages import Features, Stages
@@ -24,6 +22,8 @@ from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.release import Step
 from heldout.session import Epsilon, PrivateSession
 from heldout.statistics.base import rows_moved
+from heldout.statistics.joint_counts import UNIT, row_units
+from heldout.statistics.logistic_loss import LogisticLoss
 
 __all__ = ["LogisticPlan", "PrivateLogisticRegression"]
 

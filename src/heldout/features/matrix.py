@@ -15,14 +15,7 @@ from heldout.features.sources import Flags, Rows, Stored, Texts, origin_digest
 from heldout.features.text import Space
 from heldout.privacy.neighbours import Neighbours
 
-__all__ = ["WHOLE_ROWS", "FeatureMatrix"]
-
-WHOLE_ROWS = "SELECT * FROM evaluated"
-"""The body of every statistic of a feature matrix.
-
-`_fetch` then gives `label`, `matrix` (0/1, each row within its bound) and `restricted(features,
-most)`, which gives the rows seen through public features, each within that bound.
-"""
+__all__ = ["FeatureMatrix"]
 
 
 class FeatureMatrix(PrivateTable):
@@ -244,7 +237,7 @@ class FeatureMatrix(PrivateTable):
         return self.public_rows if self.public_rows is not None else self.most_rows
 
     def _fetch(self, body: str) -> sql.Columns:
-        """The rows that count, by what each sets; see `WHOLE_ROWS`."""
+        """The rows that count, by what each sets; see `statistics.feature_rows`."""
         columns = super()._fetch(body)
         matrix = self._source.matrix(columns)
         if self._chosen is not None:

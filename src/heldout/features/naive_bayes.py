@@ -9,7 +9,6 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.features.budget import shares_for
 from heldout.features.cut import STEP, Cuts, RowScores
-from heldout.features.joint_counts import UNIT, JointCounts, size_cells
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.model import ModelRelease
 from heldout.features.shrinkage import log_odds
@@ -21,6 +20,7 @@ from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.release import Step
 from heldout.session import Epsilon, PrivateSession
+from heldout.statistics.joint_counts import UNIT, JointCounts, size_cells
 
 __all__ = ["NaiveBayesPlan", "PrivateNaiveBayes"]
 

@@ -13,13 +13,13 @@ from heldout.features.logistic import PrivateLogisticRegression
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.model import ModelRelease
 from heldout.features.naive_bayes import PrivateNaiveBayes
-from heldout.features.scores import score_named
 from heldout.features.selection_methods import METHODS, Plan, plan_selection
 from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.neighbours import Neighbours
 from heldout.session import Epsilon, PrivateSession
+from heldout.statistics.feature_scores import score_named
 
 __all__ = ["PrivatePipeline"]
 

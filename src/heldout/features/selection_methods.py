@@ -16,11 +16,11 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.features.clusters import clusters
 from heldout.features.matrix import FeatureMatrix
-from heldout.features.scores import FeatureCounts, FeatureScores, Score
 from heldout.mechanisms import DiscreteLaplace, Mechanism
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip
 from heldout.statistics import Statistic
+from heldout.statistics.feature_scores import FeatureCounts, FeatureScores, Score
 
 __all__ = ["METHODS", "Asked", "Chosen", "Plan", "plan_selection"]
 
@@ -185,7 +185,7 @@ def _score_perturbation(private: FeatureMatrix, asked: Asked) -> Plan:
 
     return Plan(
         "score-perturbation",
-        FeatureScores.of(private, score),
+        FeatureScores(score, private.row_bound),
         mechanism,
         read,
         k,
@@ -211,7 +211,7 @@ def _sparse_vector(private: FeatureMatrix, asked: Asked) -> Plan:
         found = [place for place, above in zip(order, answers, strict=False) if above]
         return Chosen(np.array(found, dtype=np.int64))
 
-    statistic = FeatureScores.of(private, score, tuple(order))
+    statistic = FeatureScores(score, private.row_bound, tuple(order))
     return Plan("sparse-vector", statistic, test, read, k, threshold)
 
 
@@ -245,7 +245,7 @@ def _names(
     def read(places: Any) -> Chosen:
         return Chosen(np.array(places, dtype=np.int64))
 
-    return Plan(name, FeatureScores.of(private, score), mechanism, read, k, None)
+    return Plan(name, FeatureScores(score, private.row_bound), mechanism, read, k, None)
 
 
 def _best(scores: Any, k: int | None, threshold: float | None, *, order: Any = None) -> Any:

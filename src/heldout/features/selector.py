@@ -15,7 +15,6 @@ from heldout.features.baselines import (
     private_threshold_testing,
 )
 from heldout.features.matrix import FeatureMatrix
-from heldout.features.scores import FeatureScores, score_named
 from heldout.features.selection import NotPrivateSelection, Selection
 from heldout.features.selection_methods import METHODS, Chosen, plan_selection
 from heldout.mechanisms.not_private import baseline_noise, shown_as_it_is
@@ -24,6 +23,7 @@ from heldout.privacy.neighbours import Neighbours
 from heldout.release import Request
 from heldout.session import Epsilon, PrivateSession
 from heldout.statistics import compute
+from heldout.statistics.feature_scores import FeatureScores, score_named
 
 __all__ = ["FEATURES_PER_ROW", "select", "select_from"]
 
@@ -177,7 +177,7 @@ def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> 
     if words["method"] == "cluster-selection-2014":
         if score.name != "total-count":
             raise ArgumentError("score must be total-count for cluster-selection-2014.")
-        scores = shown_as_it_is(compute(FeatureScores.of(private, score), private))
+        scores = shown_as_it_is(compute(FeatureScores(score, private.row_bound), private))
         accepted = cluster_selection_2014(
             np.asarray(scores, dtype=float)[:, None],
             centres=np.linspace(0, 2 * threshold, 5)[:, None],
@@ -188,7 +188,9 @@ def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> 
             rounds=5,
         )[0]
     else:
-        exactly = shown_as_it_is(compute(FeatureScores.of(private, score), private)) / score.cells
+        exactly = (
+            shown_as_it_is(compute(FeatureScores(score, private.row_bound), private)) / score.cells
+        )
         run = noisy_cut if words["method"] == "noisy-cut" else private_threshold_testing
         accepted = run(
             exactly, threshold=threshold, epsilon=epsilon, noise=baseline_noise, sensitivity=each

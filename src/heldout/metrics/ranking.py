@@ -16,11 +16,10 @@ from heldout.metrics.auc_interval import (
 )
 from heldout.metrics.binormal import BinormalCurve, binormal_curve
 from heldout.release import Drawn, Release
+from heldout.statistics.ranking.metric import ranking_metric
 
 if TYPE_CHECKING:
     from heldout.metrics.ties import TieBound
-
-NAMES = {"auc": "AUC", "average-precision": "average precision", "auc-difference": "difference"}
 
 
 class RankingRelease(Release):
@@ -43,7 +42,7 @@ class RankingRelease(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
-        name = NAMES[draw.mechanism.metric]
+        name = ranking_metric(draw.mechanism.metric).words
         known = belief(draw, self._others)
 
         def noise(level: float) -> Interval:

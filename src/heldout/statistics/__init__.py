@@ -1,6 +1,6 @@
 """Exact sufficient statistics and how far one person can move them. No noise here."""
 
-from heldout.statistics.base import Statistic, VectorStatistic, compute
+from heldout.statistics.base import Statistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
 from heldout.statistics.counts import ThresholdCounts
 from heldout.statistics.grid_counts import Axis, GridCounts, RowCount
@@ -18,6 +18,5 @@ __all__ = [
     "Sealed",
     "Statistic",
     "ThresholdCounts",
-    "VectorStatistic",
     "compute",
 ]

@@ -1,5 +1,8 @@
 """What a statistic is: one statement over the rows, and how far one neighbour can move it."""
 
+import importlib
+import inspect
+import pkgutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,34 +17,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """An exact statistic of the rows. Its parameters are public."""
+    """An exact statistic of the rows. Its parameters are public.
+
+    A class is registered by being defined. It gives `examples()`, whose sensitivity the
+    conformance suite brute-forces on all small neighbouring data sets, or it names in `shown_by`
+    the test that does so in its stead; a class that does neither fails the suite.
+    """
 
     claim: ClassVar[str]
+    shown_by: ClassVar[str | None] = None
+    """`tests/<file>.py::<test>`, for a statistic that is not a plain vector of label and score."""
+    _defined: ClassVar[list[type["Statistic"]]] = []
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        Statistic._defined.append(cls)
 
     @abstractmethod
     def body(self) -> str:
-        """The SELECT over `evaluated(label, score)`, in DuckDB's dialect."""
+        """The SELECT over `evaluated`, in DuckDB's dialect."""
 
     @abstractmethod
     def read(self, columns: Columns) -> Any:
         """What the statement's columns mean, in integers and rationals."""
 
-
-class VectorStatistic(Statistic):
-    """A vector of integers with a sensitivity that is the same for all data sets.
-
-    A subclass is found by the conformance suite through `registered()`: it gives `examples()`,
-    whose sensitivity is then brute-forced on all small neighbouring data sets.
-    """
-
-    @abstractmethod
     def sensitivity(self, protection: Protection) -> int:
         """The largest L1 distance between the vectors of neighbouring data sets."""
+        raise TypeError(f"{type(self).__name__} has no one sensitivity: see its contract.")
 
     @classmethod
-    @abstractmethod
-    def examples(cls, protection: Protection) -> list["VectorStatistic"]:
-        """Small instances for the conformance suite."""
+    def examples(cls, protection: Protection) -> list["Statistic"]:
+        """Small instances for the conformance suite, read off `evaluated(label, score)`."""
+        return []
 
 
 def compute(statistic: Statistic, dataset: "PrivateTable") -> Sealed[Any]:
@@ -62,15 +69,11 @@ def rows_moved(protection: Protection) -> int:
     return protection.rows_per_unit * (2 if both else 1)
 
 
-def registered() -> list[type[VectorStatistic]]:
-    """Every vector statistic there is, for the conformance suite and the documentation."""
+def registered() -> list[type[Statistic]]:
+    """Every statistic of this package, found by its place: nothing lists them."""
     import heldout.statistics
 
-    found = (getattr(heldout.statistics, name) for name in heldout.statistics.__all__)
-    return [
-        each
-        for each in found
-        if isinstance(each, type)
-        and issubclass(each, VectorStatistic)
-        and each is not VectorStatistic
-    ]
+    for module in pkgutil.walk_packages(heldout.statistics.__path__, "heldout.statistics."):
+        importlib.import_module(module.name)
+    ours = [each for each in Statistic._defined if each.__module__.startswith("heldout.")]
+    return [each for each in ours if not inspect.isabstract(each)]

@@ -8,7 +8,7 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import VectorStatistic
+from heldout.statistics.base import Statistic
 
 ERRORS = {
     "squared": "({distance}) * ({distance})",
@@ -17,7 +17,7 @@ ERRORS = {
 
 
 @dataclass(frozen=True)
-class BoundedSum(VectorStatistic):
+class BoundedSum(Statistic):
     """The sum of each row's error, and the sum of what it falls short of the largest error.
 
     A row's error lies in [0, 1] once divided by the width of the declared range; it is rounded to
@@ -75,6 +75,6 @@ class BoundedSum(VectorStatistic):
         return rows * self.resolution * (2 if self.with_rest else 1)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         rest = not protection.row_count_is_public
         return [cls(error=name, score_range=(0, 1), with_rest=rest) for name in ERRORS]

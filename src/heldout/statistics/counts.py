@@ -9,11 +9,11 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import VectorStatistic, rows_moved
+from heldout.statistics.base import Statistic, rows_moved
 
 
 @dataclass(frozen=True)
-class ThresholdCounts(VectorStatistic):
+class ThresholdCounts(Statistic):
     """Rows by label and by the interval between public thresholds that their score falls in.
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
@@ -52,7 +52,7 @@ class ThresholdCounts(VectorStatistic):
 
     def body(self) -> str:
         above = [f"CAST(score >= {double(each)} AS INTEGER)" for each in self.thresholds]
-        interval = " + ".join(above) or "0"
+        interval = " + ".join(above) or "CAST(0 AS INTEGER)"
         return (
             f"SELECT label, {interval} AS interval_number, count(*) AS n\n"
             "FROM evaluated\nGROUP BY 1, 2"
@@ -70,5 +70,5 @@ class ThresholdCounts(VectorStatistic):
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         return [cls(thresholds=(0.5,)), cls(thresholds=(0.25, 0.5, 0.75))]

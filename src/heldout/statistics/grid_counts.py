@@ -9,7 +9,7 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import VectorStatistic, rows_moved
+from heldout.statistics.base import Statistic, rows_moved
 
 _MOST_CELLS = 2**20
 
@@ -45,7 +45,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class GridCounts(VectorStatistic):
+class GridCounts(Statistic):
     """Rows in each cell of the grid, the last axis fastest, and then all rows outside it.
 
     A cell holds its lower edge and not its upper one.
@@ -103,7 +103,7 @@ class GridCounts(VectorStatistic):
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         return [
             cls(axes=(Axis("score", (0.25, 0.5, 0.75)),)),
             cls(axes=(Axis("score", (0.0, 0.25, 2.0), absolute=True),)),
@@ -112,7 +112,7 @@ class GridCounts(VectorStatistic):
 
 
 @dataclass(frozen=True)
-class RowCount(VectorStatistic):
+class RowCount(Statistic):
     """How many rows count, where that is not public.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
@@ -141,5 +141,5 @@ class RowCount(VectorStatistic):
         return 0 if protection.row_count_is_public else protection.rows_per_unit
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         return [cls()]

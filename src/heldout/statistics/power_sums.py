@@ -8,13 +8,13 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import VectorStatistic
+from heldout.statistics.base import Statistic
 
 LADDERS = {2: 9, 3: 11}  # how many powers -> eighths of the resolution that a replacement moves
 
 
 @dataclass(frozen=True)
-class PowerSums(VectorStatistic):
+class PowerSums(Statistic):
     """Sums of t, t^2 and t^4, t in [0, 1], as the sums of their differences.
 
     t is the row's number (or its size) within `bounds`, from 0 at the lower to 1 at the upper one;
@@ -95,7 +95,7 @@ class PowerSums(VectorStatistic):
         return whole * LADDERS[self.powers] // 8
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         rest = not protection.row_count_is_public
         return [
             cls(column="score", bounds=(0.0, 1.0), powers=powers, with_rest=rest)

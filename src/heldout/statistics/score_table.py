@@ -9,11 +9,11 @@ from heldout.data.grid import CELLS, grid_body
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import VectorStatistic, rows_moved
+from heldout.statistics.base import Statistic, rows_moved
 
 
 @dataclass(frozen=True)
-class ScoreTable(VectorStatistic):
+class ScoreTable(Statistic):
     """Rows by label and by the nearest point of an even grid over the range; negatives first.
 
     The grid has `cells` equal steps, so `cells + 1` points, both ends of the range among them.
@@ -65,9 +65,14 @@ class ScoreTable(VectorStatistic):
         np.add.at(counts, label * self.points + point, np.asarray(columns["n"], dtype=np.int64))
         return counts
 
+    def classes(self, columns: Columns) -> tuple[Any, Any]:
+        """Counts by grid point, of the negatives and of the positives."""
+        counts: Any = self.read(columns)
+        return counts[: self.points], counts[self.points :]
+
     def sensitivity(self, protection: Protection) -> int:
         return rows_moved(protection)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         return [cls(score_range=(0, 1), cells=2), cls(score_range=(0, 1), cells=2**16)]

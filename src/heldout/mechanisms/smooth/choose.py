@@ -13,12 +13,8 @@ from heldout.mechanisms.smooth.piecewise_laplace import PiecewiseLaplace
 from heldout.mechanisms.smooth.polynomial_tail import PolynomialTail
 from heldout.mechanisms.smooth.published import Cauchy, CauchyBoyd2015, LaplaceBoyd2015
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.ranking.sensitivity import (
-    AreaSensitivity,
-    PrecisionSensitivity,
-    PublishedPrecisionSensitivity,
-    RungSensitivity,
-)
+from heldout.statistics.ranking.metric import ranking_metric
+from heldout.statistics.ranking.sensitivity import RungSensitivity
 
 __all__ = ["METHODS", "choose", "choose_polynomial_tail", "guessed_rung", "sensitivity_for"]
 
@@ -35,16 +31,8 @@ _UNKNOWN_ROWS = 2**16  # what a plan assumes if the row count is not public and 
 def sensitivity_for(
     metric: str, *, protection: Protection, method: str = "piecewise-laplace"
 ) -> RungSensitivity:
-    """The sensitivity bound of a metric: "auc", "auc-difference" or "average-precision"."""
-    if metric in ("auc", "auc-difference"):
-        return AreaSensitivity(protection=protection)
-    if metric == "average-precision":
-        if method.startswith("boyd-2015"):
-            return PublishedPrecisionSensitivity(protection=protection)
-        return PrecisionSensitivity(protection=protection)
-    raise ArgumentError(
-        f"metric must be 'auc', 'auc-difference' or 'average-precision', got {metric!r}."
-    )
+    """The sensitivity bound of a metric by its name, as a method uses it."""
+    return ranking_metric(metric).local(protection, published=method.startswith("boyd-2015"))
 
 
 def guessed_rung(
@@ -72,7 +60,7 @@ def choose(
     """The noise law of a method, with parameters from public facts.
 
     >>> from heldout.privacy.neighbours import Protection
-    >>> local = AreaSensitivity(protection=Protection(neighbours="replace-one"))
+    >>> local = sensitivity_for("auc", protection=Protection(neighbours="replace-one"))
     >>> law = choose("polynomial-tail", epsilon=Fraction(1), local=local, rows=2000)
     >>> print(law.privacy_map())
     epsilon 1

@@ -9,6 +9,7 @@ from heldout.mechanisms.smooth.choose import sensitivity_for
 from heldout.mechanisms.smooth.law import error_quantile
 from heldout.mechanisms.smooth.ranking import RankingMechanism
 from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.statistics.ranking.metric import ranking_metric
 
 __all__ = ["epsilon_for", "half_width_for"]
 
@@ -53,7 +54,7 @@ def half_width_for(
     rung = mechanism.local.rung(positives=positives, negatives=rows - positives)
     law = mechanism.expected_law(positives=positives, negatives=rows - positives)
     width = error_quantile(law, rung=rung, level=level)
-    return 2 * width if metric == "auc-difference" else width
+    return 2 * width if ranking_metric(metric).compares else width
 
 
 def epsilon_for(

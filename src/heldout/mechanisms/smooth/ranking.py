@@ -21,6 +21,7 @@ from heldout.privacy.events import Event
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
+from heldout.statistics.ranking.metric import ranking_metric
 from heldout.statistics.ranking.ranked import RankingStatistic
 from heldout.statistics.ranking.sensitivity import RungSensitivity
 from heldout.statistics.sealed import Sealed, unseal
@@ -29,9 +30,6 @@ __all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic"]
 
 _FIRST_SHARE: Final = Fraction(1, 50)
 _SHARES: Final = tuple(Fraction(each, 100) for each in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
-_WANTED_SCALES: Final = {"auc": 11, "auc-difference": 11, "average-precision": 9}
-"""How many noise scales of the second look the class should measure: intervals are then within a
-few percent of those with the true count. For areas more, as the smaller of two counts is used."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ class RankingMechanism:
         return self.law_after(both[: 1 if self.protection.row_count_is_public else 2])
 
     def _deserved(self, size: int) -> Fraction:
-        wanted = _WANTED_SCALES[self.metric] * self._moved / (max(size, 1) * self.epsilon)
+        wanted = ranking_metric(self.metric).scales * self._moved / (max(size, 1) * self.epsilon)
         return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
 
     @property

@@ -8,14 +8,10 @@ import numpy as np
 
 from heldout.data.grid import MANY_ROWS
 from heldout.data.sql import Columns
-from heldout.errors import ArgumentError
 from heldout.statistics.base import Statistic
-from heldout.statistics.ranking.auc import area, area_of_table, tied_of_table
-from heldout.statistics.ranking.average_precision import (
-    average_precision,
-    average_precision_of_table,
-)
+from heldout.statistics.ranking.auc import tied_of_table
 from heldout.statistics.ranking.difference import difference
+from heldout.statistics.ranking.metric import RankingMetric, ranking_metric
 from heldout.statistics.score_table import ScoreTable
 
 __all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "TiedPairs"]
@@ -23,11 +19,10 @@ __all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "Ti
 LARGEST_EXACT: Final = MANY_ROWS
 """Beyond so many rows, where their number is public, a ranking is read off the score table."""
 
-CLAIMS: Final = {
-    "auc": "auc-sensitivity",
-    "average-precision": "ap-sensitivity",
-    "auc-difference": "auc-difference",
-}
+_BRUTE_FORCE: Final = (
+    "tests/conformance/test_sensitivity.py"
+    "::test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,28 +50,27 @@ class RankedRows(Statistic):
 
     metric: str
     claim: ClassVar[str] = "auc-sensitivity"
+    shown_by: ClassVar[str] = _BRUTE_FORCE
 
     def __post_init__(self) -> None:
-        if self.metric not in CLAIMS:
-            raise ArgumentError(f"metric must be one of {', '.join(CLAIMS)}, got {self.metric!r}.")
-        object.__setattr__(self, "claim", CLAIMS[self.metric])
+        object.__setattr__(self, "claim", self.kind.claim)
+
+    @property
+    def kind(self) -> RankingMetric:
+        return ranking_metric(self.metric)
 
     def body(self) -> str:
-        rival = ", rival" if self.metric == "auc-difference" else ""
+        rival = ", rival" if self.kind.compares else ""
         return f"SELECT label, score{rival}\nFROM evaluated"
 
     def read(self, columns: Columns) -> RankingStatistic:
         positive = np.asarray(columns["label"]) == 1
-        score = np.asarray(columns["score"], dtype=np.float64)
-        positives, negatives = score[positive], score[~positive]
-        if self.metric == "average-precision":
-            value = average_precision(positives, negatives)
-        else:
-            value = area(positives, negatives)
-        if self.metric == "auc-difference":
-            rival = np.asarray(columns["rival"], dtype=np.float64)
-            value = difference(value, area(rival[positive], rival[~positive]))
-        return RankingStatistic(value, positives.size, negatives.size)
+        names = ("score", "rival") if self.kind.compares else ("score",)
+        scores = [np.asarray(columns[name], dtype=np.float64) for name in names]
+        values = [self.kind.of_rows(each[positive], each[~positive]) for each in scores]
+        value = difference(*values) if self.kind.compares else values[0]
+        positives = int(positive.sum())
+        return RankingStatistic(value, positives, positive.size - positives)
 
 
 @dataclass(frozen=True)
@@ -99,15 +93,18 @@ class RankedTable(Statistic):
     metric: str
     table: ScoreTable
     claim: ClassVar[str] = "auc-sensitivity"
+    shown_by: ClassVar[str] = _BRUTE_FORCE
 
     def __post_init__(self) -> None:
-        if self.metric not in CLAIMS:
-            raise ArgumentError(f"metric must be one of {', '.join(CLAIMS)}, got {self.metric!r}.")
-        object.__setattr__(self, "claim", CLAIMS[self.metric])
+        object.__setattr__(self, "claim", self.kind.claim)
+
+    @property
+    def kind(self) -> RankingMetric:
+        return ranking_metric(self.metric)
 
     def body(self) -> str:
         own = self.table.body()
-        if self.metric != "auc-difference":
+        if not self.kind.compares:
             return own
         rivals = "FROM (SELECT label, rival AS score FROM evaluated) AS rivals"
         other = own.replace("FROM evaluated", rivals)
@@ -117,24 +114,16 @@ class RankedTable(Statistic):
         )
 
     def read(self, columns: Columns) -> RankingStatistic:
-        if self.metric == "auc-difference":
+        sides = [columns]
+        if self.kind.compares:
             model = np.asarray(columns["model"])
             sides = [
                 {name: np.asarray(each)[model == which] for name, each in columns.items()}
                 for which in (0, 1)
             ]
-            (negatives, positives), others = (self._classes(side) for side in sides)
-            value = difference(area_of_table(negatives, positives), area_of_table(*others))
-        else:
-            negatives, positives = self._classes(columns)
-            metric = area_of_table if self.metric == "auc" else average_precision_of_table
-            value = metric(negatives, positives)
-        return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
-
-    def _classes(self, columns: Columns) -> tuple[Any, Any]:
-        """Counts by grid point, of the negatives and of the positives."""
-        counts: Any = self.table.read(columns)
-        return counts[: self.table.points], counts[self.table.points :]
+        classes = [self.table.classes(side) for side in sides]
+        values = [self.kind.of_table(*each) for each in classes]
+        return _counted(difference(*values) if self.kind.compares else values[0], *classes[0])
 
 
 @dataclass(frozen=True)
@@ -152,12 +141,15 @@ class TiedPairs(Statistic):
 
     table: ScoreTable
     claim: ClassVar[str] = "auc-sensitivity"
+    shown_by: ClassVar[str] = _BRUTE_FORCE
 
     def body(self) -> str:
         return self.table.body()
 
     def read(self, columns: Columns) -> RankingStatistic:
-        counts: Any = self.table.read(columns)
-        negatives, positives = counts[: self.table.points], counts[self.table.points :]
-        value = tied_of_table(negatives, positives)
-        return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))
+        classes = self.table.classes(columns)
+        return _counted(tied_of_table(*classes), *classes)
+
+
+def _counted(value: Fraction, negatives: Any, positives: Any) -> RankingStatistic:
+    return RankingStatistic(value, int(positives.sum()), int(negatives.sum()))

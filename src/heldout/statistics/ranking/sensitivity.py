@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
@@ -35,7 +35,6 @@ class RungSensitivity(ABC):
     """A bound on the local sensitivity by rung: at most 1, and falling (see `settles`)."""
 
     protection: Protection
-    metric: ClassVar[str]
 
     @property
     def rows_per_unit(self) -> int:
@@ -80,8 +79,6 @@ class AreaSensitivity(RungSensitivity):
     >>> rows.rung(positives=30, negatives=500), rows.upper(32)
     (30, 0.03125)
     """
-
-    metric: ClassVar[str] = "auc"
 
     def rung(self, *, positives: int, negatives: int) -> int:
         return min(positives, negatives) // self.rows_per_unit
@@ -195,8 +192,6 @@ class PrecisionSensitivity(_PositivesSensitivity):
     [1.0, 0.5833, 0.4222, 0.3611, 0.0065]
     """
 
-    metric: ClassVar[str] = "average-precision"
-
     @property
     def _special(self) -> dict[int, Fraction]:
         if self.protection.neighbours is Neighbours.REPLACE_ONE:
@@ -242,8 +237,6 @@ class PublishedPrecisionSensitivity(_PositivesSensitivity):
     Reference:   Boyd, Lantz and Page 2015, theorem 5.
     Cost:        O(1).
     """
-
-    metric: ClassVar[str] = "average-precision"
 
     def __post_init__(self) -> None:
         if self.rows_per_unit != 1:

@@ -9,9 +9,9 @@ import numpy as np
 
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
-from heldout.features.matrix import WHOLE_ROWS, FeatureMatrix
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import rows_moved
+from heldout.statistics.feature_rows import FeatureStatistic
 
 __all__ = ["SCORES", "Counted", "FeatureCounts", "FeatureScores", "Score", "score_named"]
 
@@ -283,7 +283,7 @@ def score_named(name: str) -> Score:
 
 
 @dataclass(frozen=True)
-class FeatureScores(Statistic):
+class FeatureScores(FeatureStatistic):
     """The exact score of every feature, in a public order.
 
     Claim:       that of the score.                                      [claim: feature-scores]
@@ -300,15 +300,10 @@ class FeatureScores(Statistic):
     rows: int | None = None
     order: tuple[int, ...] | None = None
     claim: ClassVar[str] = "feature-scores"
-
-    @classmethod
-    def of(
-        cls, private: FeatureMatrix, score: Score, order: tuple[int, ...] | None = None
-    ) -> "FeatureScores":
-        return cls(score, private.row_bound, order)
-
-    def body(self) -> str:
-        return WHOLE_ROWS
+    shown_by: ClassVar[str] = (
+        "tests/features/test_selection_scores.py"
+        "::test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_that_far"
+    )
 
     def read(self, columns: Columns) -> Any:
         found = np.asarray(self.score.exact(counted(columns), self.rows), dtype=np.int64)
@@ -316,7 +311,7 @@ class FeatureScores(Statistic):
 
 
 @dataclass(frozen=True)
-class FeatureCounts(Statistic):
+class FeatureCounts(FeatureStatistic):
     """Rows that set each feature; `by_label` negatives first, then positives, then rows by label.
 
     Claim:       L1 sensitivity s a row that leaves or arrives, s + 1 by label.
@@ -338,13 +333,14 @@ class FeatureCounts(Statistic):
     features_per_row: int
     by_label: bool = False
     claim: ClassVar[str] = "feature-scores"
+    shown_by: ClassVar[str] = (
+        "tests/features/test_selection_scores.py"
+        "::test_counts_of_features_move_exactly_as_far_as_claimed"
+    )
 
     @property
     def dimension(self) -> int:
         return 2 * self.features + 2 if self.by_label else self.features
-
-    def body(self) -> str:
-        return WHOLE_ROWS
 
     def read(self, columns: Columns) -> Any:
         found = counted(columns)

@@ -9,11 +9,11 @@ import numpy as np
 
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
-from heldout.features.matrix import WHOLE_ROWS
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import rows_moved
+from heldout.statistics.feature_rows import FeatureStatistic, seen_through
 
-__all__ = ["SIZES", "UNIT", "JointCounts", "row_units", "seen_through", "size_cells"]
+__all__ = ["SIZES", "UNIT", "JointCounts", "row_units", "size_cells"]
 
 UNIT = 2**16  # steps of the lattice that make the weight 1
 SIZES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
@@ -35,16 +35,8 @@ def row_units(matrix: Any, weight: int) -> Any:
     return weight * UNIT // np.maximum(sizes, weight)
 
 
-def seen_through(columns: Columns, chosen: tuple[int, ...] | None) -> Any:
-    """The private rows, all features or the public `chosen` ones, as a sparse 0/1 matrix."""
-    if chosen is None:
-        return columns["matrix"]
-    restricted: Any = columns["restricted"]
-    return restricted(chosen, len(chosen))
-
-
 @dataclass(frozen=True)
-class JointCounts(Statistic):
+class JointCounts(FeatureStatistic):
     """Row sizes by label and features by label; a row's whole weight is the same public number.
 
     A row with at most `weight` features adds 1 to each of them in its label's half; one with more
@@ -72,6 +64,10 @@ class JointCounts(Statistic):
     size_units: int
     chosen: tuple[int, ...] | None = None
     claim: ClassVar[str] = "joint-counts"
+    shown_by: ClassVar[str] = (
+        "tests/features/test_naive_bayes.py"
+        "::test_no_small_neighbours_move_the_counts_further_than_claimed"
+    )
 
     def __post_init__(self) -> None:
         if min(self.features, self.weight, self.size_units) < 1:
@@ -80,9 +76,6 @@ class JointCounts(Statistic):
     @property
     def dimension(self) -> int:
         return 2 * (self.features + len(SIZES) + 1)
-
-    def body(self) -> str:
-        return WHOLE_ROWS
 
     def read(self, columns: Columns) -> Any:
         label, matrix = columns["label"], seen_through(columns, self.chosen)

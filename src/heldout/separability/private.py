@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 
 from heldout.data.engine import open_table
-from heldout.errors import ArgumentError, EmptyTable
-from heldout.measure import Interval, Measure
-from heldout.mechanisms.disjoint import Disjoint
-from heldout.metrics.ratio import NoisyCounts, Ratio
-from heldout.privacy import Budget, Ledger, exact
-from heldout.release import Drawn, Release, Request
-from heldout.separation.recipe import Recipe
-from heldout.separation.separator import Separator, called_true, power_of_two
-from heldout.separation.table import (
+from heldout.data.truth import Truth
+from heldout.data.two_tables import (
     Table,
     as_frame,
     names_of,
     numeric_columns,
     read_columns,
 )
-from heldout.separation.truth import Truth
+from heldout.errors import ArgumentError, EmptyTable
+from heldout.measure import Interval, Measure
+from heldout.mechanisms.disjoint import Disjoint
+from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.privacy import Budget, Ledger, exact
+from heldout.release import Drawn, Release, Request
 from heldout.session import Epsilon, PrivateSession
 from heldout.statistics.base import rows_moved
+from heldout.statistics.recipe import Recipe
+from heldout.statistics.separator import Separator, called_true, power_of_two
 
 FLATTEST, STEEPEST = Fraction(1, 2**12), Fraction(1)
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heldout.data.sql import Columns
+from heldout.data.truth import MOST_TIMES
+from heldout.data.two_tables import Table, number_array, text_array
 from heldout.privacy.neighbours import Protection
-from heldout.separation.recipe import Recipe, row_products
-from heldout.separation.table import Table, number_array, text_array
-from heldout.separation.truth import MOST_TIMES
-from heldout.statistics.base import VectorStatistic, rows_moved
+from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.logistic_loss import logistic
+from heldout.statistics.recipe import Recipe, row_products
 
 TOLERANCE = Fraction(1, 2**30)  # of the gradient's length at the minimum that is found, at least
 HEAVIEST = 2 * MOST_TIMES  # all rows weigh at most so much together
@@ -23,7 +24,7 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(VectorStatistic):
+class Separator(Statistic):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
@@ -53,6 +54,10 @@ class Separator(VectorStatistic):
     """m: about how many true training rows there are. Public."""
     ridge: Fraction
     claim: ClassVar[str] = "separability"
+    shown_by: ClassVar[str] = (
+        "tests/separability/test_private.py"
+        "::test_a_row_moves_the_coefficients_or_the_count_and_never_more_than_claimed"
+    )
 
     @property
     def dimension(self) -> int:
@@ -151,10 +156,6 @@ class Separator(VectorStatistic):
             (self.public, 1 / (2 * max(len(self.public), 1)), -1.0),
         )
 
-    @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
-        return []
-
 
 def called_true(coefficients: Any, rows: Any) -> Any:
     """How many of the rows a separator calls true, and how many privatized.
@@ -173,12 +174,6 @@ def power_of_two(number: Fraction) -> Fraction:
     """
     power = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length())
     return power if power <= number else power / 2
-
-
-def logistic(x: Any) -> Any:
-    """1 / (1 + exp(-x)) without overflow."""
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1 + small)
 
 
 def chunks(rows: Any) -> list[Any]:

@@ -6,11 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from heldout.separation.encoding import MISSING, MOST_CATEGORIES, OTHER, Number, frequent
-from heldout.separation.table import Table
+from heldout.data.two_tables import Table
 
+MOST_CATEGORIES = 200
+OTHER, MISSING = "other", "missing"
 FARTHEST = 3.0  # standard deviations
 INSIDE = 1 - 2.0**-30  # so that rounding cannot put a vector outside the ball
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """How a numeric column is centred, scaled and filled."""
+
+    centre: float
+    scale: float
+    fill: float
+
+    @classmethod
+    def of(cls, values: Any) -> "Number":
+        known = values[~np.isnan(values)]
+        if not len(known):
+            return cls(0.0, 0.0, 0.0)
+        # Divided by the largest first: the square of 1e300 is no number.
+        largest = float(np.abs(known).max()) or 1.0
+        shrunk = known / largest
+        deviation = float(shrunk.std()) * largest
+        return cls(float(shrunk.mean()) * largest, deviation, float(np.median(known)))
+
+    def __call__(self, values: Any) -> Any:
+        filled = np.where(np.isnan(values), self.fill, values)
+        return (filled / self.scale) - self.centre / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +122,16 @@ def held_out(keys: Any, raw: Any) -> Any:
             text = content + str(seen[content]).encode()
         chosen[index] = hashlib.md5(text, usedforsecurity=False).digest()[0] % 2 == 1
     return chosen
+
+
+def frequent(values: Any, most: int) -> tuple[str, ...]:
+    """The categories that occur most, in the order of their names."""
+    names, counts = np.unique([value for value in values if value is not None], return_counts=True)
+    if len(names) <= most:
+        return tuple(str(name) for name in names)
+    kept = np.argsort(-counts, kind="stable")[:most]
+    # A category that occurs once in both tables together can only be learnt by heart.
+    return tuple(sorted(str(names[index]) for index in kept if counts[index] > 1))
 
 
 def _lengths(raw: Any) -> Any:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from heldout.separation.encoding import Encoding, Feature
-from heldout.separation.fits import Constant, Fit
-from heldout.separation.hints import hints
-from heldout.separation.table import Table
+from heldout.data.two_tables import Table
+from heldout.separability.encoding import Encoding, Feature
+from heldout.separability.fits import Constant, Fit
+from heldout.separability.hints import hints
 
 BINS = 20
 LISTED = 10

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.separation.table import Table
-
-MOST_CATEGORIES = 200
-OTHER, MISSING = "other", "missing"
+from heldout.data.two_tables import Table
+from heldout.statistics.recipe import MISSING, MOST_CATEGORIES, OTHER, Number, frequent
 
 
 @dataclass(frozen=True)
@@ -22,30 +20,6 @@ class Feature:
     @property
     def name(self) -> str:
         return self.column if self.level is None else f"{self.column} = {self.level}"
-
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """How a numeric column is centred, scaled and filled."""
-
-    centre: float
-    scale: float
-    fill: float
-
-    @classmethod
-    def of(cls, values: Any) -> "Number":
-        known = values[~np.isnan(values)]
-        if not len(known):
-            return cls(0.0, 0.0, 0.0)
-        # Divided by the largest first: the square of 1e300 is no number.
-        largest = float(np.abs(known).max()) or 1.0
-        shrunk = known / largest
-        deviation = float(shrunk.std()) * largest
-        return cls(float(shrunk.mean()) * largest, deviation, float(np.median(known)))
-
-    def __call__(self, values: Any) -> Any:
-        filled = np.where(np.isnan(values), self.fill, values)
-        return (filled / self.scale) - self.centre / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +76,6 @@ class Encoding:
             known = {None, *self.levels[name]}
             return np.array([value not in known for value in values])
         return values == feature.level
-
-
-def frequent(values: Any, most: int) -> tuple[str, ...]:
-    """The categories that occur most, in the order of their names."""
-    names, counts = np.unique([value for value in values if value is not None], return_counts=True)
-    if len(names) <= most:
-        return tuple(str(name) for name in names)
-    kept = np.argsort(-counts, kind="stable")[:most]
-    # A category that occurs once in both tables together can only be learnt by heart.
-    return tuple(sorted(str(names[index]) for index in kept if counts[index] > 1))
 
 
 def _text_features(name: str, values: Any, levels: tuple[str, ...]) -> list[Feature]:

@@ -4,9 +4,9 @@ from html import escape
 
 import heldout
 from heldout.report import pieces
-from heldout.separation.deep_dive import Clue, DeepDive
-from heldout.separation.pictures import clue_figure, group_figure, probability_figure, roc_figure
-from heldout.separation.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
+from heldout.separability.deep_dive import Clue, DeepDive
+from heldout.separability.pictures import clue_figure, group_figure, probability_figure, roc_figure
+from heldout.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
 
 LISTED_CLUES = 20
 BANNER = (

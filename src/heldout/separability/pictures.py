@@ -4,8 +4,8 @@ from typing import Any
 
 from heldout.report.figure import INK, MUTED, PALETTE, rows, to_svg
 from heldout.report.sections import Figure
-from heldout.separation.deep_dive import BINS, DeepDive, Grouping
-from heldout.separation.result import Roc, Separability
+from heldout.separability.deep_dive import BINS, DeepDive, Grouping
+from heldout.separability.result import Roc, Separability
 
 SIDES = {"true": PALETTE[0], "privatized": PALETTE[1]}
 MOST_CLUES = 15

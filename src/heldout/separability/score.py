@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from heldout.arguments import as_whole, shown
+from heldout.data.two_tables import Table, names_of, read_pair
 from heldout.errors import ArgumentError
-from heldout.separation.deep_dive import DeepDive
-from heldout.separation.encoding import Encoding
-from heldout.separation.fits import Fit, choose, fit, held_out, no_fit
-from heldout.separation.others import auc, mean_squared_propensity
-from heldout.separation.result import Numbers, Roc, Separability
-from heldout.separation.table import Table, names_of, read_pair
+from heldout.separability.deep_dive import DeepDive
+from heldout.separability.encoding import Encoding
+from heldout.separability.fits import Fit, choose, fit, held_out, no_fit
+from heldout.separability.others import auc, mean_squared_propensity
+from heldout.separability.result import Numbers, Roc, Separability
 
 Step = Callable[[], None]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from heldout.data import sql, validation
 from heldout.data.table import PrivateTable
+from heldout.data.two_tables import as_category, as_frame, as_number
 from heldout.errors import DataError, MissingColumn
 from heldout.privacy.neighbours import Neighbours
-from heldout.separation.table import as_category, as_frame, as_number
 
 MOST_TIMES = 16  # the truth has at most so many rows for each row that is publicly expected
 

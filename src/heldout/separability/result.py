@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from heldout.measure import Interval, checked_level
-from heldout.separation.deep_dive import DeepDive
+from heldout.separability.deep_dive import DeepDive
 
 CUSTODIAN_ONLY = "for the custodian only"
 WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"
@@ -272,7 +272,7 @@ class Separability:
 
     def html(self, level: float = 0.95) -> str:
         """The whole report, which needs nothing from anywhere else."""
-        from heldout.separation.page import page
+        from heldout.separability.page import page
 
         return page(self, level=level)
 

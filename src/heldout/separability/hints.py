@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.separation.table import Table
+from heldout.data.two_tables import Table
 
 NAMED = 5
 

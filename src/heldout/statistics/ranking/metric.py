@@ -1,0 +1,96 @@
+"""The ranking metrics there are: what each is worth, and how far one person can move it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from heldout.errors import ArgumentError
+from heldout.privacy.neighbours import Protection
+from heldout.statistics.ranking.auc import area, area_of_table
+from heldout.statistics.ranking.average_precision import (
+    average_precision,
+    average_precision_of_table,
+)
+from heldout.statistics.ranking.sensitivity import (
+    AreaSensitivity,
+    PrecisionSensitivity,
+    PublishedPrecisionSensitivity,
+    RungSensitivity,
+)
+
+__all__ = ["METRICS", "RankingMetric", "ranking_metric"]
+
+
+@dataclass(frozen=True)
+class RankingMetric:
+    """One metric of how rows are ranked; everything that differs from metric to metric."""
+
+    name: str
+    words: str
+    claim: str
+    of_rows: Callable[[Any, Any], Fraction]
+    """Of the scores of positives and of negatives."""
+    of_table: Callable[[Any, Any], Fraction]
+    """Of negatives and positives by score cell, lowest score first."""
+    bound: type[RungSensitivity]
+    published_bound: type[RungSensitivity]
+    """The bound of the papers, for their methods exactly as published."""
+    scales: int
+    """How many noise scales of the second look the class should measure: intervals are then within
+    a few percent of those with the true count. For areas more, as the smaller of two is used."""
+    compares: bool = False
+    """Whether it is the `difference` of two models on the same rows."""
+
+    def local(self, protection: Protection, *, published: bool = False) -> RungSensitivity:
+        bound = self.published_bound if published else self.bound
+        return bound(protection=protection)
+
+
+METRICS: Final = {
+    each.name: each
+    for each in (
+        RankingMetric(
+            name="auc",
+            words="AUC",
+            claim="auc-sensitivity",
+            of_rows=area,
+            of_table=area_of_table,
+            bound=AreaSensitivity,
+            published_bound=AreaSensitivity,
+            scales=11,
+        ),
+        RankingMetric(
+            name="average-precision",
+            words="average precision",
+            claim="ap-sensitivity",
+            of_rows=average_precision,
+            of_table=average_precision_of_table,
+            bound=PrecisionSensitivity,
+            published_bound=PublishedPrecisionSensitivity,
+            scales=9,
+        ),
+        RankingMetric(
+            name="auc-difference",
+            words="difference",
+            claim="auc-difference",
+            of_rows=area,
+            of_table=area_of_table,
+            bound=AreaSensitivity,
+            published_bound=AreaSensitivity,
+            scales=11,
+            compares=True,
+        ),
+    )
+}
+
+
+def ranking_metric(name: str) -> RankingMetric:
+    """A metric by its name.
+
+    >>> ranking_metric("auc").words
+    'AUC'
+    """
+    if name not in METRICS:
+        raise ArgumentError(f"metric must be one of {', '.join(METRICS)}, got {name!r}.")
+    return METRICS[name]

@@ -1,0 +1,60 @@
+"""How often each cut of a released score is right about the rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from heldout.data.sql import Columns
+from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.statistics.feature_rows import FeatureStatistic, seen_through
+
+__all__ = ["RightCalls", "RowScores"]
+
+RowScores = Callable[[Any], Any]
+"""A sparse 0/1 matrix -> each row's score in whole lattice steps, of that row alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class RightCalls(FeatureStatistic):
+    """How many rows each cut of a public score calls rightly, from "all positive" to "none".
+
+    Claim:       one row adds 1 to some of the counts and nothing to the others.
+                                                                           [claim: right-calls]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: each count moves by at most k under both relations: under replace-one k rows leave
+                 and k arrive, and the moves have opposite signs. Under add-remove all move one way.
+    Numerics:    exact integers: scores and cuts are whole numbers.
+    Refuses:     nothing.
+    Reference:   proofs/right-calls.md.
+    Cost:        one pass over the entries.
+    """
+
+    scores: RowScores
+    """Of released numbers alone."""
+    cuts: tuple[int, ...]
+    chosen: tuple[int, ...] | None = None
+    claim: ClassVar[str] = "right-calls"
+    shown_by: ClassVar[str] = (
+        "tests/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
+    )
+
+    def read(self, columns: Columns) -> Any:
+        label, matrix = columns["label"], seen_through(columns, self.chosen)
+        reached: Any = np.searchsorted(self.cuts, self.scores(matrix), side="right")
+        cells = len(self.cuts) + 1
+        negatives, positives = (
+            np.bincount(reached[label == each], minlength=cells) for each in (0, 1)
+        )
+        below = np.concatenate([[0], np.cumsum(negatives)])
+        above = int(positives.sum()) - np.concatenate([[0], np.cumsum(positives)])
+        return (below + above).astype(np.int64)
+
+    @staticmethod
+    def of_each(protection: Protection) -> int:
+        return protection.rows_per_unit
+
+    @staticmethod
+    def monotone(protection: Protection) -> bool:
+        return protection.neighbours is Neighbours.ADD_REMOVE
