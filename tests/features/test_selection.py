@@ -169,7 +169,7 @@ def test_rows_over_the_bound_count_for_as_many_features_as_the_bound_says() -> N
 def test_what_is_not_private_refuses_charges_nothing_and_is_marked(method, tmp_path) -> None:
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     session = PrivateSession(of_rows(), budget=Budget(epsilon="1"), ledger=ledger)
-    words = {"epsilon": "1", "method": method, "threshold": 50, "ledger": ledger}
+    words = {"epsilon": "50", "method": method, "threshold": 50, "ledger": ledger}
     with pytest.raises(NotPrivate, match="not_private=True"):
         ho.features.select(of_rows(), **words)
     found = ho.features.select(of_rows(), **words, not_private=True)
