@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heldout as ho
+from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.metrics import registered
 from heldout.planning import _rounded_up, canonical_metric, decimal, metrics, plan
-from heldout.report.words import half_width
 
 ROWS, POSITIVES, SHARE = 3000, 600, 0.8
 

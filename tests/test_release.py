@@ -205,7 +205,7 @@ def test_the_html_escapes_what_people_named(hostile: str) -> None:
     shown = session.confusion(epsilon=1)._repr_html_()
     tags = Tags()
     tags.feed(shown)
-    assert tags.seen <= {"table", "caption", "tr", "th", "td"}
+    assert not tags.seen & {"script", "img"}
     assert hostile == "&" or hostile not in shown
     assert "accuracy" in shown
 

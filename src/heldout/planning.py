@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.arguments import as_number, shown
+from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
 from heldout.forecast import BRIER, SMOOTH, Forecast, forecast, whole_number
 from heldout.measure import checked_level
@@ -187,16 +188,6 @@ def canonical_metric(name: str) -> str:
         if known.lower() == plain.lower():
             return known
     raise ArgumentError(f"metric must be one of {', '.join(metrics())}, got {name!r}.")
-
-
-def decimal(number: Fraction) -> str:
-    """An exact number as people write it: a decimal if it has few digits, else a fraction.
-
-    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
-    ('0.074', '1/3')
-    """
-    short = f"{float(number):.6g}" if number < 10**6 else str(number)
-    return short if "e" not in short and Fraction(short) == number else str(number)
 
 
 # --- looking for epsilon -------------------------------------------------------------------------

@@ -5,13 +5,15 @@ promise: no answer is computed, and no noise drawn, before the ledger has the pr
 crash at any point loses an answer and never a booking. A refused request costs nothing.
 """
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heldout.data.table import PrivateTable
+from heldout.drawing.figure import Figure
+from heldout.drawing.page import measures_card
+from heldout.drawing.words import spread
 from heldout.errors import BudgetExceeded
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import Mechanism
@@ -254,15 +256,14 @@ class Release(ABC):
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
 
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        """Pictures of its own, each with a caption."""
+        return []
+
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{each:.4g}</td><td>{each.interval()[0]:.4g} to {each.interval()[1]:.4g}</td>"
-            f"<td>{each.noise_interval()[0]:.4g} to {each.noise_interval()[1]:.4g}</td></tr>"
-            for name, each in self.measures.items()
-        )
-        head = "<th></th><th>value</th><th>95% interval</th><th>privacy noise alone</th>"
-        return (
-            f"<table><caption>{html.escape(self.name)}: {html.escape(self._drawn.terms)}"
-            f"</caption><tr>{head}</tr>{rows}</table>"
+        return measures_card(
+            f"{self.headline.name} {spread(self.headline, 0.95)[0]}",
+            self.measures,
+            drawn=self.figures(),
+            note=f"Paid: {self._drawn.terms}. Receipt {self.receipt.hash}.",
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.figure import INK, PALETTE, rows
 from heldout.precision_recall import (
     f_score_contour,
     minimum_auc,
@@ -14,7 +15,6 @@ from heldout.precision_recall import (
 from heldout.precision_recall.binormal import NormalScores
 from heldout.precision_recall.binormal import precision as binormal_precision
 from heldout.precision_recall.picture import axis, space
-from heldout.report.figure import INK, PALETTE, rows
 from heldout_papers.registry import Context, Reproduction, figure
 
 _PAPER = "boyd-2014"

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.figure import INK, PALETTE, rows
 from heldout.metrics.binormal import binormal_roc
-from heldout.report.figure import INK, PALETTE, rows
 from heldout_papers.private_ranking import (
     METRICS,
     OURS,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.report.figure import INK, PALETTE, rows
+from heldout.drawing.figure import INK, PALETTE, rows
 
 __all__ = ["histograms", "panel", "panels", "separations"]
 

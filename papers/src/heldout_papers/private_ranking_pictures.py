@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.report.figure import INK, MUTED, PALETTE, rows
+from heldout.drawing.figure import INK, MUTED, PALETTE, rows
 from heldout_papers.private_ranking import OURS, THEIRS
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.report.figure import MUTED, rows
+from heldout.drawing.figure import MUTED, rows
 from heldout_papers.registry import Context, Reproduction, figure, table
 
 _PAPER = "separability"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heldout.report.figure import MUTED, PALETTE, rows
+from heldout.drawing.figure import MUTED, PALETTE, rows
 
 __all__ = ["bars", "lines"]
 

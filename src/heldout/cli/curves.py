@@ -78,8 +78,8 @@ def curves(
 
 def _checked_out(out: Path) -> None:
     """Looked at before anything is paid."""
+    from heldout.drawing.place import checked_place
     from heldout.errors import ArgumentError
-    from heldout.report.place import checked_place
 
     if out.suffix.lower() not in (".html", ".htm", ".svg"):
         raise ArgumentError(f"--out must end in .html or .svg, got {out.name!r}.")
@@ -87,7 +87,7 @@ def _checked_out(out: Path) -> None:
 
 
 def _write(out: Path, release: "CurvesRelease", session: "Session", *, kind: str) -> None:
-    from heldout.report.place import write_file
+    from heldout.drawing.place import write_file
     from heldout.report.purchase import assembled
 
     if out.suffix.lower() == ".svg":
@@ -104,7 +104,7 @@ def _print(release: "CurvesRelease", session: "Session", *, level: float = 0.95)
     import numpy as np
 
     from heldout.cli.output import print_table
-    from heldout.report.words import spread
+    from heldout.drawing.words import spread
 
     percent = f"{level * 100:g}%"
     measures = [[name, *spread(each, level)] for name, each in release.measures.items()]

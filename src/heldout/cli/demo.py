@@ -43,7 +43,7 @@ def demo(
     from tempfile import TemporaryDirectory
 
     from heldout.cli.output import patience, print_json
-    from heldout.report.place import checked_place
+    from heldout.drawing.place import checked_place
 
     if out is not None:
         checked_place(out)

@@ -63,7 +63,7 @@ def evaluate(
     from heldout.cli.output import patience, print_json, print_report
 
     with patience(f"Evaluating {table.name}"):
-        from heldout.report.place import checked_place
+        from heldout.drawing.place import checked_place
 
         if out is not None:
             checked_place(out)

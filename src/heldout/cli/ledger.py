@@ -99,7 +99,7 @@ def verify(place: str, /, *, receipt: str | None = None, as_json: Json = False) 
 
 
 def _accounts(history: list["Entry"]) -> dict[str, dict[str, Any]]:
-    from heldout.report.words import amount
+    from heldout.drawing.words import amount
 
     accounts: dict[str, dict[str, Any]] = {}
     for entry in history:
@@ -124,7 +124,7 @@ def _protection(stored: dict[str, Any] | None) -> str:
 
 
 def _row(entry: "Entry") -> tuple[str, ...]:
-    from heldout.report.words import amount
+    from heldout.drawing.words import amount
 
     assert entry.loss is not None
     return (

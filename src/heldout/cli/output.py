@@ -47,8 +47,8 @@ def print_table(
 
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
     """A report as a table, with its price; briefly, without counts and receipts."""
+    from heldout.drawing.words import spread
     from heldout.report.sections import section
-    from heldout.report.words import spread
 
     say = console()
     subject = report.subject
@@ -68,7 +68,7 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
 
 
 def _print_price(report: "Report") -> None:
-    from heldout.report.words import amount, decimal
+    from heldout.drawing.words import amount, decimal
 
     say = console()
     shares = ", ".join(f"{name} {decimal(share)}" for name, share in report.shares.items())

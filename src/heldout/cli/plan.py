@@ -70,8 +70,8 @@ def plan(
         Print JSON and nothing else.
     """
     from heldout.cli.output import console, patience, print_json, print_table
+    from heldout.drawing.words import decimal
     from heldout.planning import plan as planned
-    from heldout.report.words import decimal
 
     with patience("Planning"):
         answer = planned(

@@ -214,7 +214,7 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
 
 
 def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str) -> str:
-    from heldout.report.figure import to_svg
+    from heldout.drawing.figure import to_svg
     from heldout.report.precision_recall import page
 
     if out.suffix.lower() not in (".html", ".svg"):

@@ -113,7 +113,7 @@ def residuals(
     try:
         if out is not None:
             with patience(f"Writing {out.name}"):
-                _write(out, plot, kind)
+                _write(out, plot, kind, errors)
     finally:
         if as_json:
             content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
@@ -188,8 +188,8 @@ def _number(text: str) -> float | None:
 
 
 def _checked_out(out: Path) -> None:
+    from heldout.drawing.place import checked_place
     from heldout.errors import ArgumentError
-    from heldout.report.place import checked_place
 
     if out.suffix.lower() == ".svg":
         if not out.parent.is_dir():
@@ -198,47 +198,29 @@ def _checked_out(out: Path) -> None:
     checked_place(out)
 
 
-def _write(out: Path, plot: "ResidualPlot", kind: Kind) -> None:
-    from heldout.report.place import write_file
+def _write(out: Path, plot: "ResidualPlot", kind: Kind, errors: "RegressionMetrics | None") -> None:
+    from heldout.drawing.place import write_file
 
     if out.suffix.lower() == ".svg":
         write_file(out, plot.svg(kind))
     else:
-        plot.save(out)
+        plot.save(out, metrics=errors)
 
 
 def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     from heldout.cli.output import console, print_table
-    from heldout.report.pieces import numbers
-    from heldout.report.words import spread
+    from heldout.drawing.words import numbers, spread
+    from heldout.regression.page import band_rows
 
     percent = f"{level * 100:g}%"
     say = console()
     say.print(str(plot.verdict), style="bold")
     measures = [[name, *spread(each, level)] for name, each in plot.measures.items()]
     print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
-    means, spreads = plot.mean_by_prediction, plot.spread_by_prediction
-    edge, number = numbers(means.edges), numbers(plot.residual_edges)
-    shown = [
-        [
-            f"{edge(left)} to {edge(right)}",
-            number(mean),
-            f"{number(low)} to {number(high)}",
-            number(deviation),
-            f"{number(least)} to {number(most)}",
-        ]
-        for left, right, mean, low, high, deviation, least, most in zip(
-            means.edges[:-1],
-            means.edges[1:],
-            means.values,
-            *means.interval(level),
-            spreads.values,
-            *spreads.interval(level),
-            strict=True,
-        )
-    ]
-    print_table(("residuals at", "mean", percent, "spread", percent), shown)
+    bands = [[band, *rest] for band, _, *rest in band_rows(plot, level)]
+    print_table(("residuals at", "mean", percent, "spread", percent), bands)
     (low, high), (down, up) = plot.bounds
+    edge, number = numbers(plot.predicted_edges), numbers(plot.residual_edges)
     say.print(
         f"Shown: predictions {edge(low)} to {edge(high)}, residuals {number(down)} to "
         f"{number(up)}, {len(plot.residual_edges) - 1} by {len(plot.predicted_edges) - 1} cells."
@@ -249,15 +231,8 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
 
 def _print_metrics(errors: "RegressionMetrics", *, level: float = 0.95) -> None:
     from heldout.cli.output import print_table
-    from heldout.report.pieces import numbers
-    from heldout.report.words import half_width
+    from heldout.regression.page import error_rows
 
-    measures = []
-    for name, each in errors.measures.items():
-        low, high = each.interval(level)
-        number = numbers([low, high])
-        noise = half_width(each.noise_interval(level), each.value)
-        shown = [number(each.value), f"{number(low)} to {number(high)}", f"±{number(noise)}"]
-        measures.append([name, *shown])
-    print_table(("error", "value", f"{level * 100:g}% interval", "noise alone"), measures)
+    head = ("error", "value", f"{level * 100:g}% interval", "noise alone")
+    print_table(head, list(error_rows(errors, level)))
     print(f"Paid {errors.loss} for these. Receipt: {errors.receipt.hash}")

@@ -118,7 +118,7 @@ def separability(
             "--budget. They belong to the private number; the custodian's report spends nothing."
         )
     if out is not None:
-        from heldout.report.place import checked_place
+        from heldout.drawing.place import checked_place
 
         checked_place(out)
     from heldout.separability.score import separability as compute
@@ -147,7 +147,7 @@ def separability(
 
 def _print_private(release: "SeparabilityRelease", *, as_json: bool, remembered: bool) -> None:
     from heldout.cli.output import console, print_json, print_table
-    from heldout.report.words import spread
+    from heldout.drawing.words import spread
 
     if as_json:
         print_json(release.as_dict())

@@ -1,10 +1,10 @@
 """What a selection of features gives: for people, for machines, and for the next step."""
 
-import html
 from collections.abc import Iterator
 from typing import Any
 
 from heldout.arguments import as_array
+from heldout.drawing.page import card
 from heldout.errors import ArgumentError
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import Chosen
@@ -132,14 +132,8 @@ class Selection(_Features, Release):
     def _repr_html_(self) -> str:
         scores = self._plain_scores()
         shown = [""] * len(self) if scores is None else [f"{each:.4g}" for each in scores]
-        rows = "".join(
-            f"<tr><td>{html.escape(str(name))}</td><td>{score}</td></tr>"
-            for name, score in zip(self.features, shown, strict=True)
-        )
-        return (
-            f"<table><caption>{html.escape(str(self))}</caption>"
-            f"<tr><th>feature</th><th>noisy score</th></tr>{rows}</table>"
-        )
+        rows = zip(self.features, shown, strict=True)
+        return card(str(self), head=("Feature", "Noisy score"), rows=rows)
 
 
 class NotPrivateSelection(_Features):

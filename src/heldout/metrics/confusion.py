@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.figure import Figure
+from heldout.drawing.pictures import confusion_matrix
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.auc_interval import Look
@@ -35,6 +37,9 @@ class ConfusionRelease(ConfusionReadings, Release):
             return (Look((self._positives, self._negatives), scale, terms=2),)
         both = (self._positives, rows - self._negatives)
         return tuple(Look((positives,), scale, terms=2) for positives in both)
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        return [confusion_matrix(self, level=level)]
 
     def _count(self, index: int) -> Measure:
         counts = self._counts

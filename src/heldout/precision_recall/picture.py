@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heldout.drawing.figure import INK, MUTED, PALETTE, SHADE, rows
 from heldout.precision_recall.geometry import minimum_precision
-from heldout.report.figure import INK, MUTED, PALETTE, SHADE, rows
 
 if TYPE_CHECKING:
     from heldout.precision_recall.curve import Curve

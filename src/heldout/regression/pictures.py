@@ -4,13 +4,12 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from heldout.drawing.figure import MUTED, PALETTE, Figure, rows, to_svg
 from heldout.errors import ArgumentError
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_logistic import BinnedResiduals
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
-from heldout.report.figure import MUTED, PALETTE, rows, to_svg
-from heldout.report.sections import Figure
 
 __all__ = [
     "KINDS",

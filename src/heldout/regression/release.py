@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.figure import Figure
+from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.regression.measures import RegressionMetrics
 from heldout.regression.plan import PlotPlan
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_scores import Score
@@ -169,17 +172,36 @@ class ResidualPlot(Release):
 
         return figure(self, kind, level=level).svg
 
-    def html(self, level: float = 0.95) -> str:
-        """All pictures and numbers as one page that needs nothing from anywhere else."""
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        from heldout.regression.pictures import figures
+
+        return figures(self, level=level)
+
+    def html(
+        self,
+        level: float = 0.95,
+        *,
+        metrics: RegressionMetrics | None = None,
+        title: str | None = None,
+    ) -> str:
+        """All pictures and numbers as one page that needs nothing from anywhere else.
+
+        `metrics` are the error measures of the same rows, if they were released as well.
+        """
         from heldout.regression.page import page
 
-        return page(self, level=level)
+        return page(self, level=level, metrics=metrics, title=title)
 
-    def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        level: float = 0.95,
+        metrics: RegressionMetrics | None = None,
+        title: str | None = None,
+    ) -> Path:
         """Write the page as one self-contained HTML file."""
-        from heldout.regression.page import save
-
-        return save(self, path, level=level)
+        return write_page(path, lambda: self.html(level, metrics=metrics, title=title))
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.outside}"

@@ -1,6 +1,5 @@
 """A report: several releases of one data set, what they cost, and how people read them."""
 
-import html
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,13 +11,15 @@ from typing import Any
 import heldout
 from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
+from heldout.drawing.page import measures_card
+from heldout.drawing.pictures import interval_plot
+from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.metrics.ranking import AucRelease
 from heldout.metrics.ties import TieBound
 from heldout.privacy import Budget, Loss, Protection
 from heldout.release import Release
-from heldout.report.place import write_page
 from heldout.report.sections import section
 
 SCHEMA = 1
@@ -159,23 +160,37 @@ class Report:
             "remaining": self.remaining.as_dict(),
         }
 
-    def html(self, level: float = 0.95) -> str:
-        """The whole page, which needs nothing from anywhere else."""
+    def html(
+        self,
+        level: float = 0.95,
+        *,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> str:
+        """The whole page, which needs nothing from anywhere else.
+
+        `title` is its heading; `labels` say what people call the data, its columns and the unit,
+        such as `labels={"risk_b": "the new model"}`.
+        """
         from heldout.report.page import page
 
-        return page(self, level=level)
+        return page(self, level=level, title=title, labels=labels)
 
-    def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
-        """Write the page as one self-contained HTML file."""
-        return write_page(path, lambda: self.html(level))
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        level: float = 0.95,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write the page as one self-contained HTML file; `title` and `labels` as in `html`."""
+        return write_page(path, lambda: self.html(level, title=title, labels=labels))
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{html.escape(name)}</th>"
-            f"<td>{each.value:.3f}</td><td>{each.interval()[0]:.3f} to "
-            f"{each.interval()[1]:.3f}</td></tr>"
-            for name, each in self.plotted().items()
+        return measures_card(
+            f"{self.subject.score} on {self.subject.data}",
+            self.plotted(),
+            drawn=[interval_plot(self.plotted(), level=0.95)],
+            note=f"Paid: {self.terms}.",
         )
-        title = html.escape(f"{self.subject.score} on {self.subject.data}, {self.terms}")
-        head = "<tr><th></th><th>value</th><th>95% interval</th></tr>"
-        return f"<table><caption>{title}</caption>{head}{rows}</table>"

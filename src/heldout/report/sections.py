@@ -27,14 +27,6 @@ class Options:
     scores: str | None = None  # "exact" or "grid"; None leaves it to the number of rows
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A picture with what is written under it."""
-
-    svg: str
-    caption: str
-
-
 def _always(dataset: Dataset) -> str | None:
     return None
 
@@ -43,17 +35,13 @@ def _all_measures(release: Release) -> dict[str, Measure]:
     return release.measures
 
 
-def _no_figures(release: Release) -> list[Figure]:
-    return []
-
-
 @dataclass(frozen=True)
 class Section:
     """One release of a report.
 
     `ask` buys it; `why_not` says why it does not apply to a data set (from what is declared of
     it, never from its rows); `plotted` are the measures of the interval plot, all in [0, 1];
-    `cards` are those shown large, the headline if none; `figures` are its own pictures.
+    `cards` are those shown large, the headline if none.
     """
 
     name: str
@@ -63,7 +51,6 @@ class Section:
     ask: Callable[["Session", Fraction, Options], Release]
     why_not: Callable[[Dataset], str | None] = _always
     plotted: Callable[[Release], dict[str, Measure]] = _all_measures
-    figures: Callable[[Release], list[Figure]] = _no_figures
     cards: tuple[str, ...] = ()
     lower_is_better: bool = False
 
@@ -82,12 +69,6 @@ def _confusion(session: "Session", epsilon: Fraction, options: Options) -> Relea
 
 def _ratios(release: Release) -> dict[str, Measure]:
     return {name: each for name, each in release.measures.items() if name not in CELLS}
-
-
-def _confusion_figures(release: Release) -> list[Figure]:
-    from heldout.report.pictures import confusion_matrix
-
-    return [confusion_matrix(release)]
 
 
 def _brier(session: "Session", epsilon: Fraction, options: Options) -> Release:
@@ -110,12 +91,6 @@ def _curves(session: "Session", epsilon: Fraction, options: Options) -> Release:
 def _curve_measures(release: Release) -> dict[str, Measure]:
     """Those that are better when they are higher."""
     return dict(list(release.measures.items())[:3])
-
-
-def _curve_figures(release: Release) -> list[Figure]:
-    from heldout.report.curves import curve_figures
-
-    return curve_figures(release)
 
 
 def _grid_ties(session: "Session", epsilon: Fraction, options: Options) -> Release:
@@ -150,7 +125,6 @@ SECTIONS: tuple[Section, ...] = (
         weight=40,
         ask=_confusion,
         plotted=_ratios,
-        figures=_confusion_figures,
         cards=("accuracy", "recall", "precision"),
     ),
     Section(
@@ -176,7 +150,6 @@ WITH_CURVES: tuple[Section, ...] = (
         weight=120,
         ask=_curves,
         plotted=_curve_measures,
-        figures=_curve_figures,
     ),
 )
 """What a report holds beside the rest if curves are asked for."""

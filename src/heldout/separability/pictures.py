@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from heldout.report.figure import INK, MUTED, PALETTE, rows, to_svg
-from heldout.report.sections import Figure
+from heldout.drawing.figure import INK, MUTED, PALETTE, Figure, rows, to_svg
 from heldout.separability.deep_dive import BINS, DeepDive, Grouping
 from heldout.separability.result import Roc, Separability
 

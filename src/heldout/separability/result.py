@@ -1,6 +1,5 @@
 """What a separability says: a number, a sentence, an interval, a bound."""
 
-import html
 import math
 import os
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.page import card
+from heldout.drawing.place import write_page
 from heldout.measure import Interval, checked_level
 from heldout.separability.deep_dive import DeepDive
 
@@ -278,12 +279,10 @@ class Separability:
 
     def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
         """Write the report as one HTML file."""
-        from heldout.report.place import write_page
-
         return write_page(path, lambda: self.html(level))
 
     def _repr_html_(self) -> str:
-        return f"<p><strong>{CUSTODIAN_ONLY}</strong></p><p>{html.escape(self.snapshot)}</p>"
+        return card(self.snapshot, note=CUSTODIAN_ONLY)
 
 
 def _smoothed(share: float, rows: int) -> float:

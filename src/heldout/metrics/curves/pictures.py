@@ -1,18 +1,32 @@
 """Pictures of the curves, as Altair charts in the house style."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from heldout.drawing.figure import MUTED, PALETTE, Figure, rows, to_svg
 from heldout.metrics.curves.bands import Band
 from heldout.metrics.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
-from heldout.report.figure import MUTED, PALETTE, rows, to_svg
 
-__all__ = ["chart", "description", "svg"]
+__all__ = ["chart", "description", "figures", "svg"]
 
 _SIDE = {"width": 340, "height": 300}
 TITLES = {
     "roc": "ROC curve",
     "precision-recall": "Precision-recall curve",
     "calibration": "Reliability diagram",
+}
+_BAND = (
+    " The shaded band holds the whole curve of the population with {percent} confidence, privacy "
+    "noise and chance of the sample both; it assumes nothing of the curve but that it rises."
+)
+_CAPTIONS = {
+    "roc": "True against false positive rate as the threshold falls; the dashed line is chance."
+    + _BAND,
+    "precision-recall": "Precision against recall. No model can reach the grey region at this "
+    "prevalence; the dashed line is chance." + _BAND,
+    "calibration": "Observed share of positives against mean score in bins of the scores; bars are "
+    "the {percent} interval of each bin. On the dashed line a score is the probability that it "
+    "says.",
 }
 Drawable = RocCurve | PrecisionRecallCurve | CalibrationCurve
 
@@ -45,6 +59,15 @@ def svg(reading: Drawable, *, level: float) -> str:
     return to_svg(
         chart(reading, level=level), title=TITLES[reading.kind], description=description(reading)
     )
+
+
+def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
+    """Pictures with what is written under them."""
+    percent = f"{level * 100:g}%"
+    return [
+        Figure(svg(each, level=level), _CAPTIONS[each.kind].format(percent=percent))
+        for each in readings
+    ]
 
 
 def description(reading: Drawable) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
+from heldout.drawing.figure import Figure
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.heldout import TableWithArea
@@ -315,6 +316,13 @@ class CurvesRelease(Release):
     def svg(self, kind: str = "roc", *, level: float = 0.95) -> str:
         """The chart as an SVG picture."""
         return self._reading(kind).svg(level=level)
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        """ROC, precision-recall, and the reliability diagram if the scores are probabilities."""
+        from heldout.metrics.curves.pictures import figures
+
+        probabilities = [self.calibration] if self.judges_probabilities else []
+        return figures([self.roc, self.precision_recall, *probabilities], level=level)
 
     def _reading(self, kind: str) -> RocCurve | PrecisionRecallCurve | CalibrationCurve:
         names = {"roc": "roc", "precision-recall": "precision_recall", "calibration": "calibration"}

@@ -6,7 +6,7 @@ import altair as alt
 import pytest
 import vl_convert
 
-from heldout.report.figure import PALETTE, house_theme, rows, specification, to_png, to_svg
+from heldout.drawing.figure import PALETTE, house_theme, rows, specification, to_png, to_svg
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from heldout.drawing.words import amount, belief, protection_in_words, spread
 from heldout.measure import Measure
 from heldout.privacy import Loss, Neighbours, Protection
-from heldout.report.words import amount, belief, protection_in_words, spread
 
 ROWS = Protection(neighbours=Neighbours.REPLACE_ONE)
 PEOPLE = Protection(

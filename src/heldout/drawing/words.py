@@ -1,9 +1,10 @@
-"""What a report says in plain words. Every sentence is arithmetic on public facts."""
+"""What pages and commands say in plain words. Every sentence is arithmetic on public facts."""
 
 import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from heldout.measure import Measure, never_zero
-from heldout.planning import decimal
 from heldout.privacy import Budget, Loss, Neighbours, Protection
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "digits",
     "half_width",
     "number",
+    "numbers",
     "protection_in_words",
     "spread",
 ]
@@ -83,6 +85,29 @@ def amount(price: Loss | Budget) -> str:
         return str(price)
     text = f"epsilon {decimal(price.epsilon)}"
     return f"{text}, delta {decimal(price.delta)}" if price.delta else text
+
+
+def decimal(number: Fraction) -> str:
+    """An exact number as people write it: a decimal if it has few digits, else a fraction.
+
+    >>> decimal(Fraction(37, 500)), decimal(Fraction(1, 3))
+    ('0.074', '1/3')
+    """
+    short = f"{float(number):.6g}" if number < 10**6 else str(number)
+    return short if "e" not in short and Fraction(short) == number else str(number)
+
+
+def numbers(values: Sequence[float]) -> Callable[[float], str]:
+    """Numbers as a person writes them: as many decimals as the width of the values asks for.
+
+    >>> numbers([0, 52000])(1234.5), numbers([0, 52])(1.2345), numbers([8, 8.4])(8.12345)
+    ('1,234', '1.2', '8.123')
+    """
+    width = float(max(values)) - float(min(values))
+    if not 1e-6 < width < 1e12:
+        return lambda value: f"{value:.4g}"
+    places = max(0, 2 - math.floor(math.log10(width)))
+    return lambda value: f"{value:,.{places}f}"
 
 
 def digits(measure: Measure, level: float) -> int:

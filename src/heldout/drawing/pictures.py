@@ -1,18 +1,30 @@
-"""The pictures of a report: the confusion matrix, and all intervals side by side."""
+"""Pictures of measures: intervals side by side, and the confusion matrix."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
+from heldout.drawing.figure import INK, PALETTE, Figure, rows, to_svg
+from heldout.drawing.words import half_width, spread
 from heldout.measure import Measure
-from heldout.metrics.confusion import ConfusionRelease
-from heldout.release import Release
-from heldout.report.figure import INK, PALETTE, rows, to_svg
-from heldout.report.sections import Figure
-from heldout.report.words import half_width, spread
 
 ROW_HEIGHT = 32
 PLOT_WIDTH = 230
 LABEL_WIDTH = 16  # letters; longer names take two lines
+
+
+class Counts(Protocol):
+    """A confusion matrix at a threshold."""
+
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def true_positives(self) -> Measure: ...
+    @property
+    def false_positives(self) -> Measure: ...
+    @property
+    def false_negatives(self) -> Measure: ...
+    @property
+    def true_negatives(self) -> Measure: ...
 
 
 def interval_plot(measures: Mapping[str, Measure], *, level: float) -> Figure:
@@ -93,16 +105,15 @@ def _in_lines(name: str) -> str:
     return name if len(name) <= LABEL_WIDTH else name.replace(" ", "/", 1)
 
 
-def confusion_matrix(release: Release, *, level: float = 0.95) -> Figure:
+def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
     """The four noisy counts as a heat map, truth down, prediction across."""
     import altair as alt
 
-    assert isinstance(release, ConfusionRelease)
     cells = (
-        ("true negatives", "negative", "negative", release.true_negatives),
-        ("false positives", "negative", "positive", release.false_positives),
-        ("false negatives", "positive", "negative", release.false_negatives),
-        ("true positives", "positive", "positive", release.true_positives),
+        ("true negatives", "negative", "negative", counts.true_negatives),
+        ("false positives", "negative", "positive", counts.false_positives),
+        ("false negatives", "positive", "negative", counts.false_negatives),
+        ("true positives", "positive", "positive", counts.true_positives),
     )
     most = max(1.0, *(each.value for *_, each in cells))
     records: list[dict[str, Any]] = [
@@ -150,7 +161,7 @@ def confusion_matrix(release: Release, *, level: float = 0.95) -> Figure:
     )
     caption = (
         f"Rows are what was true, columns what the model said: positive where the score is "
-        f"{release.threshold:g} or more. Counts carry privacy noise; ± is its {level * 100:g}% "
+        f"{counts.threshold:g} or more. Counts carry privacy noise; ± is its {level * 100:g}% "
         "half-width."
     )
     return Figure(svg, caption)

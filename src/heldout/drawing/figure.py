@@ -1,6 +1,6 @@
 """From an Altair chart to an SVG picture in the house style: no network, no script, no font file.
 
-    from heldout.report.figure import to_svg
+    from heldout.drawing.figure import to_svg
     svg = to_svg(chart, title="ROC curve", description="True against false positive rate.")
 
 Altair and vl-convert are imported when a picture is drawn. The picture carries its title and
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
 from typing import Any
@@ -32,6 +33,15 @@ PALETTE = (
 """Eight colours that most colour-blind readers can tell apart; use them in this order."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with what is written under it."""
+
+    svg: str
+    caption: str
+
 
 _SIZE = re.compile(r'<svg[^>]* width="([0-9.]+)" height="([0-9.]+)"')
 _LEGEND_LABEL = re.compile(

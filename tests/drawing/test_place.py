@@ -2,8 +2,8 @@
 
 import pytest
 
+from heldout.drawing.place import checked_place
 from heldout.errors import ArgumentError
-from heldout.report.place import checked_place
 
 
 @pytest.mark.parametrize("name", ["\ud800.html", "p" * 300 + ".html", "a\0.html"], ids=range(3))

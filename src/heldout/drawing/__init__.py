@@ -1,0 +1,1 @@
+"""Figures, page templates, colours and the words of pages: what is released, made visible."""

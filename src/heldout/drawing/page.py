@@ -1,0 +1,77 @@
+"""Pages and notebook cards from templates in which every text is escaped.
+
+A page is one file: no script, and no font, style or picture from another place. Jinja2 is
+imported when the first page is made.
+"""
+
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from heldout.drawing import words
+from heldout.drawing.figure import Figure
+from heldout.measure import Measure
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["card", "measures_card", "rendered"]
+
+
+def rendered(template: str, **content: Any) -> str:
+    """The text of a template; `content` is what it shows."""
+    return _templates().get_template(template).render(content)
+
+
+def card(
+    says: str,
+    *,
+    drawn: Sequence[Figure] = (),
+    head: Sequence[str] = (),
+    rows: Iterable[Sequence[object]] = (),
+    note: str = "",
+) -> str:
+    """What a notebook shows: a sentence, pictures, a table (none without a head), a note."""
+    return rendered("card.html", says=says, drawn=drawn, head=head, rows=list(rows), note=note)
+
+
+def measures_card(
+    says: str, measures: Mapping[str, Measure], *, drawn: Sequence[Figure], note: str
+) -> str:
+    """A card whose table holds measures."""
+    rows = [(_sentence(name), *words.spread(each, 0.95)) for name, each in measures.items()]
+    head = ("Measure", "Value", "95% interval", "Noise alone")
+    return card(says, drawn=drawn, head=head, rows=rows, note=note)
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("heldout.drawing"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.globals |= {name: getattr(words, name) for name in words.__all__}
+    templates.globals |= {"python": platform.python_version(), "version": version("heldout")}
+    templates.filters |= {"percent": _percent, "sentence": _sentence, "whole": "{:,.0f}".format}
+    return templates
+
+
+def _percent(share: float) -> str:
+    """
+    >>> _percent(0.95), _percent(0.123), _percent(0.00123)
+    ('95%', '12.3%', '0.12%')
+    """
+    return f"{share * 100:.{3 if share >= 0.1 else 2}g}%"
+
+
+def _sentence(text: str) -> str:
+    """With a capital at its beginning; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
