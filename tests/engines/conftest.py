@@ -12,6 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+ENGINES = [
+    "postgres",
+    "spark",
+]
+"""The fixtures of what is compared with DuckDB; each has `hold(table)`."""
+
 POSTGRES_TYPES = {
     pa.bool_(): "BOOLEAN",
     pa.int16(): "SMALLINT",
@@ -135,12 +141,12 @@ def duckdb() -> DuckDB:
     return DuckDB()
 
 
-@pytest.fixture(scope="session", params=["postgres", "spark"])
+@pytest.fixture(scope="session", params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Any:
     """Each engine that is compared with DuckDB."""
     return request.getfixturevalue(request.param)
 
 
-@pytest.fixture(scope="session", params=["duckdb", "postgres", "spark"])
+@pytest.fixture(scope="session", params=["duckdb", *ENGINES])
 def any_engine(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)

@@ -11,6 +11,7 @@ import pytest
 
 import heldout as ho
 from heldout.mechanisms.discrete_laplace import unseal
+from heldout.privacy import Protection
 from heldout.regression.rows import RegressionTable
 from heldout.statistics import (
     Axis,
@@ -21,6 +22,7 @@ from heldout.statistics import (
     ThresholdCounts,
     compute,
 )
+from heldout.statistics.base import registered
 from heldout.statistics.ranking.ranked import RankedRows, RankedTable
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
@@ -79,6 +81,13 @@ def asked(score_range: tuple[float, float]) -> list[Statistic]:
     ]
 
 
+@cache
+def examples() -> list[Statistic]:
+    """Of every statistic that the conformance suite takes apart: a new one is among them."""
+    protection = Protection(neighbours="add-remove")
+    return [each for kind in registered() for each in kind.examples(protection)]
+
+
 def counted(table: Any, statistics: list[Statistic], **declared: Any) -> list[Any]:
     declared = {"label": "y", "score": "p", "row_key": "visit"} | declared
     dataset = ho.Dataset(table, **declared)
@@ -88,6 +97,7 @@ def counted(table: Any, statistics: list[Statistic], **declared: Any) -> list[An
 @pytest.mark.parametrize("score_range", RANGES, ids=str)
 def test_counts_and_sums_are_the_same(engine: Any, score_range: tuple[float, float]) -> None:
     table, statistics = rows(score_range), asked(score_range)
+    statistics += examples() if score_range == (0.0, 1.0) else []
     declared = {"score_range": score_range}
     here = counted(table, statistics, **declared)
     there = counted(engine.hold(table), statistics, **declared)

@@ -16,7 +16,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics import Metric, registered
 from heldout.metrics.confusion import noisy_counts
 from heldout.metrics.ratio import NoisyCounts, Ratio
-from heldout.metrics.ratios.f_score import f_score
+from heldout.metrics.registry import f_score
 
 LEVEL = 0.95
 RUNS = 400

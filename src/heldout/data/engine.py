@@ -1,5 +1,6 @@
 """Opens a table where it is: files and frames here, a database or a cluster elsewhere."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -23,14 +24,23 @@ class Engine(Protocol):
         """Whether the table is no longer the one that was validated."""
 
 
+class Elsewhere(ABC):
+    """What a caller passes for a table that is not a file or a frame: it opens itself."""
+
+    @abstractmethod
+    def open(self) -> Engine:
+        """Connect, and make sure that every statement will read the same rows."""
+
+
 def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engine:
-    """The engine for a file, a frame (of Spark too), a `PostgresTable` or a `SparkTable`."""
-    from heldout.data.postgres import PostgresTable, is_address
-    from heldout.data.spark import SparkTable
+    """The engine for a file, a frame (of Spark too), or whatever is `Elsewhere`."""
+    from heldout.data.postgres import is_address
 
     if _is_spark(source):
+        from heldout.data.spark import SparkTable
+
         source = SparkTable(source)
-    if isinstance(source, PostgresTable | SparkTable):
+    if isinstance(source, Elsewhere):
         if schema is not None:
             raise ArgumentError("schema must be left out unless the table is a CSV file.")
         return source.open()

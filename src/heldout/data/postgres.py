@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from heldout.data.dialects import transpile
+from heldout.data.engine import Elsewhere
 from heldout.data.reading import HOUR, check_names, checked_timeout
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
@@ -60,7 +61,7 @@ WHY = {
 T = TypeVar("T")
 
 
-class PostgresTable:
+class PostgresTable(Elsewhere):
     """A table or a query of a PostgreSQL database, for any argument that takes a table.
 
     Parameters

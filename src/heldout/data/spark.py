@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from heldout.data.dialects import transpile
+from heldout.data.engine import Elsewhere
 from heldout.data.reading import HOUR, check_names, checked_timeout, or_raise
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
@@ -36,7 +37,7 @@ TYPES = {
 }
 
 
-class SparkTable:
+class SparkTable(Elsewhere):
     """A Spark DataFrame with a time-out, for any argument that takes a table.
 
     Parameters

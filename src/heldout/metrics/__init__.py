@@ -1,9 +1,9 @@
 """What people read: arithmetic on released statistics. No sensitivity here.
 
-A metric of the confusion matrix is one file that calls `register`; the command line, the report,
-the documentation's table and the tests find it.
+A metric of the confusion matrix is one entry of the table in `registry`; the command line, the
+report, the documentation's table and the tests find it there.
 """
 
-from heldout.metrics.registry import Metric, register, registered
+from heldout.metrics.registry import Metric, registered
 
-__all__ = ["Metric", "register", "registered"]
+__all__ = ["Metric", "registered"]

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
-from heldout.metrics.ratios.f_score import f_score
-from heldout.metrics.registry import Metric, registered
+from heldout.metrics.registry import Metric, f_score, registered
 
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
@@ -31,50 +30,18 @@ class ConfusionReadings(ABC):
     def measures(self) -> dict[str, Measure]:
         return {**self._ratios, **{name: self._count(i) for i, name in enumerate(CELLS)}}
 
-    @property
-    def true_positives(self) -> Measure:
-        return self._count(0)
+    def __getattr__(self, name: str) -> Measure:
+        """Each measure by its name: `.accuracy`, `.true_positives`, and `.npv` for short."""
+        wanted = "negative predictive value" if name == "npv" else name.replace("_", " ")
+        if wanted in CELLS:
+            return self._count(CELLS.index(wanted))
+        if wanted in registered():
+            return self._ratios[wanted]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    @property
-    def false_positives(self) -> Measure:
-        return self._count(1)
-
-    @property
-    def false_negatives(self) -> Measure:
-        return self._count(2)
-
-    @property
-    def true_negatives(self) -> Measure:
-        return self._count(3)
-
-    @property
-    def accuracy(self) -> Measure:
-        return self._ratios["accuracy"]
-
-    @property
-    def recall(self) -> Measure:
-        return self._ratios["recall"]
-
-    @property
-    def precision(self) -> Measure:
-        return self._ratios["precision"]
-
-    @property
-    def specificity(self) -> Measure:
-        return self._ratios["specificity"]
-
-    @property
-    def negative_predictive_value(self) -> Measure:
-        return self._ratios["negative predictive value"]
-
-    @property
-    def npv(self) -> Measure:
-        """Short for `negative_predictive_value`, as `plan` takes it."""
-        return self.negative_predictive_value
-
-    @property
-    def prevalence(self) -> Measure:
-        return self._ratios["prevalence"]
+    def __dir__(self) -> list[str]:
+        names = (each.replace(" ", "_") for each in (*CELLS, *registered()))
+        return sorted({*super().__dir__(), *names, "npv"})
 
     def f_score(self, beta: float = 1) -> Measure:
         """The F score; `beta` says how much more recall counts than precision."""

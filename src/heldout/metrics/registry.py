@@ -1,9 +1,6 @@
-"""Metrics that are ratios of confusion counts, found by name."""
+"""Metrics that are ratios of confusion counts: one table, from which all else finds them."""
 
-import importlib
-import pkgutil
 from dataclasses import dataclass
-from functools import lru_cache
 
 Cells = tuple[float, float, float, float]
 """Weights on (true positives, false positives, false negatives, true negatives)."""
@@ -20,26 +17,33 @@ class Metric:
     scikit_learn: str
 
 
-_FOUND: dict[str, Metric] = {}
+def f_score(beta: float) -> Metric:
+    """The F score that weighs recall `beta` times as much as precision."""
+    weights = (1 + beta * beta, 1.0, beta * beta, 0.0)
+    meaning = "Harmonic mean of precision and recall"
+    return Metric(f"F{beta:g} score", (weights[0], 0, 0, 0), weights, meaning, "fbeta_score")
 
 
-def register(metric: Metric) -> Metric:
-    """Make a metric known. A name is taken once."""
-    if metric.name in _FOUND and _FOUND[metric.name] != metric:
-        raise ValueError(f"metric {metric.name!r} must have a name of its own.")
-    _FOUND[metric.name] = metric
-    return metric
-
-
-@lru_cache(maxsize=1)
-def _load() -> None:
-    import heldout.metrics.ratios as room
-
-    for module in sorted(each.name for each in pkgutil.iter_modules(room.__path__)):
-        importlib.import_module(f"{room.__name__}.{module}")
+# fmt: off
+METRICS = (
+    #       name           tp fp fn tn  of  tp fp fn tn  meaning, and scikit-learn's function
+    Metric("accuracy",    (1, 0, 0, 1),    (1, 1, 1, 1),
+           "Share of rows that the model gets right", "accuracy_score"),
+    f_score(1),
+    Metric("negative predictive value", (0, 0, 0, 1), (0, 0, 1, 1),
+           "Share of the rows left alone that are negative", "precision_score(pos_label=0)"),
+    Metric("precision",   (1, 0, 0, 0),    (1, 1, 0, 0),
+           "Share of the model's alarms that are right", "precision_score"),
+    Metric("prevalence",  (1, 0, 1, 0),    (1, 1, 1, 1),
+           "Share of rows that are positive", "mean of the labels"),
+    Metric("recall",      (1, 0, 0, 0),    (1, 0, 1, 0),
+           "Share of positives that the model finds", "recall_score"),
+    Metric("specificity", (0, 0, 0, 1),    (0, 1, 0, 1),
+           "Share of negatives that the model leaves alone", "recall_score(pos_label=0)"),
+)
+# fmt: on
 
 
 def registered() -> dict[str, Metric]:
-    """Every registered metric, accuracy first, then by name."""
-    _load()
-    return dict(sorted(_FOUND.items(), key=lambda item: (item[0] != "accuracy", item[0])))
+    """Every metric by its name, in the table's order."""
+    return {each.name: each for each in METRICS}

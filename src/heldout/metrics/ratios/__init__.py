@@ -1,1 +1,0 @@
-"""One metric of the confusion matrix a file."""
