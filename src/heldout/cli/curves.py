@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
     from heldout.session import Session
 
-Method = Literal["heldout", "laplace", "fixed-space", "recursive-medians", "hierarchical-quantile"]
+Method = Literal[
+    "heldout", "laplace", "fixed-space", "recursive-medians", "hierarchical-quantile",
+    "stoddard-2014-laplace", "stoddard-2014-priroc", "chen-2016-priroc", "chen-2016-priroc-fix",
+]  # fmt: skip
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 

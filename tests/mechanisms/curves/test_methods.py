@@ -28,9 +28,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "fixed-space": {"thresholds": 32},
     "recursive-medians": {"levels": 4},
     "hierarchical-quantile": {"quantiles": 8},
+    "stoddard-2014-laplace": {},
+    "stoddard-2014-priroc": {"levels": 4},
+    "chen-2016-priroc": {"levels": 4},
+    "chen-2016-priroc-fix": {"thresholds": 32},
 }
 COMBINED = [
-    ("hierarchical-quantile", {}),
+    *((name, {}) for name in list(SMALL)[3:]),
+    ("chen-2016-priroc", {"counts": "hierarchical"}),
     *((name, {"counts": counts}) for name in list(SMALL)[:3] for counts in COUNTS),
     ("fixed-space", {"split": "joint"}),
     ("laplace", {"split": "halves"}),
@@ -163,7 +168,31 @@ def test_refusals_name_what_is_known() -> None:
         _method("hierarchical-quantile", {"quantiles": 1})
     with pytest.raises(ArgumentError, match="points must be that"):
         _method("laplace", {}).sample(Sealed(np.zeros(4)))
-    assert set(SMALL) <= set(METHODS)
+    with pytest.raises(ArgumentError, match="counts must be one of dawa, hierarchical"):
+        _method("chen-2016-priroc", {"counts": "flat"})
+    with pytest.raises(ArgumentError, match="share"):
+        _method("stoddard-2014-priroc", {"share": 0})
+    assert {*SMALL, "heldout"} == set(METHODS)
+
+
+def test_what_is_printed_is_what_is_drawn() -> None:
+    """The constants of the papers: 2t + 1, 8 S/epsilon, a fifth, halves, 2^10 thresholds."""
+    added = Protection(neighbours="add-remove")
+    shared: dict[str, Any] = {"epsilon": Fraction(1), "points": POINTS, "rows": None}
+    laplace = method("stoddard-2014-laplace", protection=added, **shared)
+    assert laplace.counts.scale == 2 * 10 + 1  # type: ignore[attr-defined]
+    first: Any = method("stoddard-2014-priroc", protection=added, **shared)
+    each = Fraction(1, 5) / 10  # epsilon_1/k
+    assert (first.edges.median.a, first.edges.median.beta) == (each / 8, each / 2)
+    assert (first.counts.name, first.counts.scale) == ("wavelet", 11 / Fraction(2, 5))
+    second: Any = method("chen-2016-priroc", protection=REPLACE, **shared)
+    half = Fraction(1, 5) / 10 / 2  # gamma/2
+    assert (second.edges.median.a, second.edges.median.beta) == (half / 8, half / 2)
+    assert second.counts.epsilon == Fraction(2, 5)
+    assert (second.counts.share, second.counts.penalty) == (Fraction(1, 4), 0)
+    assert second.edges.most_bins == 2**10
+    fixed: Any = method("chen-2016-priroc-fix", protection=REPLACE, **shared)
+    assert (fixed.edges.bins, fixed.counts.epsilon) == (2**10, Fraction(1, 2))
 
 
 def test_a_table_refuses_edges_that_do_not_rise_and_counts_of_another_length() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.curves.median import Rows, SmoothMedian
-from heldout.mechanisms.curves.thresholds import EvenEdges, RecursiveMedians
+from heldout.mechanisms.curves.median import MedianNissim2007, Rows, SmoothMedian
+from heldout.mechanisms.curves.thresholds import EvenEdges, MediansAsPrinted, RecursiveMedians
 from heldout.privacy.events import Event, price
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
@@ -43,9 +43,12 @@ def _with_one_more(values: Multiset, points: int) -> Iterator[Multiset]:
         yield tuple(sorted((*values, new)))
 
 
+@pytest.mark.parametrize("kind", [SmoothMedian, MedianNissim2007])
 @pytest.mark.parametrize("beta", [Fraction(1, 20), Fraction(1, 2), Fraction(1)])
-def test_the_sensitivity_is_smooth_and_never_below_the_local_one(beta: Fraction) -> None:
-    points, median = 6, SmoothMedian(a=Fraction(1), beta=beta)
+def test_the_sensitivity_is_smooth_and_never_below_the_local_one(
+    beta: Fraction, kind: type[SmoothMedian]
+) -> None:
+    points, median = 6, kind(a=Fraction(1), beta=beta)
     tight = 0
     for values in _sets(points, 5):
         here = _rows(values, points)
@@ -84,6 +87,32 @@ def test_the_sensitivity_is_the_largest_gap_that_arrivals_and_departures_can_mak
             move * math.exp(-distance(values, other) / 3) for other, move in moves.items()
         )
         assert _smooth(median, _rows(values, points)) >= reached - 1e-9
+
+
+def test_the_references_sensitivity_is_its_formula_and_never_the_smaller() -> None:
+    """Nissim et al.: max over k of exp(-beta k) max over t of x[m + t] - x[m + t - k - 1]."""
+    points, beta = 6, 1 / 3
+    ours, theirs = (
+        kind(a=Fraction(1), beta=Fraction(1, 3)) for kind in (SmoothMedian, MedianNissim2007)
+    )
+    apart = 0
+    for values in _sets(points, 5):
+        if not values:
+            continue
+        m, n = (len(values) + 1) // 2, len(values)
+
+        def x(rank: int, values: Multiset = values, n: int = n) -> int:
+            return -1 if rank < 1 else points if rank > n else values[rank - 1]
+
+        printed = max(
+            math.exp(-beta * k) * max(x(m + t) - x(m + t - k - 1) for t in range(k + 2))
+            for k in range(n + 2)
+        )
+        rows = _rows(values, points)
+        assert _smooth(theirs, rows) == pytest.approx(max(printed, 1.0))
+        assert _smooth(theirs, rows) >= _smooth(ours, rows) - 1e-12
+        apart += _smooth(theirs, rows) > _smooth(ours, rows) + 1e-9
+    assert apart
 
 
 def _cauchy(value: float) -> float:
@@ -152,6 +181,15 @@ def test_no_sequence_of_cuts_is_more_telling_than_claimed(
             if there is not None:
                 worst = max(worst, *(math.log(here[key] / there[key]) for key in here))
     assert floor * 2 < worst <= 2
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_noise_as_printed_loses_less_than_its_price(relation: Any) -> None:
+    protection = Protection(neighbours=relation)
+    cut = MediansAsPrinted(levels=2, epsilon=Fraction(2), moved=rows_moved(protection))
+    assert price(Event.composed(cut.events())).as_dict()["epsilon"] == "2"
+    worst = _worst(cut, 4, protection)
+    assert 0.1 < worst <= 2 * 5 / 8
 
 
 def test_without_the_half_replace_one_loses_more_than_one_row_should() -> None:

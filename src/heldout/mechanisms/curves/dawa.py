@@ -138,8 +138,7 @@ class Dawa(BinCounts):
         bins = len(exact)
         edges = self._partition(exact)
         sums = np.add.reduceat(exact, edges[:-1])
-        tree = Tree(bins=len(sums), epsilon=self.bucket_epsilon, moved=self.moved)
-        buckets = tree.draw(sums)
+        buckets = self.second_stage(edges).draw(sums)
         sizes = np.diff(edges)
         everywhere = np.arange(bins + 1)
         return ClassCounts(
@@ -148,6 +147,10 @@ class Dawa(BinCounts):
             above_deviation=np.interp(everywhere, edges, buckets.above_deviation),
             unbiased=False,
         )
+
+    def second_stage(self, edges: Any) -> BinCounts:
+        """What gives the sums of the buckets their noise."""
+        return Tree(bins=len(edges) - 1, epsilon=self.bucket_epsilon, moved=self.moved)
 
     def _partition(self, exact: Any) -> Any:
         """Edges of the buckets: differentially private, share * epsilon."""

@@ -12,7 +12,7 @@ from heldout.mechanisms.smooth.exact import Randomness, draw_on_lattice, rationa
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Rows", "SmoothMedian"]
+__all__ = ["MedianNissim2007", "Rows", "SmoothMedian"]
 
 _NEAR = 1e-6  # in the logarithm: far above the error of doubles, so no maximum is dropped
 
@@ -110,3 +110,31 @@ class SmoothMedian:
             return rational(median) - smooth / rational(self.a) * uniform.cot_pi()
 
         return draw_on_lattice(real, lattice=Fraction(1), randomness=randomness)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedianNissim2007(SmoothMedian):
+    """The same with the sensitivity of the reference, which is never smaller.
+
+    Claim:       pure DP, epsilon = a + beta, when one row arrives or leaves.
+                                                                   [claim: recursive-medians]
+    Neighbours:  one row more or less in the interval; `MediansAsPrinted` has the others.
+    Sensitivity: S = max(1, max over k of exp(-beta k) times the widest k + 1 gaps in a row that
+                 have the median at an end or inside).
+    Numerics:    exact, as `SmoothMedian`.
+    Refuses:     a or beta that is not positive.
+    Reference:   Nissim, Raskhodnikova and Smith 2007, section 3.1, proposition 3.4.
+    Cost:        O(k^2) for the k of `SmoothMedian`.
+
+    >>> rows = Rows(np.concatenate([[0], np.cumsum([3, 0, 2, 0, 0, 4])]), left=-1, right=6)
+    >>> MedianNissim2007(a=Fraction(1), beta=Fraction(1)).candidates(rows)
+    [(3, 0)]
+    """
+
+    @staticmethod
+    def _gaps(rows: Rows, steps: Any) -> Any:
+        most, middle = int(steps[-1]) + 1, (rows.count + 1) // 2
+        near = rows.order_statistic(np.arange(middle - most, middle + most + 1))
+        return np.array([
+            (near[most : most + k + 2] - near[most - k - 1 : most + 1]).max() for k in steps
+        ])  # fmt: skip

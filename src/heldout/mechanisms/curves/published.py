@@ -1,5 +1,6 @@
 """The methods of the two ROC papers: thresholds, then noisy counts between them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -151,9 +152,7 @@ def recursive_medians(
     split: str = "halves",
 ) -> TableMethod:
     """Thresholds at recursive noisy medians for `share` of epsilon, the rest for the counts."""
-    part = exact(share, name="share")
-    if not 0 < part < 1:
-        raise ArgumentError(f"share must lie between 0 and 1, got {share!r}. Try '0.2'.")
+    part = share_of_medians(share)
     edges = RecursiveMedians(levels=levels, epsilon=part * epsilon, moved=rows_moved(protection))
     return _method(
         "recursive-medians",
@@ -168,6 +167,21 @@ def recursive_medians(
     )
 
 
+def share_of_medians(share: Rational) -> Fraction:
+    """The part of epsilon that finds the thresholds."""
+    part = exact(share, name="share")
+    if not 0 < part < 1:
+        raise ArgumentError(f"share must lie between 0 and 1, got {share!r}. Try '0.2'.")
+    return part
+
+
+def kind_of_counts(counts: str, known: Mapping[str, type[BinCounts]]) -> type[BinCounts]:
+    """The class of this name."""
+    if counts not in known:
+        raise ArgumentError(f"counts must be one of {', '.join(known)}, got {counts!r}.")
+    return known[counts]
+
+
 def _method(
     name: str,
     edges: EvenEdges | RecursiveMedians,
@@ -180,12 +194,11 @@ def _method(
     points: int,
     rows: int | None,
 ) -> TableMethod:
-    if counts not in COUNTS:
-        raise ArgumentError(f"counts must be one of {', '.join(COUNTS)}, got {counts!r}.")
+    kind = kind_of_counts(counts, COUNTS)
     if split not in ("halves", "joint"):
         raise ArgumentError(f"split must be 'halves' or 'joint', got {split!r}.")
     rest = epsilon - spent
-    mechanism = COUNTS[counts](
+    mechanism = kind(
         bins=edges.most_bins,
         epsilon=rest / 2 if split == "halves" else rest,
         moved=rows_moved(protection),
