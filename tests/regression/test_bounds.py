@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.bounds import BoundSearch, IntervalChoice
+from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
 from heldout.privacy import Neighbours, Protection, price
 from heldout.regression.search import Search, coverage, doublings
 from heldout.statistics import Sealed
@@ -190,3 +190,28 @@ def test_the_price_of_the_event_is_the_claim(protection: Protection) -> None:
     choice = IntervalChoice(epsilon=epsilon, protection=protection, cells=2, price=1)
     for each in (search, choice):
         assert price(each.event()) == each.privacy_map()
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(5_000, "1"), (1_000, "1"), (5_000, "1/10")])
+def test_printed_bounds_hold_as_many_rows_as_theorem_2_says(rows: int, epsilon: str) -> None:
+    """Chen et al. 2016: theta - alpha of the rows with chance 1 - beta, alpha from n epsilon.
+
+    The rows are the worst there are: every bound before the last holds just too few of them. With
+    a tenth of alpha the theorem would be wrong, so this can fail.
+    """
+    theta, beta, k, runs = 0.95, 0.05, 6, 400
+    alpha = 8 * (math.log(k - 1) + math.log(2 / beta)) / (rows * float(Fraction(epsilon)))
+    search = BoundSearchAsPrinted(
+        epsilon=Fraction(epsilon),
+        protection=Protection(neighbours="replace-one"),
+        threshold=math.ceil(theta * rows),
+    )
+
+    def missed(short: float) -> float:
+        """How often the bounds hold only theta - short of the rows."""
+        before = max(math.floor((theta - short) * rows), 0)
+        counts = np.array([before, *[0] * (k - 1), rows - before, 0])
+        return float(np.mean([search.sample(Sealed(counts)) < k for _ in range(runs)]))
+
+    assert missed(1.01 * alpha) <= beta
+    assert missed(alpha / 10) > beta

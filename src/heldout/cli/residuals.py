@@ -26,7 +26,7 @@ def residuals(
     epsilon: str,
     scale: float = 1.0,
     bounds: str | None = None,
-    method: Literal["heldout", "dawa"] = "heldout",
+    method: Literal["heldout", "dawa", "chen-2016-prirp"] = "heldout",
     metrics: str | None = None,
     expected_rows: int | None = None,
     rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
@@ -64,7 +64,7 @@ def residuals(
     bounds
         What is publicly known of the numbers, to save the search: predicted=0:100,residual=20.
     method
-        heldout, or the paper's dawa, which gives no verdict.
+        heldout, or dawa or the paper's own chen-2016-prirp, which give no verdict.
     metrics
         Release MAE, RMSE, R squared and quantiles as well, at this further price.
     expected_rows

@@ -17,7 +17,7 @@ from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed, unseal
 
-__all__ = ["BoundSearch", "IntervalChoice"]
+__all__ = ["BoundSearch", "BoundSearchAsPrinted", "IntervalChoice"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +80,34 @@ class BoundSearch:
 
     def describe(self) -> dict[str, object]:
         return self.test.describe()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundSearchAsPrinted(BoundSearch):
+    """`BoundSearch` with the noise of its paper: 2/epsilon on the threshold, 4/epsilon on counts.
+
+    Claim:       pure DP, epsilon.                                    [claim: residual-bounds]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the rows within a bound move by at most k.
+    Numerics:    exact, as `SparseVector`.
+    Refuses:     what `SparseVector` refuses.
+    Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, algorithm 1.
+    Cost:        8 microseconds a bound.
+
+    >>> search = BoundSearchAsPrinted(
+    ...     epsilon=Fraction(1), protection=Protection(neighbours="replace-one"), threshold=950)
+    >>> search.test.threshold_scale, search.test.query_scale
+    (Fraction(2, 1), Fraction(4, 1))
+    """
+
+    @cached_property
+    def test(self) -> SparseVector:
+        return SparseVector(
+            self.epsilon,
+            sensitivity=self.protection.rows_per_unit,
+            threshold=self.threshold,
+            threshold_share=Fraction(1, 2),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.curves.as_printed import DawaChen2016
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event
@@ -68,6 +69,8 @@ class HilbertDawa:
     side: int
     epsilon: Fraction
     moved: int
+    as_printed: bool = False
+    """With the DAWA that the paper tells of, instead of ours."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.side <= 64 and self.side & (self.side - 1) == 0):
@@ -76,7 +79,8 @@ class HilbertDawa:
 
     @cached_property
     def buckets(self) -> Dawa:
-        return Dawa(bins=self.side**2, epsilon=self.epsilon, moved=self.moved)
+        kind = DawaChen2016 if self.as_printed else Dawa
+        return kind(bins=self.side**2, epsilon=self.epsilon, moved=self.moved)
 
     @cached_property
     def edge(self) -> DiscreteLaplace:

@@ -44,6 +44,8 @@ class SparseVector:
     limit: int = 1
     monotone: bool = False
     threshold: int = 0
+    threshold_share: Fraction | None = None
+    """Of epsilon, for the threshold's noise; None: the share with the smallest error."""
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0:
@@ -52,6 +54,8 @@ class SparseVector:
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise ArgumentError(f"{name} must be a whole number from 1, got {count!r}.")
+        if self.threshold_share is not None and not 0 < self.threshold_share < 1:
+            raise ArgumentError(f"threshold_share must lie in (0, 1), got {self.threshold_share}.")
         object.__setattr__(self, "epsilon", Fraction(self.epsilon))
         object.__setattr__(self, "threshold", _whole(self.threshold))
         # Refuses a scale that cannot be drawn before anything is paid.
@@ -65,6 +69,8 @@ class SparseVector:
     @property
     def _threshold_epsilon(self) -> Fraction:
         """Lyu et al., section 4.2: the split 1 : (2c)^(2/3) has the smallest error."""
+        if self.threshold_share is not None:
+            return self.epsilon * self.threshold_share
         return self.epsilon / (1 + Fraction(round(4 * self._cost_of_a_positive ** (2 / 3)), 4))
 
     @property

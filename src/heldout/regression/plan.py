@@ -14,7 +14,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.hilbert import HilbertDawa, SquareCounts
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.regression.search import Choose, Interval, Search
+from heldout.regression.search import Choose, Interval, Search, SearchAsPrinted
 from heldout.regression.table import ResidualTable
 from heldout.release import Staged, Step
 from heldout.statistics import Axis, GridCounts, RowCount
@@ -22,7 +22,8 @@ from heldout.statistics.base import rows_moved
 
 __all__ = ["METHODS", "PlotPlan"]
 
-METHODS: Final = ("heldout", "dawa")
+AS_PRINTED: Final = "chen-2016-prirp"
+METHODS: Final = ("heldout", "dawa", AS_PRINTED)
 COUNT_SHARE: Final = Fraction(1, 20)
 LEAST_SHARE, MOST_SHARE = Fraction(3, 20), Fraction(1, 2)
 ENOUGH: Final = 400  # rows times epsilon that the searches need, together
@@ -46,7 +47,8 @@ class PlotPlan:
     Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
                  symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
                  400/(n epsilon) within [3/20, 1/2], the predicted values' interval need not be
-                 symmetric, and DAWA is `method="dawa"`.
+                 symmetric, and DAWA is `method="dawa"`. `method="chen-2016-prirp"` is theirs as
+                 printed: min(0.3, 470/n), half for each symmetric search, its own DAWA.
     Cost:        one pass over the rows a step, five at most.
     """
 
@@ -66,6 +68,11 @@ class PlotPlan:
             raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
         if self.method not in METHODS:
             raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}.")
+        if self.method == AS_PRINTED and self.rows is None:
+            raise ArgumentError(
+                f"method={AS_PRINTED!r} needs a public row count: replace-one neighbours and no "
+                "unit column. Use method='heldout'."
+            )
         self.staged()  # what is wrong is refused before anything is booked
 
     # --- shares of epsilon -----------------------------------------------------------------------
@@ -88,18 +95,24 @@ class PlotPlan:
     @property
     def bounds_share(self) -> Fraction:
         """Of epsilon, if both bounds are searched."""
+        if self.method == AS_PRINTED:
+            return min(Fraction(3, 10), Fraction(470, max(self.rows or 1, 1)))
         if self.visible is None:
             return UNKNOWN_SHARE
         return max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
 
     @property
+    def _residual_part(self) -> Fraction:
+        return Fraction(1, 2) if self.method == AS_PRINTED else RESIDUAL_PART
+
+    @property
     def residual_epsilon(self) -> Fraction:
-        share = RESIDUAL_PART * self.bounds_share if self.residual is None else 0
+        share = self._residual_part * self.bounds_share if self.residual is None else 0
         return share * self.epsilon
 
     @property
     def predicted_epsilon(self) -> Fraction:
-        share = (1 - RESIDUAL_PART) * self.bounds_share if self.predicted is None else 0
+        share = (1 - self._residual_part) * self.bounds_share if self.predicted is None else 0
         return share * self.epsilon
 
     @property
@@ -122,13 +135,14 @@ class PlotPlan:
         return self._search("predicted", self.predicted_epsilon, PREDICTED_SLACK)
 
     def _search(self, column: str, epsilon: Fraction, slack: int) -> Search:
-        return Search(
+        as_printed = self.method == AS_PRINTED
+        return (SearchAsPrinted if as_printed else Search)(
             column=column,
             epsilon=epsilon,
             whole_epsilon=self.epsilon,
             protection=self.protection,
             scale=self.scale,
-            symmetric=column == "residual",
+            symmetric=as_printed or column == "residual",
             slack=slack,
         )
 
@@ -166,7 +180,7 @@ class PlotPlan:
 
     def cells(self, rows: int) -> tuple[int, int]:
         """How many cells of the residual and of the predicted value."""
-        if self.method == "dawa":
+        if self.method != "heldout":
             side = self._side(rows)
             return side, side
         if self.grid is not None:
@@ -195,8 +209,13 @@ class PlotPlan:
 
     def mechanism(self, cells: int) -> DiscreteLaplace | HilbertDawa:
         moved = rows_moved(self.protection)
-        if self.method == "dawa":
-            return HilbertDawa(side=math.isqrt(cells), epsilon=self.table_epsilon, moved=moved)
+        if self.method != "heldout":
+            return HilbertDawa(
+                side=math.isqrt(cells),
+                epsilon=self.table_epsilon,
+                moved=moved,
+                as_printed=self.method == AS_PRINTED,
+            )
         return DiscreteLaplace.for_epsilon(
             self.table_epsilon, l1_sensitivity=moved, dimension=cells + 1
         )

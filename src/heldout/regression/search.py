@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from heldout.mechanisms.bounds import BoundSearch, IntervalChoice
+from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.release import Step
 from heldout.statistics import Axis, GridCounts
 
-__all__ = ["Choose", "Interval", "Rows", "Search", "coverage", "doublings"]
+__all__ = ["Choose", "Interval", "Rows", "Search", "SearchAsPrinted", "coverage", "doublings"]
 
 Interval = tuple[float, float]
 Rows = Callable[[tuple[Any, ...]], int]
@@ -133,6 +133,21 @@ class Search:
         if not self.symmetric:
             found.append((self.place_mechanism(1).event(), place))
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchAsPrinted(Search):
+    """Algorithm 1 of Chen et al. 2016: (-b, b) with b = scale, 2 scale, 4 scale, ... for 95%."""
+
+    def bounds(self, rows: int) -> tuple[float, ...]:
+        return tuple(self.scale * 2.0**power for power in range(MOST + 1))
+
+    def size_mechanism(self, rows: int) -> BoundSearch:
+        return BoundSearchAsPrinted(
+            epsilon=self.size_epsilon,
+            protection=self.protection,
+            threshold=math.ceil(Fraction(19, 20) * rows),
+        )
 
 
 def doublings(visible: float) -> tuple[int, int]:

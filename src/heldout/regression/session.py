@@ -79,8 +79,8 @@ class RegressionSession(PrivateSession):
         `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
         powers of two. `bounds` declares what is publicly known, {"predicted": (0, 100),
         "residual": 20}, and saves the search. `grid` is (residual cells, predicted cells).
-        `method` is "heldout" or the paper's "dawa". Where the row count is private,
-        `expected_rows` is a public guess that divides epsilon better.
+        `method` is "heldout", "dawa", or the paper's own "chen-2016-prirp". Where the row count
+        is private, `expected_rows` is a public guess that divides epsilon better.
         """
         predicted, residual = checked_bounds(bounds)
         plan = PlotPlan(
@@ -300,10 +300,10 @@ def _checked_grid(grid: tuple[int, int] | int | None, method: str) -> tuple[int,
         raise ArgumentError(
             f"grid must be whole numbers of cells from 1 to 256, got {shown(grid)}."
         )
-    if method == "dawa" and (pair[0] != pair[1] or pair[0] not in (1, 2, 4, 8, 16, 32, 64)):
+    if method != "heldout" and (pair[0] != pair[1] or pair[0] not in (1, 2, 4, 8, 16, 32, 64)):
         raise ArgumentError(
-            f"grid must be a power of two to 64 for dawa, alike for both, got {shown(grid)}. Try "
-            "16."
+            f"grid must be a power of two to 64 for {method}, alike for both, got {shown(grid)}. "
+            "Try 16."
         )
     return (pair[0], pair[1])
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heldout.mechanisms.curves.counts import BinCounts, Cumulative
+from heldout.mechanisms.curves.counts import BinCounts, Cumulative, Flat
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.curves.greedy import GreedyTree
 from heldout.mechanisms.curves.published import TableMethod, kind_of_counts, share_of_medians
@@ -22,7 +22,7 @@ from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational
 from heldout.statistics.base import rows_moved
 
-__all__ = ["CumulativeAsPrinted", "DawaLi2014"]
+__all__ = ["CumulativeAsPrinted", "DawaChen2016", "DawaLi2014"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +75,29 @@ class DawaLi2014(Dawa):
             moved=self.moved,
             sizes=tuple(np.diff(edges).tolist()),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DawaChen2016(Dawa):
+    """DAWA as the residual plots' paper tells it: no penalty, a noisy total of each bucket.
+
+    Claim:       pure DP, epsilon, for one class.                               [claim: dawa]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: that of `Dawa` for the buckets; their totals are disjoint counts.
+    Numerics:    exact.
+    Refuses:     what `Dawa` refuses.
+    Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B, perturbation.
+    Cost:        that of `Dawa`.
+
+    >>> DawaChen2016(bins=16, epsilon=Fraction(1), moved=2).second_stage([0, 4, 16]).name
+    'flat'
+    """
+
+    name: ClassVar[str] = "dawa of Chen et al. 2016"
+    penalty: int = field(default=0, init=False)
+
+    def second_stage(self, edges: Any) -> BinCounts:
+        return Flat(bins=len(edges) - 1, epsilon=self.bucket_epsilon, moved=self.moved)
 
 
 _COUNTS: dict[str, type[BinCounts]] = {"dawa": DawaLi2014, "hierarchical": Tree}
