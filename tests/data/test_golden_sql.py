@@ -21,12 +21,14 @@ from heldout.statistics import (
     Statistic,
     ThresholdCounts,
 )
+from heldout.statistics.ranking import RankedRows
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 DIALECTS = ("duckdb", "postgres", "spark")
 STATISTICS: dict[str, Statistic] = {
     "threshold_counts": ThresholdCounts(thresholds=(0.25, 0.5)),
     "score_table": ScoreTable(score_range=(0, 1), cells=1024),
+    "labels_and_scores": RankedRows("auc"),  # counted here, where the rows are
     "squared_error": BoundedSum(error="squared", score_range=(0, 1), with_rest=True),
     "absolute_error": BoundedSum(error="absolute", score_range=(-1, 3), with_rest=True),
 }

@@ -63,7 +63,11 @@ def test_a_table_and_a_query_may_be_given_with_the_address(postgres: Any, place:
 def test_every_release_works_on_a_query_with_units(postgres: Any, place: str) -> None:
     query = f"WITH x AS (SELECT *, visit / 4 AS person FROM {place}) SELECT * FROM x ORDER BY p;"
     dataset = ho.Dataset(
-        ho.PostgresTable(postgres.address, query=query), **DECLARED, unit="person", rows_per_unit=2
+        ho.PostgresTable(postgres.address, query=query),
+        **DECLARED,
+        rivals=["q"],
+        unit="person",
+        rows_per_unit=2,
     )
     session = ho.Session(dataset, budget=ho.Budget(epsilon=20))
     assert 0 <= session.auc(epsilon=2).value <= 1
@@ -354,3 +358,116 @@ def test_texts_are_compared_by_their_bytes_whatever_the_collation(postgres: Any)
     assert counts(dataset) == [1, 2]
     with pytest.raises(ho.errors.UnknownLabel):
         ho.Dataset(postgres.address, table=name, **(declared | {"positive": "yes"}))
+
+
+# --- what other users of the database made -------------------------------------------------------
+
+
+@pytest.fixture
+def planted(postgres: Any) -> Any:
+    """In schema public, where any user may be allowed to create: better fits for our statements."""
+    sees = "BEGIN PERFORM pg_catalog.pg_try_advisory_lock(77, {what}); RETURN {value}; END"
+    functions = {
+        "spy(a BIGINT, b INTEGER) RETURNS BIGINT": ("int8smaller(a, 99)::int", "int8mod(a, b)"),
+        "md5(a VARCHAR) RETURNS TEXT": ("length(a)", "pg_catalog.md5(a::text)"),
+    }
+    execute = postgres.connection.execute
+    for head, (what, value) in functions.items():
+        body = sees.format(what=what, value=value)
+        execute(f"CREATE FUNCTION public.{head} LANGUAGE plpgsql AS $${body}$$")
+    execute(
+        "CREATE OPERATOR public.% (LEFTARG = bigint, RIGHTARG = integer, FUNCTION = public.spy)"
+    )
+
+    def seen() -> list[int]:
+        locks = "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND classid = 77"
+        return [row[0] for row in execute(locks).fetchall()]
+
+    yield seen
+    execute("DROP OPERATOR public.% (bigint, integer)")
+    for head in functions:
+        execute(f"DROP FUNCTION public.{head.split(') ')[0]})")
+
+
+def test_what_another_user_plants_in_public_sees_no_key(
+    postgres: Any, place: str, planted: Any
+) -> None:
+    assert postgres.connection.execute("SELECT 9::bigint % 4").fetchone() == (1,)
+    assert planted() == [9], "the plant does see what is asked without care"
+    postgres.connection.execute("SELECT pg_advisory_unlock_all()")
+    text = f"SELECT *, 'v' || visit AS code FROM {place}"
+    for source, key in (
+        (ho.PostgresTable(postgres.address, table=place), "visit"),
+        (ho.PostgresTable(postgres.address, query=text), "code"),
+    ):
+        declared = DECLARED | {"row_key": key, "unit": "visit"}
+        dataset = ho.Dataset(source, **declared)
+        assert sum(counts(dataset)) == 60
+        assert planted() == []
+
+
+def test_a_bare_name_is_looked_up_once_and_means_that_table(postgres: Any, place: str) -> None:
+    schema, name = place.split(".")
+    address = f"{postgres.address}?options=-csearch_path%3D{schema},public"
+    bare = ho.Dataset(address, table=name, **DECLARED)
+    query = (
+        f"WITH part AS (SELECT * FROM {name}) SELECT * FROM part JOIN {name} USING (visit,y,p,q)"
+    )
+    queried = ho.Dataset(address, query=query, **DECLARED)
+    assert (bare.public_rows, queried.public_rows) == (60, 60)
+    assert f'"{schema}"' in bare.statement("SELECT 1")
+    with pytest.raises(UnreadableTable, match="no such table"):
+        ho.Dataset(postgres.address, table=name, **DECLARED)
+    with pytest.raises(UnreadableTable, match="no such table"):
+        ho.Dataset(postgres.address, query=f"SELECT * FROM {name}", **DECLARED)
+
+
+@pytest.mark.parametrize("column", ["visit", "y", "p"])
+@pytest.mark.parametrize("kind", ["query", "view"])
+def test_a_second_reading_that_differs_is_refused(
+    postgres: Any, place: str, column: str, kind: str
+) -> None:
+    """A function may draw at random whatever it is called."""
+    schema = postgres.schema
+    drawn = {
+        "visit": "trunc(random() * 1e9)::int",
+        "y": "trunc(random() * 2)::int",
+        "p": "random()",
+    }
+    draw = f"{schema}.steady_{column}"
+    kinds = {"visit": "INTEGER", "y": "INTEGER", "p": "DOUBLE PRECISION"}
+    postgres.connection.execute(
+        f"CREATE OR REPLACE FUNCTION {draw}() RETURNS {kinds[column]} LANGUAGE sql"
+        f" AS 'SELECT {drawn[column]}'"
+    )
+    kept = ", ".join(each for each in ("visit", "y", "p") if each != column)
+    query = f"SELECT {kept}, {draw}() AS {column} FROM {place}"
+    source = {"query": query}
+    if kind == "view":
+        postgres.connection.execute(f"CREATE OR REPLACE VIEW {schema}.v_{column} AS {query}")
+        source = {"table": f"{schema}.v_{column}"}
+    with pytest.raises(ArgumentError, match="second reading"):
+        ho.Dataset(postgres.address, **source, **DECLARED)
+
+
+# --- rivals --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("age", [39, 40])
+def test_no_private_value_decides_between_an_answer_and_a_failure(
+    postgres: Any, place: str, age: int
+) -> None:
+    """The rival 1 / (age - 40) fails on a patient of forty, and on no other."""
+    query = f"SELECT *, 1.0 / (CASE WHEN visit = 7 THEN {age} ELSE 20 END - 40) AS r FROM {place}"
+    source = ho.PostgresTable(postgres.address, query=query)
+    session = ho.Session(ho.Dataset(source, **DECLARED), budget=ho.Budget(epsilon=1))
+    with pytest.raises(ArgumentError, match="declared rivals"):
+        session.compare(score="r", epsilon=1)
+    assert str(session.remaining) == "epsilon 1"
+    declared = DECLARED | {"rivals": ["r"], "out_of_range": "clip"}
+    if age == 40:
+        with pytest.raises(UnreadableTable):
+            ho.Dataset(source, **declared)
+    else:
+        session = ho.Session(ho.Dataset(source, **declared), budget=ho.Budget(epsilon=1))
+        assert -1 <= session.compare(score="r", epsilon=1).value <= 1

@@ -71,6 +71,38 @@ def test_bad_rows_are_refused_with_the_same_error(any_engine: Any, name: str) ->
     assert "8675309" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("rival", "error"),
+    [
+        ([0.5, None, 0.5], errors.MissingScore),
+        ([0.5, math.nan, 0.5], errors.MissingScore),
+        ([0.5, math.inf, 0.5], errors.InfiniteScore),
+        ([0.5, 1.5, 0.5], errors.ScoreOutOfRange),
+        (["0.5", "high", "0.5"], errors.MissingScore),
+    ],
+    ids=str,
+)
+def test_a_declared_rival_is_validated_like_the_first_score(
+    any_engine: Any, rival: list[Any], error: type[errors.DataError]
+) -> None:
+    source = any_engine.hold(table(sound=pa.array([0.5] * 3), rival=pa.array(rival)))
+    declared = {"label": "y", "score": "p", "row_key": "visit"}
+    with pytest.raises(error, match="'rival'"):
+        ho.Dataset(source, **declared, rivals=["sound", "rival"])
+    with pytest.raises(errors.MissingColumn):
+        ho.Dataset(source, **declared, rivals=["elsewhere"])
+    session = ho.Session(
+        ho.Dataset(source, **declared, rivals=["sound"]), budget=ho.Budget(epsilon=1)
+    )
+    assert -1 <= session.compare(score="sound", epsilon=1).value <= 1
+
+
+@pytest.mark.parametrize("rivals", ["p", ["p", "p"], [3], 7, [["p"]]], ids=str)
+def test_rivals_are_a_list_of_columns(rivals: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match="rivals must be a list"):
+        ho.Dataset({"y": [0, 1], "p": [0.1, 0.2]}, label="y", score="p", rivals=rivals)
+
+
 def test_one_class_alone_is_no_error(any_engine: Any) -> None:
     dataset = ho.Dataset(any_engine.hold(table(y=[1, 1, 1])), label="y", score="p", row_key="visit")
     assert unseal(compute(ThresholdCounts(thresholds=(2.0,)), dataset)).tolist() == [0, 0, 3, 0]

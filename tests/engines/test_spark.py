@@ -38,7 +38,7 @@ def test_every_release_works_on_a_frame_and_on_a_table(spark_session: Any) -> No
     for source in (spark_session.table("visits"), spark_session.sql("TABLE visits")):
         dataset = ho.Dataset(source, **DECLARED)
         assert (dataset.public_rows, dataset.remote, dataset.name) == (60, True, "data")
-    dataset = ho.Dataset(frame, **DECLARED, unit="person", rows_per_unit=2)
+    dataset = ho.Dataset(frame, **DECLARED, rivals=["q"], unit="person", rows_per_unit=2)
     session = ho.Session(dataset, budget=ho.Budget(epsilon=20))
     assert -1 <= session.compare(score="q", epsilon=2).value <= 1
     assert "remaining" in session.report(epsilon=2, curves=True).as_dict()
@@ -144,3 +144,21 @@ def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "pyspark.sql.classic.dataframe", None)
     with pytest.raises(MissingDependency, match=r"heldout\[spark\]"):
         ho.Dataset(frame, **DECLARED)
+
+
+@pytest.mark.parametrize("age", [39, 40])
+def test_no_private_value_decides_between_an_answer_and_a_failure(spark: Any, age: int) -> None:
+    """The rival 1 / (age - 40) fails on a patient of forty, and on no other."""
+    rival = f"assert_true(visit <> 7 OR {age} <> 40) IS NULL AS r"
+    frame = spark.hold(ROWS).selectExpr("*", rival)
+    session = ho.Session(ho.Dataset(frame, **DECLARED), budget=ho.Budget(epsilon=1))
+    with pytest.raises(ArgumentError, match="declared rivals"):
+        session.compare(score="r", epsilon=1)
+    assert str(session.remaining) == "epsilon 1"
+    if age == 40:
+        with pytest.raises(UnreadableTable):
+            ho.Dataset(frame, **DECLARED, rivals=["r"])
+    else:
+        rows = ho.Dataset(frame, **DECLARED, rivals=["r"])
+        answer = ho.Session(rows, budget=ho.Budget(epsilon=1)).compare(score="r", epsilon=1)
+        assert -1 <= answer.value <= 1

@@ -32,7 +32,7 @@ def compare(
     table
         A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     rival
-        Column with the second model's score; a missing one counts as the lowest.
+        Column with the second model's score; it is validated like the first.
     epsilon
         The price, such as 1, 0.5 or 1/3.
     as_json
@@ -41,7 +41,7 @@ def compare(
     from heldout.cli.output import patience, print_json
 
     with patience(f"Comparing on {table.name}"):
-        session = rows.session(table, epsilon=epsilon)
+        session = rows.session(table, epsilon=epsilon, rivals=[rival])
         release = session.compare(score=rival, epsilon=epsilon)
     if as_json:
         print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})

@@ -1,6 +1,6 @@
 """What every command that reads private rows must be told about them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -167,7 +167,9 @@ class Rows(Custody):
     score_map: tuple[float, float] | None = None
     clip: Annotated[bool, Parameter(negative="")] = False
 
-    def session(self, where: Path | Address, *, epsilon: str) -> "Session":
+    def session(
+        self, where: Path | Address, *, epsilon: str, rivals: Sequence[str] = ()
+    ) -> "Session":
         """A session on the table, which is validated first."""
         from heldout.cli.values import label_value
         from heldout.data import Dataset
@@ -177,6 +179,7 @@ class Rows(Custody):
             self.source(where),
             label=self.label,
             score=self.score,
+            rivals=rivals,
             positive=label_value(self.positive),
             negative=None if self.negative is None else label_value(self.negative),
             score_range=self.score_range,

@@ -2,13 +2,15 @@
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from heldout.arguments import as_number, is_one_of, shown
 from heldout.data import sql, validation
+from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import Engine
-from heldout.data.grid import MANY_ROWS, KeptColumns, counts_keep_the_rules, grid_body
+from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
 from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
@@ -31,6 +33,11 @@ class Dataset(PrivateTable):
         declared ones are cast.
     label, score
         Columns with the truth and the model's score; a higher score means more likely positive.
+    rivals
+        Columns with other models' scores, for `Session.compare`; they are validated like the
+        first. Rows in a database or a cluster, and more than five million in a file, may only be
+        compared on columns that are named here: a cell that was never looked at could fail, and
+        its failure would tell of a row.
     positive, negative
         The two values of the label. `negative` may be left out if `positive` is 0, 1 or a bool.
     score_range
@@ -67,6 +74,7 @@ class Dataset(PrivateTable):
         *,
         label: str,
         score: str,
+        rivals: Sequence[str] | None = None,
         positive: object = 1,
         negative: object = None,
         unit: str | None = None,
@@ -84,6 +92,7 @@ class Dataset(PrivateTable):
         if table is not None or query is not None:
             rows = PostgresTable(rows, table=table, query=query)
         self.label, self.score = label, score
+        self.rivals = None if rivals is None else _checked_rivals(rivals)
         self.score_range = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
         if self.score_map is not None:
@@ -107,7 +116,7 @@ class Dataset(PrivateTable):
         )
 
     def _exposed(self) -> dict[str, str]:
-        self._require(self.label, self.score)
+        self._require(self.label, self.score, *(self.rivals or ()))
         types = self._engine.columns
         return {
             "label": sql.as_label(
@@ -129,14 +138,20 @@ class Dataset(PrivateTable):
         return number
 
     def _rules(self) -> list[validation.Rule]:
-        label_type, score_type = (self._engine.columns[each] for each in (self.label, self.score))
+        label_type = self._engine.columns[self.label]
+        found = validation.label_rules(self.label, label_type, self._values)
+        found += self._score_rules(self.score)
+        for place, rival in enumerate(self.rivals or ()):
+            rules = self._score_rules(rival)
+            found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        return found
+
+    def _score_rules(self, name: str) -> list[validation.Rule]:
+        score_type = self._engine.columns[name]
         if self.score_map is None and self.out_of_range == "refuse":
-            scores = validation.score_rules(self.score, score_type, self.score_range)
-        else:
-            scores = validation.number_rules("score", self.score, score_type)
-        if self.out_of_range == "clip":
-            scores = [each for each in scores if each.name == "missing_score"]
-        return [*validation.label_rules(self.label, label_type, self._values), *scores]
+            return validation.score_rules(name, score_type, self.score_range)
+        rules = validation.number_rules("score", name, score_type)
+        return rules[:1] if self.out_of_range == "clip" else rules
 
     def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
         self._kept: dict[str, KeptColumns] = {}
@@ -146,38 +161,46 @@ class Dataset(PrivateTable):
     def _quickly_validated(self) -> int | None:
         """The number of rows, if there are many and the score table shows that all are sound.
 
-        None says nothing of the rows: the rules are then looked at one by one.
+        None says nothing of the rows: the rules are then looked at one by one, and every cell of
+        the table with them. So a private number of rows may not decide it where that shows.
         """
         types, keys = self._engine.columns, self._keys.names
         plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
         declared = self._values == validation.LabelValues(1, 0) and not self.scale_parameters
-        if self.dialect != "duckdb" or not plain or not declared or keys:
+        if self.dialect != "duckdb" or not plain or not declared or keys or self.rivals:
+            return None
+        shows = self.rivals is None and not self._engine.copied
+        if shows and not self.protection.row_count_is_public:
+            return None
+        rows = f"FROM {self._engine.source} AS held"
+        # A file may say so without being read; it only chooses the way to look.
+        if self._engine.fetch(f"SELECT count(*) AS n\n{rows}")["n"][0] <= MANY_ROWS:
             return None
         label, score = sql.column(self.label), sql.column(self.score)
-        # DuckDB may take these from a file's statistics, which leave NaN out: the table finds it.
-        look = (
-            f"SELECT count(*) AS n, count({label}) AS labels, count({score}) AS scores,"
-            f" min({score}) AS low, max({score}) AS high\nFROM {self._engine.source} AS held"
-        )
-        n, *present, low, high = (each[0] for each in self._engine.fetch(look).values())
-        if n <= MANY_ROWS or present != [n, n]:
-            return None
-        if not self.score_range[0] <= low <= high <= self.score_range[1]:
-            return None
-        body = grid_body(self.score_range)
         with contextlib.suppress(UnreadableTable):
-            columns = self._engine.fetch(self.statement(body))
-            if counts_keep_the_rules(columns, rows=int(n)):
-                self._kept[body] = KeptColumns(columns)
-                return int(n)
+            tally = self._tallied(f"SELECT {label} AS label, {score} AS score\n{rows}")
+            if tally.sound and tally.rows > MANY_ROWS:
+                self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
+                return tally.rows
         return None
+
+    def _tallied(self, statement: str) -> GridTally:
+        """The score table of labels and scores that are read once, a batch at a time."""
+        assert isinstance(self._engine, DuckDBEngine)
+        tally = GridTally(self.score_range)
+        self._engine.scan(statement, tally.add)
+        return tally
 
     def _fetch(self, body: str) -> sql.Columns:
         """As for any private table, but the score table is read from the rows only once."""
         if body != grid_body(self.score_range):
             return super()._fetch(body)
-        if body not in self._kept:
+        if body not in self._kept and self.remote:
             self._kept[body] = KeptColumns(super()._fetch(body))
+        elif body not in self._kept:
+            self.check_unchanged()
+            tally = self._tallied(self.statement("SELECT label, score\nFROM evaluated"))
+            self._kept[body] = KeptColumns(tally.columns())
         self.check_unchanged()
         return self._kept[body].open()
 
@@ -215,11 +238,19 @@ class Dataset(PrivateTable):
     def with_rival(self, score: str) -> "Dataset":
         """The same rows with a second model's score beside the first, as `rival`.
 
-        An analyst names it, so no row may make it fail: what is missing or not a number counts as
-        the lowest score, and what is out of range as the nearest end. Only the schema is looked at.
+        An analyst names it, so no row may make it fail: it is a declared rival, or every cell of
+        the table was read when it was validated. Of an undeclared one what is missing or not a
+        number counts as the lowest score, and what is out of range as the nearest end. Only the
+        schema and the public number of rows decide whether it is refused.
         """
         if not is_one_of(score, self._engine.columns):
             raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
+        read = self._engine.copied or self._digests is not None
+        if score not in (self.rivals or ()) and (self.remote or not read):
+            raise ArgumentError(
+                f"score must be one of the data set's declared rivals, got {shown(score)}, which "
+                f"was never validated. Make the Dataset with rivals=[{shown(score)}]."
+            )
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])
@@ -259,6 +290,15 @@ def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
             "Rescale the scores."
         )
     return low, high
+
+
+def _checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
+    with contextlib.suppress(Exception):
+        found = tuple(rivals)
+        texts = all(isinstance(each, str) for each in found) and not isinstance(rivals, str)
+        if texts and len(set(found)) == len(found):
+            return found
+    raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
 
 
 def _other_label(positive: object, negative: object) -> object:

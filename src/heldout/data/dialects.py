@@ -44,7 +44,18 @@ def transpile(statement: str, *, dialect: str) -> str:
                 tree = replaced
             else:
                 node.replace(replaced)
+    if dialect == "postgres":
+        _with_typed_texts(tree)
     return tree.sql(dialect=dialect, pretty=True)  # type: ignore[no-any-return]
+
+
+def _with_typed_texts(tree: Any) -> None:
+    """A literal without a type takes the one that suits some function; ours say that it is text."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.Literal)):
+        if node.is_string and not isinstance(node.parent, exp.Cast):
+            node.replace(exp.cast(node.copy(), "text"))
 
 
 def _for_duckdb(node: Any) -> Any:

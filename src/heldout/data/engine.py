@@ -15,6 +15,8 @@ class Engine(Protocol):
     remote: bool  # elsewhere than in this process: rows have no order, and are known by their keys
     source: str
     columns: dict[str, str]  # the custodian's names, and the types as DuckDB calls them
+    steady: bool  # known to give the same rows each time; else it is read twice and compared
+    copied: bool  # into memory: every cell was read, so none can fail later
     names_may_be_cells: bool  # a CSV file without a header has a row where the names should be
 
     def fetch(self, statement: str) -> Columns:

@@ -1,15 +1,16 @@
-"""The public score grid: the one statement behind every ranking, and a quick look with it.
+"""The public score grid: what is behind every ranking, and a quick look with it.
 
 A table of a hundred million rows is read in about a second, so what counts is how often. Here the
-rows are counted by label and score cell once, when the table is validated; that count also shows
-that the rows keep their rules, and everything that is ranked on the grid is then computed from it.
+rows are counted by label and score cell once, when the table is validated; the same pass looks at
+every cell, so it also shows that the rows keep their rules, and everything that is ranked on the
+grid is then computed from it.
 """
 
 from typing import Any, Final
 
 from heldout.data.sql import Columns, double
 
-__all__ = ["CELLS", "MANY_ROWS", "KeptColumns", "counts_keep_the_rules", "grid_body"]
+__all__ = ["CELLS", "MANY_ROWS", "GridTally", "KeptColumns", "grid_body"]
 
 CELLS: Final = 2**16
 MANY_ROWS: Final = 5_000_000
@@ -28,18 +29,69 @@ def grid_body(score_range: tuple[float, float], cells: int = CELLS) -> str:
     return f"SELECT label, {point} AS point, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
 
 
-def counts_keep_the_rules(columns: Columns, *, rows: int, cells: int = CELLS) -> bool:
-    """Whether every row was counted, with a label 0 or 1 and at a point of the grid.
+class GridTally:
+    """The columns of `grid_body`, counted here from batches of labels and scores.
 
-    A score that is NaN or infinite has no point: the statement fails on it. NULL is masked.
+    The same two double operations and the same rounding give the same points. A row is counted
+    only if its label is 0 or 1 and its score lies within the range; `sound` says that all were.
+
+    >>> import numpy as np
+    >>> tally = GridTally((0.0, 1.0), cells=4)
+    >>> tally.add({"label": np.array([0, 1, 1]), "score": np.array([0.2, 0.5, 0.6])})
+    >>> {name: each.tolist() for name, each in tally.columns().items()}
+    {'label': [0, 1], 'point': [1, 2], 'n': [1, 2]}
+    >>> tally.add({"label": np.array([1]), "score": np.array([np.nan])})
+    >>> tally.rows, tally.sound
+    (4, False)
     """
+
+    def __init__(self, score_range: tuple[float, float], cells: int = CELLS) -> None:
+        import numpy as np
+
+        self._range, self._points = score_range, cells + 1
+        self._factor = cells / (score_range[1] - score_range[0])
+        self._counts = np.zeros(2 * self._points, dtype=np.int64)
+        self.rows = 0
+
+    def add(self, columns: Columns) -> None:
+        """Count a batch of rows."""
+        import numpy as np
+
+        label, score = columns["label"], columns["score"]
+        self.rows += len(score)
+        low, high = self._range
+        if not _all_within(label, 0, 1) or not _all_within(score, low, high):
+            known = ~(np.ma.getmaskarray(label) | np.ma.getmaskarray(score))
+            label, score = np.ma.getdata(label), np.ma.getdata(score)
+            known &= ((label == 0) | (label == 1)) & (score >= low) & (score <= high)
+            label, score = label[known], score[known]
+        point = np.rint((score - low) * self._factor if low else score * self._factor)
+        # One rounding may carry the top of an odd range past the last point.
+        cell = np.minimum(point.astype(np.int64), self._points - 1)
+        cell += label.astype(np.int64) * self._points
+        self._counts += np.bincount(cell, minlength=self._counts.size)
+
+    @property
+    def sound(self) -> bool:
+        """Whether every row had a label and a score that keep the rules."""
+        return int(self._counts.sum()) == self.rows
+
+    def columns(self) -> Columns:
+        (found,) = self._counts.nonzero()
+        return {
+            "label": found // self._points,
+            "point": found % self._points,
+            "n": self._counts[found],
+        }
+
+
+def _all_within(values: Any, low: float, high: float) -> bool:
+    """Whether all are; NULL and NaN are not."""
     import numpy as np
 
-    if any(np.ma.getmaskarray(each).any() for each in columns.values()):
-        return False
-    label, point, n = (np.asarray(columns[name]) for name in ("label", "point", "n"))
-    inside = ((label == 0) | (label == 1)) & (point >= 0) & (point <= cells)
-    return bool(inside.all()) and int(n.sum()) == rows
+    if not len(values):
+        return True
+    return not np.ma.isMaskedArray(values) and bool(values.min() >= low and values.max() <= high)
 
 
 class KeptColumns:
@@ -58,4 +110,7 @@ class KeptColumns:
         return "<un-noised counts>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("un-noised counts must not be pickled or copied.")
+
+    def __getstate__(self) -> Any:
         raise TypeError("un-noised counts must not be pickled or copied.")

@@ -20,6 +20,12 @@ NOT_REPEATABLE = {
     *("gen_random_uuid", "timeofday", "statement_timestamp", "nextval", "setseed"),
 }
 
+# No word of ours may mean what another user of the database makes of it: an operator of theirs that
+# fits a statement better than PostgreSQL's own would see the keys.
+PATH = "pg_catalog, pg_temp"
+STORED = ("r", "p", "m")  # tables, partitioned ones and materialised views: a snapshot holds them
+VIEWS = ("v", "f")
+
 SETTINGS = {
     "datestyle": "ISO, YMD",
     "timezone": "UTC",
@@ -50,9 +56,14 @@ TYPES = {
 }
 
 WHY = {
-    "42P01": "there is no such table. Its name is taken as it is spelt, as if in quotes",
+    "42P01": "there is no such table. Its name is taken as it is spelt, as if in quotes; in a "
+    "query write schema.name",
     "3F000": "there is no such schema. Its name is taken as it is spelt, as if in quotes",
     "42703": "a column that the query names is not there",
+    "42883": "a function or operator that the query names is not PostgreSQL's own. Write its "
+    "schema, as in public.cleaned(x)",
+    "42704": "a type that the query names is not PostgreSQL's own. Write its schema, as in "
+    "public.sex",
     "42601": "the query is not a statement that PostgreSQL understands",
     "42501": "this user may not read it. Grant SELECT on the table",
     "57014": "the statement took longer than the time-out. Raise timeout=, or ask for less",
@@ -72,7 +83,8 @@ class PostgresTable(Elsewhere):
     table
         The table's name, or schema.table, as it is spelt; a name with a dot in it in quotes.
     query
-        Instead of `table`, one SELECT. It must give the same rows each time.
+        Instead of `table`, one SELECT. It must give the same rows each time: it is read twice, and
+        refused if they differ. Functions and types of your own need their schema's name.
     timeout
         Seconds that one statement may take.
 
@@ -122,8 +134,7 @@ class PostgresTable(Elsewhere):
         connection = _quietly(connect, _unreachable)
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        source = ".".join(map(identifier, self._parts)) or QUERY
-        return PostgresEngine(connection, source, query=self._query, timeout=self.timeout)
+        return PostgresEngine(connection, self._parts, query=self._query, timeout=self.timeout)
 
 
 class PostgresEngine:
@@ -136,24 +147,37 @@ class PostgresEngine:
 
     dialect = "postgres"
     remote = True
+    copied = False
     names_may_be_cells = False
 
-    def __init__(self, connection: Any, source: str, *, query: str | None, timeout: float) -> None:
+    def __init__(
+        self, connection: Any, parts: tuple[str, ...], *, query: str | None, timeout: float
+    ) -> None:
         self._connection = connection
-        self._query = query
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self.source = source
         weakref.finalize(self, _close, connection, self._process)
-        self._begin(timeout)
+        self._schemas = self._begin(timeout)
+        self._query = None if query is None else self._qualified(query)
+        self.source, self.steady = QUERY, False
+        if query is None:
+            schema, kind = self._place(*parts)
+            self.source = f"{identifier(schema)}.{identifier(parts[-1])}"
+            self.steady = kind in STORED
         self.columns = self._described()
 
-    def _begin(self, timeout: float) -> None:
-        settings = SETTINGS | {"statement_timeout": str(max(1, round(1000 * timeout)))}
+    def _begin(self, timeout: float) -> list[str]:
+        """Set what statements mean; the schemas that this user's bare names were looked up in."""
+        settings = {"search_path": PATH, **SETTINGS}
+        settings["statement_timeout"] = str(max(1, round(1000 * timeout)))
+        schemas: list[str] = []
 
         def begin() -> str:
+            found = self._connection.execute("SELECT pg_catalog.current_schemas(true)").fetchone()
+            schemas.extend(found[0])
+            setting = "SELECT pg_catalog.set_config(%s, %s, true)"
             for name, value in settings.items():
-                self._connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+                self._connection.execute(setting, (name, value))
             return str(self._connection.execute("SHOW server_encoding").fetchone()[0])
 
         encoding = _quietly(begin, _unreadable)
@@ -162,6 +186,31 @@ class PostgresEngine:
                 f"the database must be encoded in UTF8, got {encoding}: its keys would hash "
                 "otherwise than elsewhere. Read a copy in UTF8."
             )
+        return schemas
+
+    def _place(self, *parts: str) -> tuple[str, str]:
+        """The schema of a table and its kind; without a schema, the first that has the name."""
+        statement = (
+            "SELECT n.nspname, c.relkind::text FROM pg_catalog.pg_class AS c"
+            " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relname = %s"
+        )
+        schemas = list(parts[:-1]) or self._schemas
+
+        def look() -> dict[str, str]:
+            with self._lock, self._connection.transaction():
+                return dict(self._connection.execute(statement, (parts[-1],)).fetchall())
+
+        found = _quietly(look, _unreadable)
+        for schema in schemas:
+            if found.get(schema) in (*STORED, *VIEWS):
+                return schema, found[schema]
+        raise _unreadable("42P01")
+
+    def _qualified(self, query: str) -> str:
+        """The query with a schema before each table that it names without one."""
+        for start, name in reversed(_bare_tables(query)):
+            query = f"{query[:start]}{identifier(self._place(name)[0])}.{query[start:]}"
+        return query
 
     def _described(self) -> dict[str, str]:
         def describe() -> list[Any]:
@@ -269,6 +318,24 @@ def _checked_query(query: str) -> str:
             "clock. Store what it gives in a table."
         )
     return query.strip().rstrip(";")
+
+
+def _bare_tables(query: str) -> list[tuple[int, str]]:
+    """Where a query names a table without a schema, and which; its own WITH names are none.
+
+    >>> _bare_tables('WITH x AS (SELECT * FROM Stays) SELECT * FROM x JOIN public.t ON TRUE')
+    [(25, 'stays')]
+    """
+    from sqlglot import exp, parse_one
+
+    tree = parse_one(query, read="postgres")
+    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    found = [
+        (each.this.meta["start"], each.name if each.this.quoted else each.name.lower())
+        for each in tree.find_all(exp.Table)
+        if isinstance(each.this, exp.Identifier) and not each.db and each.name.lower() not in own
+    ]
+    return sorted(found)
 
 
 def _type_of(described: Any) -> str:

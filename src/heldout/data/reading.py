@@ -1,7 +1,7 @@
 """What every engine must do while it reads private rows: fail without saying why."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
@@ -40,6 +40,16 @@ def check_names(names: Sequence[str], where: str) -> None:
         raise UnreadableTable(
             f"columns of {where} must have distinct names, whatever their case. Rename the copies."
         )
+
+
+def as_numpy(column: Any) -> Any:
+    """An Arrow column as NumPy holds it, masked where it is NULL."""
+    import numpy as np
+
+    if column.null_count:
+        filled = [0 if value is None else value for value in column.to_pylist()]
+        return np.ma.array(filled, mask=np.asarray(column.is_null()))
+    return column.to_numpy(zero_copy_only=False)
 
 
 def checked_timeout(timeout: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from heldout.data.dialects import transpile
 from heldout.data.engine import Elsewhere
-from heldout.data.reading import HOUR, check_names, checked_timeout, or_raise
+from heldout.data.reading import HOUR, as_numpy, check_names, checked_timeout, or_raise
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
@@ -94,6 +94,8 @@ class SparkEngine:
 
     dialect = "spark"
     remote = True
+    copied = False
+    steady = True  # as far as its plan says, which was looked at
     names_may_be_cells = False
 
     def __init__(self, frame: Any, *, timeout: float) -> None:
@@ -121,7 +123,7 @@ class SparkEngine:
                     lambda: self._session.sql(text).toArrow(),
                     lambda: _too_slow() if late.is_set() else _unreadable(),
                 )
-            return {name: _array(table[name]) for name in table.column_names}
+            return {name: as_numpy(table[name]) for name in table.column_names}
 
         return or_raise(run, _unreadable)
 
@@ -197,17 +199,6 @@ def _stamp(frame: Any) -> tuple[Any, ...]:
         status = system.getFileStatus(path)
         found.append((name, status.getLen(), status.getModificationTime()))
     return tuple(found)
-
-
-def _array(column: Any) -> Any:
-    """The column as NumPy holds it, masked where it is NULL."""
-    import numpy as np
-
-    missing = np.asarray(column.is_null())
-    if missing.any():
-        filled = [0 if value is None else value for value in column.to_pylist()]
-        return np.ma.array(filled, mask=missing)
-    return column.to_numpy()
 
 
 def _unreadable() -> HeldoutError:

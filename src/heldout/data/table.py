@@ -77,11 +77,25 @@ class PrivateTable(ABC):
         validation.check_hash(self._engine)
         rules = [*self._rules(), *self._keys.rules(self._engine.columns)]
         columns = self._engine.fetch(validation.statement(self._engine, rules, self._keys))
+        if not self._engine.steady:
+            self._check_steady()
         found = {name: values[0] for name, values in columns.items()}
         fingerprints = validation.fingerprints(found)
         counts = {name: int(value) for name, value in found.items()}
         validation.judge(counts, rules)
         return counts["n"], fingerprints
+
+    def _check_steady(self) -> None:
+        """Refuse a query or a view that gives other rows when it is read again."""
+        keys = [sql.as_text(name) for name in self._keys.names]
+        cells = [*keys, *(f"CAST({each} AS VARCHAR)" for each in self._exposed_columns.values())]
+        reading = validation.reading(self._engine, cells)
+        first, second = (self._engine.fetch(reading)["cells"][0] for _ in range(2))
+        if first != second:
+            raise ArgumentError(
+                "query must give the same rows each time, but a second reading gave others. Store "
+                "what it gives in a table."
+            )
 
     @property
     def _fingerprints(self) -> tuple[bytes, ...]:

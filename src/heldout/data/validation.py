@@ -65,7 +65,7 @@ class Rule:
     """What must hold of the rows, as a count of those that break it, and what to say if any do."""
 
     name: str
-    broken: str  # an aggregate over the table `held`, in DuckDB's dialect
+    broken: str  # an aggregate over the table `held`, in DuckDB's dialect; zero if all keep it
     error: type[DataError]
     message: str
 
@@ -147,8 +147,7 @@ def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
         ),
         Rule(
             "unknown_label",
-            f"count(*) FILTER (WHERE {label} IS NOT NULL AND NOT"
-            f" coalesce({positive} OR {negative}, FALSE))",
+            unsound(f"{positive} OR {negative}"),
             UnknownLabel,
             f"label {name!r} must be {values.positive!r} or {values.negative!r}. Declare "
             "positive= and negative=, or drop the other rows.",
@@ -162,14 +161,14 @@ def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
     return [
         Rule(
             f"missing_{role}",
-            f"count(*) FILTER (WHERE {number} IS NULL OR isnan({number}))",
+            unsound(f"NOT isnan({number})"),
             MissingScore,
             f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
             f"row a {role}, or drop it by a rule that does not look at the label.",
         ),
         Rule(
             f"infinite_{role}",
-            f"count(*) FILTER (WHERE NOT ({_finite(number)}) AND NOT isnan({number}))",
+            unsound(_finite(number)),
             InfiniteScore,
             f"{role} {name!r} must be finite. Map it to a bounded range first.",
         ),
@@ -182,8 +181,7 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
     low, high = (double(bound) for bound in score_range)
     outside = Rule(
         "outside",
-        f"count(*) FILTER (WHERE ({_finite(score)}) AND NOT ({score} >= {low} AND {score} <= "
-        f"{high}))",
+        unsound(f"{score} >= {low} AND {score} <= {high}"),
         ScoreOutOfRange,
         f"score {name!r} must lie within score_range ({score_range[0]:g}, {score_range[1]:g}). "
         "Declare the range that the model can give, not the one that the data happens to have.",
@@ -193,6 +191,11 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
 
 def _missing(name: str) -> str:
     return f"count(*) - count({column(name)})"
+
+
+def unsound(sound: str) -> str:
+    """The rows that are not seen to be sound; a NULL is among them, whatever its column claims."""
+    return f"count(*) - count(*) FILTER (WHERE {sound})"
 
 
 def _finite(number: str) -> str:
@@ -226,6 +229,13 @@ def statement(engine: Engine, rules: Sequence[Rule], keys: Keys) -> str:
     counts = ["count(*) AS n", *(f"{rule.broken} AS {rule.name}" for rule in rules)]
     counts += fingerprint_columns(engine, keys)
     return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
+
+
+def reading(engine: Engine, cells: Sequence[str]) -> str:
+    """One number of all these texts, row by row, in any order: the same if they are."""
+    row = " || '/' || ".join(f"coalesce({cell}, '')" for cell in cells)
+    number = f"CAST('0x' || substr(md5({row}), 1, 15) AS BIGINT)"
+    return f"SELECT CAST(sum({number}) AS VARCHAR) AS cells\nFROM {engine.source} AS held"
 
 
 def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:

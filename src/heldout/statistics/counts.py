@@ -10,6 +10,7 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.tally import tally
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,8 @@ class ThresholdCounts(Statistic):
         )
 
     def read(self, columns: Columns) -> Any:
-        counts = np.zeros(2 * self.intervals, dtype=np.int64)
-        label, interval = (
-            np.asarray(columns[name], dtype=np.int64) for name in ("label", "interval_number")
-        )
-        counts[label * self.intervals + interval] = np.asarray(columns["n"])
-        return counts
+        interval = (columns["interval_number"], self.intervals)
+        return tally(columns["n"], (columns["label"], 2), interval)[:-1]
 
     def sensitivity(self, protection: Protection) -> int:
         return rows_moved(protection)

@@ -10,6 +10,7 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.tally import tally
 
 _MOST_CELLS = 2**20
 
@@ -89,15 +90,8 @@ class GridCounts(Statistic):
         return f"SELECT\n  {listed}\nFROM evaluated\nGROUP BY {keys}"
 
     def read(self, columns: Columns) -> Any:
-        counts = np.zeros(self.size, dtype=np.int64)
-        rows = np.asarray(columns["n"], dtype=np.int64)
-        entry, outside = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=bool)
-        for i, cells in enumerate(self.shape):
-            place = np.asarray(columns[f"place_{i}"], dtype=np.int64) - 1
-            outside |= (place < 0) | (place >= cells)
-            entry = entry * cells + place
-        np.add.at(counts, np.where(outside, self.size - 1, entry), rows)
-        return counts
+        places = (np.ma.asarray(columns[f"place_{i}"]) - 1 for i in range(len(self.axes)))
+        return tally(columns["n"], *zip(places, self.shape, strict=True))
 
     def sensitivity(self, protection: Protection) -> int:
         return rows_moved(protection)

@@ -10,6 +10,7 @@ from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.tally import tally
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,9 @@ class ScoreTable(Statistic):
         return grid_body(self.score_range, self.cells)
 
     def read(self, columns: Columns) -> Any:
-        label = np.asarray(columns["label"], dtype=np.int64)
         # One rounding may carry the top of an odd range past the last point.
-        point = np.clip(np.asarray(columns["point"], dtype=np.int64), 0, self.cells)
-        counts = np.zeros(2 * self.points, dtype=np.int64)
-        np.add.at(counts, label * self.points + point, np.asarray(columns["n"], dtype=np.int64))
-        return counts
+        point = np.clip(columns["point"], 0, self.cells)
+        return tally(columns["n"], (columns["label"], 2), (point, self.points))[:-1]
 
     def classes(self, columns: Columns) -> tuple[Any, Any]:
         """Counts by grid point, of the negatives and of the positives."""

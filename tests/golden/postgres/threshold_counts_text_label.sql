@@ -1,8 +1,12 @@
 WITH evaluated AS (
   SELECT
-    CASE WHEN (
-      CAST(held."outcome" AS TEXT) COLLATE "C"
-    ) = 'yes' THEN 1 ELSE 0 END AS label,
+    CASE
+      WHEN (
+        CAST(held."outcome" AS TEXT) COLLATE "C"
+      ) = CAST('yes' AS TEXT)
+      THEN 1
+      ELSE 0
+    END AS label,
     held."risk" AS score
   FROM heldout_rows AS held
 )

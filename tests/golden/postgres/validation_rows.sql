@@ -1,30 +1,18 @@
 SELECT
   COUNT(*) AS n,
   COUNT(*) - COUNT(held."readmitted") AS missing_label,
-  COUNT(*) FILTER(WHERE
-    NOT held."readmitted" IS NULL
-    AND NOT COALESCE(held."readmitted" = 1 OR held."readmitted" = 0, FALSE)) AS unknown_label,
-  COUNT(*) FILTER(WHERE
-    held."risk" IS NULL OR (
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."readmitted" = 1 OR held."readmitted" = 0) AS unknown_label,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    NOT (
       held."risk" = CAST('NaN' AS DOUBLE PRECISION)
     )) AS missing_score,
-  COUNT(*) FILTER(WHERE
-    NOT (
-      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
-    )
-    AND NOT (
-      held."risk" = CAST('NaN' AS DOUBLE PRECISION)
-    )) AS infinite_score,
-  COUNT(*) FILTER(WHERE
-    (
-      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
-    )
-    AND NOT (
-      held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)
-    )) AS outside,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
+    AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)) AS infinite_score,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
+    AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)) AS outside,
   COUNT(*) - COUNT(held."visit") AS missing_key,
   COUNT(*) - COUNT(DISTINCT held."visit") AS duplicate,
   (
@@ -39,7 +27,7 @@ SELECT
         ) * 358979323 % 2147483587
       ) * 846264338 % 2147483647
     ) AS TEXT) COLLATE "C"
-  ) || '/' || (
+  ) || CAST('/' AS TEXT) || (
     CAST(SUM(
       (
         (

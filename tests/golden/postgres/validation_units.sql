@@ -1,30 +1,18 @@
 SELECT
   COUNT(*) AS n,
   COUNT(*) - COUNT(held."readmitted") AS missing_label,
-  COUNT(*) FILTER(WHERE
-    NOT held."readmitted" IS NULL
-    AND NOT COALESCE(held."readmitted" = 1 OR held."readmitted" = 0, FALSE)) AS unknown_label,
-  COUNT(*) FILTER(WHERE
-    held."risk" IS NULL OR (
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."readmitted" = 1 OR held."readmitted" = 0) AS unknown_label,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    NOT (
       held."risk" = CAST('NaN' AS DOUBLE PRECISION)
     )) AS missing_score,
-  COUNT(*) FILTER(WHERE
-    NOT (
-      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
-    )
-    AND NOT (
-      held."risk" = CAST('NaN' AS DOUBLE PRECISION)
-    )) AS infinite_score,
-  COUNT(*) FILTER(WHERE
-    (
-      held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)
-    )
-    AND NOT (
-      held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
-      AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)
-    )) AS outside,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
+    AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)) AS infinite_score,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
+    AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)) AS outside,
   COUNT(*) - COUNT(held."patient") AS missing_unit,
   COUNT(*) - COUNT(held."visit") AS missing_key,
   COUNT(*) - COUNT(DISTINCT held."visit") AS duplicate,
@@ -40,7 +28,7 @@ SELECT
         ) * 358979323 % 2147483587
       ) * 846264338 % 2147483647
     ) AS TEXT) COLLATE "C"
-  ) || '/' || (
+  ) || CAST('/' AS TEXT) || (
     CAST(SUM(
       (
         (
@@ -63,22 +51,22 @@ SELECT
                 CASE
                   WHEN (
                     CAST(held."patient" AS TEXT) COLLATE "C"
-                  ) ~ '^-?[0-9]{1,19}([.]0+)?$'
+                  ) ~ CAST('^-?[0-9]{1,19}([.]0+)?$' AS TEXT)
                   THEN CASE
                     WHEN SPLIT_PART((
                       CAST(held."patient" AS TEXT) COLLATE "C"
-                    ), '.', 1) ~ '^-?[0-9]{1,19}$'
+                    ), CAST('.' AS TEXT), 1) ~ CAST('^-?[0-9]{1,19}$' AS TEXT)
                     THEN CASE
                       WHEN CAST(SPLIT_PART((
                         CAST(held."patient" AS TEXT) COLLATE "C"
-                      ), '.', 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
+                      ), CAST('.' AS TEXT), 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
                       THEN CAST(SPLIT_PART((
                         CAST(held."patient" AS TEXT) COLLATE "C"
-                      ), '.', 1) AS BIGINT)
+                      ), CAST('.' AS TEXT), 1) AS BIGINT)
                     END
                   END
                 END,
-                CAST(CAST('x' || SUBSTRING(MD5((
+                CAST(CAST(CAST('x' AS TEXT) || SUBSTRING(MD5((
                   CAST(held."patient" AS TEXT) COLLATE "C"
                 )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
               )
@@ -87,7 +75,7 @@ SELECT
         ) * 358979323 % 2147483587
       ) * 846264338 % 2147483647
     ) AS TEXT) COLLATE "C"
-  ) || '/' || (
+  ) || CAST('/' AS TEXT) || (
     CAST(SUM(
       (
         (
@@ -97,22 +85,22 @@ SELECT
                 CASE
                   WHEN (
                     CAST(held."patient" AS TEXT) COLLATE "C"
-                  ) ~ '^-?[0-9]{1,19}([.]0+)?$'
+                  ) ~ CAST('^-?[0-9]{1,19}([.]0+)?$' AS TEXT)
                   THEN CASE
                     WHEN SPLIT_PART((
                       CAST(held."patient" AS TEXT) COLLATE "C"
-                    ), '.', 1) ~ '^-?[0-9]{1,19}$'
+                    ), CAST('.' AS TEXT), 1) ~ CAST('^-?[0-9]{1,19}$' AS TEXT)
                     THEN CASE
                       WHEN CAST(SPLIT_PART((
                         CAST(held."patient" AS TEXT) COLLATE "C"
-                      ), '.', 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
+                      ), CAST('.' AS TEXT), 1) AS DECIMAL) BETWEEN -9223372036854775808 AND 9223372036854775807
                       THEN CAST(SPLIT_PART((
                         CAST(held."patient" AS TEXT) COLLATE "C"
-                      ), '.', 1) AS BIGINT)
+                      ), CAST('.' AS TEXT), 1) AS BIGINT)
                     END
                   END
                 END,
-                CAST(CAST('x' || SUBSTRING(MD5((
+                CAST(CAST(CAST('x' AS TEXT) || SUBSTRING(MD5((
                   CAST(held."patient" AS TEXT) COLLATE "C"
                 )) FROM 1 FOR 15) AS BIT(60)) AS BIGINT)
               )

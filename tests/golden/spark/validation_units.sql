@@ -1,25 +1,15 @@
 SELECT
   COUNT(*) AS n,
   COUNT(*) - COUNT(held.`readmitted`) AS missing_label,
-  COUNT(*) FILTER(WHERE
-    NOT held.`readmitted` IS NULL
-    AND NOT COALESCE(held.`readmitted` = 1 OR held.`readmitted` = 0, FALSE)) AS unknown_label,
-  COUNT(*) FILTER(WHERE
-    held.`risk` IS NULL OR ISNAN(held.`risk`)) AS missing_score,
-  COUNT(*) FILTER(WHERE
-    NOT (
-      held.`risk` >= CAST('-1.7976931348623157e+308' AS DOUBLE)
-      AND held.`risk` <= CAST('1.7976931348623157e+308' AS DOUBLE)
-    )
-    AND NOT ISNAN(held.`risk`)) AS infinite_score,
-  COUNT(*) FILTER(WHERE
-    (
-      held.`risk` >= CAST('-1.7976931348623157e+308' AS DOUBLE)
-      AND held.`risk` <= CAST('1.7976931348623157e+308' AS DOUBLE)
-    )
-    AND NOT (
-      held.`risk` >= CAST('0.0' AS DOUBLE) AND held.`risk` <= CAST('1.0' AS DOUBLE)
-    )) AS outside,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held.`readmitted` = 1 OR held.`readmitted` = 0) AS unknown_label,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    NOT ISNAN(held.`risk`)) AS missing_score,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held.`risk` >= CAST('-1.7976931348623157e+308' AS DOUBLE)
+    AND held.`risk` <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,
+  COUNT(*) - COUNT(*) FILTER(WHERE
+    held.`risk` >= CAST('0.0' AS DOUBLE) AND held.`risk` <= CAST('1.0' AS DOUBLE)) AS outside,
   COUNT(*) - COUNT(held.`patient`) AS missing_unit,
   COUNT(*) - COUNT(held.`visit`) AS missing_key,
   COUNT(*) - COUNT(DISTINCT held.`visit`) AS duplicate,

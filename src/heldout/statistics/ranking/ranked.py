@@ -13,6 +13,7 @@ from heldout.statistics.ranking.auc import tied_of_table
 from heldout.statistics.ranking.difference import difference
 from heldout.statistics.ranking.metric import RankingMetric, ranking_metric
 from heldout.statistics.score_table import ScoreTable
+from heldout.statistics.tally import as_scores
 
 __all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "TiedPairs"]
 
@@ -64,9 +65,9 @@ class RankedRows(Statistic):
         return f"SELECT label, score{rival}\nFROM evaluated"
 
     def read(self, columns: Columns) -> RankingStatistic:
-        positive = np.asarray(columns["label"]) == 1
+        positive = np.asarray(np.ma.filled(columns["label"], 0)) == 1
         names = ("score", "rival") if self.kind.compares else ("score",)
-        scores = [np.asarray(columns[name], dtype=np.float64) for name in names]
+        scores = [as_scores(columns[name]) for name in names]
         values = [self.kind.of_rows(each[positive], each[~positive]) for each in scores]
         value = difference(*values) if self.kind.compares else values[0]
         positives = int(positive.sum())
@@ -118,8 +119,7 @@ class RankedTable(Statistic):
         if self.kind.compares:
             model = np.asarray(columns["model"])
             sides = [
-                {name: np.asarray(each)[model == which] for name, each in columns.items()}
-                for which in (0, 1)
+                {name: each[model == which] for name, each in columns.items()} for which in (0, 1)
             ]
         classes = [self.table.classes(side) for side in sides]
         values = [self.kind.of_table(*each) for each in classes]
