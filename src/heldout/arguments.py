@@ -7,7 +7,16 @@ from typing import Any
 
 from heldout.errors import ArgumentError
 
-__all__ = ["as_array", "as_number", "as_numbers", "as_whole", "is_one_of", "pair", "shown"]
+__all__ = [
+    "as_array",
+    "as_number",
+    "as_numbers",
+    "as_whole",
+    "is_one_of",
+    "pair",
+    "shown",
+    "visible",
+]
 
 _LONGEST = 60
 _NOT_NUMBERS = "cmMV"  # complex, durations, times, records: NumPy would make doubles of most
@@ -23,10 +32,25 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception:
         return f"a long {type(value).__name__}"
-    text = " ".join(text.split())
-    if not text.isprintable():
-        text = "".join(each if each.isprintable() else "?" for each in text)
+    text = visible(" ".join(text.split()))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def visible(text: str, *, kept: str = "") -> str:
+    """A text whose control characters and marks of direction are written as escapes.
+
+    A column may be called anything, and its name is shown to people: on a terminal, which such
+    characters would steer, and in pages and pictures, which some of them break.
+
+    >>> print(visible("risk\u202e\x1b[2J"))
+    risk\\u202e\\x1b[2J
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def as_number(value: Any) -> float:

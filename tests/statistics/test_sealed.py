@@ -77,6 +77,8 @@ ATTEMPTS: dict[str, Callable[[Any], object]] = {
     "json": json.dumps,
     "json in a list": lambda sealed: json.dumps([sealed]),
     "pickle": pickle.dumps,
+    "its state": lambda sealed: sealed.__getstate__(),
+    "its parts": lambda sealed: sealed.__reduce__(),
     "pickle in a list": lambda sealed: pickle.dumps([sealed]),
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,

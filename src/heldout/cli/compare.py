@@ -38,6 +38,7 @@ def compare(
     as_json
         Print JSON and nothing else.
     """
+    from heldout.cli.failure import one_line
     from heldout.cli.output import patience, print_json
 
     with patience(f"Comparing on {table.name}"):
@@ -46,9 +47,12 @@ def compare(
     if as_json:
         print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
         return
-    print(f"{release}.")
+    print(one_line(f"{release}."))
     low, high = release.interval()
     better = rival if low > 0 else rows.score if high < 0 else None
     verdict = f"{better} ranks better" if better else "neither is shown to rank better"
-    print(f"With 95% confidence {verdict}. Paid {release.loss}; left: {session.remaining}.")
+    print(
+        one_line(f"With 95% confidence {verdict}.")
+        + f" Paid {release.loss}; left: {session.remaining}."
+    )
     print(f"Receipt: {release.receipt.hash}")

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 
+from heldout.arguments import visible
 from heldout.errors import BudgetExceeded, HeldoutError, LedgerTampered
 
 REFUSED, WRONG = 1, 2
@@ -40,12 +41,12 @@ def one_line(text: str) -> str:
     """Text on one line, with nothing in it that could steer a terminal.
 
     >>> one_line("a\\n  b\\x1b[31m")
-    'a b?[31m'
+    'a b\\x1b[31m'
     >>> one_line("got postgresql://me:secret@db.example/clinic?password=secret.")
     'got postgresql://me:***@db.example/clinic?password=***'
     """
     joined = SECRETS.sub(r"\1***", " ".join(text.split()))
-    return "".join(letter if letter.isprintable() else "?" for letter in joined)
+    return visible(joined)
 
 
 def _wrong_words(error: Exception) -> str:

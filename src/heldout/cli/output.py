@@ -25,7 +25,11 @@ def console() -> "Console":
 
 
 def print_json(content: Any) -> None:
-    print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+    """JSON for machines; what a terminal would obey is written as JSON's own escapes."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    if not text.replace("\n", "").isprintable():
+        text = json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)
+    print(text)
 
 
 def print_table(

@@ -36,6 +36,10 @@ def check_names(names: Sequence[str], where: str) -> None:
             f"columns of {where} must be at most {MOST_COLUMNS:,}, got {len(names):,}. Keep the "
             "label, the score and the keys, and leave out what is not needed."
         )
+    if not all(names) or "\0" in "".join(names):
+        raise UnreadableTable(
+            f"columns of {where} must have names, and no NUL in them. Rename those that have not."
+        )
     if len({name.lower() for name in names}) < len(names):
         raise UnreadableTable(
             f"columns of {where} must have distinct names, whatever their case. Rename the copies."

@@ -16,6 +16,8 @@ from functools import cache
 from html import escape, unescape
 from typing import Any
 
+from heldout.arguments import visible
+
 INK = "#22303c"
 MUTED = "#6b7785"
 GRID = "#e6eaee"
@@ -82,7 +84,7 @@ def house_theme() -> dict[str, Any]:
 
 def specification(chart: Any) -> dict[str, Any]:
     """A chart (Altair object or Vega-Lite mapping) as a Vega-Lite mapping in the house style."""
-    spec: dict[str, Any] = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
+    spec: dict[str, Any] = _visible(chart if isinstance(chart, Mapping) else chart.to_dict())
     return {**spec, "config": _merge(house_theme(), _own_config(spec))}
 
 
@@ -96,7 +98,8 @@ def to_svg(chart: Any, *, title: str, description: str = "") -> str:
     svg = vl_convert.vegalite_to_svg(
         specification(chart), vl_version=_vegalite_version(), allowed_base_urls=[]
     )
-    return _with_aria(_with_room(svg), title, description)
+    # Vega reads an escape in a label as the character that it stands for, and draws that.
+    return _with_aria(_with_room(visible(svg, kept="\n\t")), title, description)
 
 
 def to_png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -132,6 +135,15 @@ def _vegalite_version() -> str:
     known = sorted(vl_convert.get_vegalite_versions(), key=order)
     usable = [version for version in known if order(version) <= order(alt.SCHEMA_VERSION)]
     return str((usable or known)[-1])
+
+
+def _visible(part: Any) -> Any:
+    """With every text as people can see it; some characters end the library's process."""
+    if isinstance(part, str):
+        return visible(part, kept="\n")
+    if isinstance(part, Mapping):
+        return {_visible(key): _visible(value) for key, value in part.items()}
+    return [_visible(each) for each in part] if isinstance(part, list | tuple) else part
 
 
 def _own_config(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,6 +187,7 @@ def _with_room(svg: str) -> str:
 
 def _with_aria(svg: str, title: str, description: str) -> str:
     head, body = svg.split(">", 1)
+    title, description = visible(title), visible(description)
     label = f"{title}. {description}" if description else title
     said = f"<title>{escape(title)}</title>"
     if description:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from heldout.arguments import visible
 from heldout.drawing import words
 from heldout.drawing.figure import Figure
 from heldout.measure import Measure
@@ -57,11 +58,17 @@ def _templates() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=_seen,
     )
     templates.globals |= {name: getattr(words, name) for name in words.__all__}
     templates.globals |= {"python": platform.python_version(), "version": version("heldout")}
     templates.filters |= {"percent": _percent, "sentence": _sentence, "whole": "{:,.0f}".format}
     return templates
+
+
+def _seen(value: Any) -> Any:
+    """A text as people can see it; markup of ours, such as a picture, stays as it is."""
+    return visible(value, kept="\n\t") if type(value) is str else value
 
 
 def _percent(share: float) -> str:

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from heldout.arguments import visible
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.smooth.ranking import RankingDraw
@@ -107,7 +108,7 @@ class CompareRelease(RankingRelease):
             low, high = interval
             return (2 * low - 1, 2 * high - 1)
 
-        name = f"AUC of {self.rival} less AUC of {self.score}"
+        name = visible(f"AUC of {self.rival} less AUC of {self.score}")
         return {
             name: self._measure(
                 name,

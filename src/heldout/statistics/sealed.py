@@ -39,7 +39,8 @@ class Sealed(Generic[Content]):
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __len__ = __iter__ = __getitem__ = __contains__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
-    __array__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+    __array__ = __copy__ = __deepcopy__ = _refuse
+    __reduce__ = __reduce_ex__ = __getstate__ = _refuse
 
 
 def unseal(sealed: Sealed[Content]) -> Content:
