@@ -41,7 +41,7 @@ def one_line(text: str) -> str:
     """Text on one line, with nothing in it that could steer a terminal.
 
     >>> one_line("a\\n  b\\x1b[31m")
-    'a b\\x1b[31m'
+    'a b\\\\x1b[31m'
     >>> one_line("got postgresql://me:secret@db.example/clinic?password=secret.")
     'got postgresql://me:***@db.example/clinic?password=***'
     """
