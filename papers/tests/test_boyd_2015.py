@@ -12,6 +12,7 @@ import pytest
 from heldout.drawing.figure import to_svg
 from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth import LATTICE
+from heldout.privacy import price
 from heldout.statistics.ranking import area, average_precision
 from heldout_papers import private_ranking_studies, registry
 from heldout_papers.private_ranking import (
@@ -185,7 +186,7 @@ def test_noise_in_doubles_has_the_law_of_the_exact_sampler(method: Any) -> None:
     random = np.random.default_rng(2)
     up, down = random.normal(0.7, 1, 100), random.normal(0, 1, 100)
     release = mechanism("auc", method, epsilon="1", rows=200)
-    assert release.privacy_map().epsilon == Fraction(1)
+    assert price(release.event()).epsilon == Fraction(1)
     _, value, exact = exact_draws(Release("x", up, down, "auc", method, "1", 700, 3))
     quick = np.clip(value + noise(release, 100, random, 20_000), 0, 1)
     both = np.sort(np.concatenate([exact, quick]))

@@ -72,7 +72,7 @@ class Request:
         return self.mechanism.event()
 
     def privacy_map(self) -> Loss:
-        return self.mechanism.privacy_map()
+        return price(self.mechanism.event())
 
     def draw(self, rows: PrivateTable) -> Any:
         return Step(self.statistic, self.mechanism).draw(rows)
@@ -115,7 +115,7 @@ class Staged:
         answers: tuple[Any, ...] = ()
         for choose, booked in zip(self.steps, self.prices, strict=True):
             step = choose(answers)
-            if step.mechanism.privacy_map() != price(booked):
+            if price(step.mechanism.event()) != price(booked):
                 raise BudgetExceeded(
                     "A step must cost what was booked for it, got another price. Book that one."
                 )

@@ -63,7 +63,6 @@ def test_the_ledger_takes_exactly_what_the_release_claims(
         assert entry.event is not None
         assert len(entries) == count
         assert release.loss == ho.Loss.pure(asked)
-        assert mechanism.privacy_map() == release.loss
         assert price(entry.event) == release.loss
         assert entry.event == mechanism.event()
         assert entry.loss == entry.charge == release.receipt.loss == release.loss

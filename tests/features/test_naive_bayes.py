@@ -18,7 +18,7 @@ from heldout.features.cut import STEP, Cuts
 from heldout.features.naive_bayes import NaiveBayesPlan, row_scores
 from heldout.features.shrinkage import log_odds
 from heldout.mechanisms.top_k import PermuteAndFlip
-from heldout.privacy import Budget
+from heldout.privacy import Budget, price
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts
 from heldout.statistics.right_calls import RightCalls
@@ -145,7 +145,7 @@ def test_the_steps_cost_epsilon_together_and_no_more():
             )
             weights = np.zeros(50, dtype=np.int64), np.zeros(len(SIZES) + 1, dtype=np.int64)
             steps = (plan.learn(), plan.cut(weights))
-            spent = [step.mechanism.privacy_map().epsilon for step in steps]
+            spent = [price(step.mechanism.event()).epsilon for step in steps]
             assert sum(spent) == epsilon
             assert [ho.privacy.price(each).epsilon for each in plan.prices()] == spent
             counts = steps[0].statistic

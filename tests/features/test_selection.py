@@ -14,7 +14,7 @@ from heldout.features.clusters import clusters
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import METHODS, SPURIOUS, plan_selection
 from heldout.features.selector import select_from
-from heldout.privacy import Budget, Ledger
+from heldout.privacy import Budget, Ledger, price
 from heldout.session import PrivateSession
 from heldout.statistics.feature_scores import SCORES, FeatureCounts, FeatureScores
 
@@ -103,7 +103,7 @@ def test_noise_is_made_for_the_proven_sensitivity(protected, method, score) -> N
     private = protected
     of = SCORES[score]
     plan = plan_selection(private, epsilon=Fraction(1, 3), method=method, score=of, k=4)
-    assert plan.mechanism.privacy_map().epsilon == Fraction(1, 3)
+    assert price(plan.mechanism.event()).epsilon == Fraction(1, 3)
     each = of.of_each(private.protection, most_rows=private.row_bound)
     one_way = 1 if of.monotone(private.protection) else 2
     if method in ("noisy-counts", "cluster"):

@@ -10,7 +10,7 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.mechanisms import sparse_vector
 from heldout.mechanisms.sparse_vector import SparseVector, folded, unbounded_noise
-from heldout.privacy import price
+from heldout.privacy import Loss, price
 from heldout.statistics import Sealed
 
 Answers = tuple[bool, ...]
@@ -187,7 +187,7 @@ def test_it_stops_after_the_limit() -> None:
 def test_the_price_is_the_claim_and_the_halves_add_up() -> None:
     for limit, monotone in itertools.product((1, 2, 7, 500), (False, True)):
         mechanism = SparseVector(Fraction(1, 3), sensitivity=4, limit=limit, monotone=monotone)
-        assert price(mechanism.event()) == mechanism.privacy_map()
+        assert price(mechanism.event()) == Loss.pure(mechanism.epsilon)
         carried = limit * (1 if monotone else 2) * 4
         spent = 4 / mechanism.threshold_scale + carried / mechanism.query_scale
         assert spent == Fraction(1, 3)

@@ -11,7 +11,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip
-from heldout.privacy import price
+from heldout.privacy import Loss, price
 from heldout.statistics import Sealed
 
 REACH = 26
@@ -121,7 +121,7 @@ def test_without_noise_to_speak_of_the_largest_come_out_in_order(kind: type) -> 
     mechanism = kind(Fraction(10**9), sensitivity=1, k=3)
     assert mechanism.sample(Sealed(np.array([5, 90, 70, 80, 5]))) == (1, 3, 2)
     assert mechanism.sample(Sealed(np.array([5, 90]))) == (1, 0), "no more than there are"
-    assert price(mechanism.event()) == mechanism.privacy_map()
+    assert price(mechanism.event()) == Loss.pure(mechanism.epsilon)
     assert "scale" in mechanism.describe()
 
 

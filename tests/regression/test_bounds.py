@@ -10,7 +10,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.privacy import Neighbours, Protection, price
+from heldout.privacy import Loss, Neighbours, Protection, price
 from heldout.regression.search import Search, coverage, doublings
 from heldout.statistics import Sealed
 
@@ -189,7 +189,7 @@ def test_the_price_of_the_event_is_the_claim(protection: Protection) -> None:
     search = BoundSearch(epsilon=epsilon, protection=protection, threshold=1)
     choice = IntervalChoice(epsilon=epsilon, protection=protection, cells=2, price=1)
     for each in (search, choice):
-        assert price(each.event()) == each.privacy_map()
+        assert price(each.event()) == Loss.pure(each.epsilon)
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), [(5_000, "1"), (1_000, "1"), (5_000, "1/10")])

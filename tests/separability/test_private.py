@@ -12,7 +12,7 @@ from heldout.data.two_tables import Table
 from heldout.errors import BudgetExceeded, MissingColumn
 from heldout.mechanisms.discrete_laplace import unseal
 from heldout.mechanisms.disjoint import Disjoint
-from heldout.privacy import Budget, Ledger, price
+from heldout.privacy import Budget, Ledger, Loss, price
 from heldout.separability import private
 from heldout.separability.private import private_separability, ridge_for
 from heldout.statistics.base import compute
@@ -137,7 +137,7 @@ def test_both_answers_cost_epsilon_once_and_the_ledger_says_so(tmp_path):
         truth, noisy, epsilon="1/2", ledger=ledger, budget=Budget(epsilon=1)
     )
     mechanism = release._drawn.request.mechanism
-    assert price(mechanism.event()) == mechanism.privacy_map() == release.loss
+    assert price(mechanism.event()) == release.loss == Loss.pure(Fraction(1, 2))
     assert str(release.receipt.charge) == "epsilon 1/2"
     private_separability(truth, noisy, epsilon="1/2", ledger=ledger)
     with pytest.raises(BudgetExceeded):

@@ -11,6 +11,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
 from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.sparse_vector import SparseVector
+from heldout.privacy import price
 from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
@@ -96,7 +97,7 @@ def _smooth(method: str, metric: str) -> None:
         return np.array(units, dtype=np.float64) * float(LATTICE)
 
     def claim(epsilon: Fraction) -> Loss:
-        return choose(method, epsilon=epsilon, local=local, rows=2000, delta=delta).privacy_map()
+        return price(choose(method, epsilon=epsilon, local=local, rows=2000, delta=delta).event())
 
     register(
         Subject(

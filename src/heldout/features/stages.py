@@ -1,10 +1,9 @@
 """The steps of one private training, each chosen in the light of the public answers before it."""
 
-from fractions import Fraction
 from typing import Any, Protocol
 
 from heldout.features.selection_methods import Plan
-from heldout.privacy.events import Event
+from heldout.privacy.events import Event, price
 from heldout.release import Staged, Step
 
 __all__ = ["Stages", "TrainingPlan"]
@@ -63,8 +62,7 @@ class Stages:
         parts = self.plan.split()
         if self.selection is None:
             return parts
-        price: Fraction | None = self.selection.mechanism.privacy_map().epsilon
-        return {"selection": str(price)} | parts
+        return {"selection": str(price(self.selection.mechanism.event()).epsilon)} | parts
 
     def _select(self, answers: tuple[Any, ...]) -> Step:
         assert self.selection is not None

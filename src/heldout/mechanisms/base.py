@@ -3,7 +3,6 @@
 from typing import Any, Protocol
 
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed
 
 
@@ -12,9 +11,6 @@ class Mechanism(Protocol):
 
     def event(self) -> Event:
         """What the ledger books: all that is needed to price this use, and nothing private."""
-
-    def privacy_map(self) -> Loss:
-        """The loss that this mechanism claims; equal to the price of its event."""
 
     def sample(self, sealed: Sealed[Any]) -> Any:
         """Draw, with randomness from the operating system."""

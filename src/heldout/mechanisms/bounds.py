@@ -12,7 +12,6 @@ from heldout.mechanisms.curves.cuts import choose_exactly
 from heldout.mechanisms.smooth.exact import Randomness
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed, unseal
@@ -38,9 +37,10 @@ class BoundSearch:
                  queries' accuracy for the same price.
     Cost:        8 microseconds a bound.
 
+    >>> from heldout.privacy import price
     >>> search = BoundSearch(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
     ...                      threshold=950)
-    >>> search.test.query_scale, str(search.privacy_map())
+    >>> search.test.query_scale, str(price(search.event()))
     (Fraction(2, 1), 'epsilon 1')
     """
 
@@ -68,9 +68,6 @@ class BoundSearch:
 
     def event(self) -> Event:
         return self.test.event()
-
-    def privacy_map(self) -> Loss:
-        return self.test.privacy_map()
 
     def sample(self, sealed: Sealed[Any]) -> int:
         """The place of the bound, from 0."""
@@ -149,9 +146,6 @@ class IntervalChoice:
 
     def event(self) -> Event:
         return Event("exponential", {"epsilon": self.epsilon})
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(
         self, sealed: Sealed[Any], *, randomness: Randomness | None = None

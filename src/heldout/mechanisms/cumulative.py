@@ -10,7 +10,6 @@ import numpy as np
 from heldout.mechanisms.curves.counts import ClassCounts
 from heldout.mechanisms.curves.tree import Tree
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed, unseal
 
 __all__ = ["CumulativeCounts"]
@@ -28,7 +27,8 @@ class CumulativeCounts:
     Reference:   Hay, Rastogi, Miklau and Suciu 2010.
     Cost:        8 microseconds a node.
 
-    >>> print(CumulativeCounts(cells=64, epsilon=Fraction(1, 2), moved=2).privacy_map())
+    >>> from heldout.privacy import price
+    >>> print(price(CumulativeCounts(cells=64, epsilon=Fraction(1, 2), moved=2).event()))
     epsilon 1/2
     """
 
@@ -46,9 +46,6 @@ class CumulativeCounts:
     def event(self) -> Event:
         [event] = self.tree.events(classes=1)
         return event
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> ClassCounts:
         return self.tree.draw(np.asarray(unseal(sealed), dtype=np.int64)[:-1])

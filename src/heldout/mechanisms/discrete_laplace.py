@@ -9,7 +9,6 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed, unseal
 
 
@@ -27,9 +26,10 @@ class DiscreteLaplace:
     Reference:   Ghosh, Roughgarden and Sundararajan 2009; Canonne, Kamath and Steinke 2020.
     Cost:        about 8 microseconds an entry.
 
+    >>> from heldout.privacy import price
     >>> DiscreteLaplace.for_epsilon(Fraction(1, 2), l1_sensitivity=2, dimension=4).scale
     Fraction(4, 1)
-    >>> print(DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=4).privacy_map())
+    >>> print(price(DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=4).event()))
     epsilon 1/2
     """
 
@@ -64,9 +64,6 @@ class DiscreteLaplace:
                 "dimension": str(self.dimension),
             },
         )
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.l1_sensitivity / self.scale)
 
     def sample(self, sealed: Sealed[Any]) -> Any:
         from opendp.domains import atom_domain, vector_domain

@@ -8,7 +8,6 @@ from typing import Any
 from heldout.errors import ArgumentError
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed, unseal
 
 
@@ -31,9 +30,10 @@ class Disjoint:
     Reference:   McSherry 2009, theorem 4 (parallel composition), with an adaptive second part.
     Cost:        that of the two draws.
 
+    >>> from heldout.privacy import price
     >>> both = Disjoint(epsilon=Fraction(1), moved=2, first_row=48, first_slack=2,
     ...                 dimensions=(3, 2), then=max)
-    >>> both.first.scale, both.second.scale, str(both.privacy_map())
+    >>> both.first.scale, both.second.scale, str(price(both.event()))
     (Fraction(100, 1), Fraction(100, 49), 'epsilon 1')
     """
 
@@ -68,9 +68,6 @@ class Disjoint:
     def event(self) -> Event:
         """Both answers together; where the rows that move lie does not change the price."""
         return Event("disjoint-rows", {"epsilon": self.epsilon})
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> Any:
         vector, rest = unseal(sealed)

@@ -12,7 +12,6 @@ from heldout.mechanisms.curves.as_printed import DawaChen2016
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed, unseal
 
 __all__ = ["HilbertDawa", "SquareCounts", "hilbert_order"]
@@ -61,8 +60,9 @@ class HilbertDawa:
                  and Wang 2014. What differs from their DAWA is listed in `Dawa`.
     Cost:        that of `Dawa` with side * side bins.
 
+    >>> from heldout.privacy import price
     >>> hilbert = HilbertDawa(side=8, epsilon=Fraction(1), moved=2)
-    >>> str(hilbert.privacy_map()), hilbert.edge.scale
+    >>> str(price(hilbert.event())), hilbert.edge.scale
     ('epsilon 1', Fraction(2, 1))
     """
 
@@ -89,9 +89,6 @@ class HilbertDawa:
     def event(self) -> Event:
         """Both parts together; where the rows that move lie does not change the price."""
         return Event("disjoint-rows", {"epsilon": self.epsilon})
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> SquareCounts:
         counts = np.asarray(unseal(sealed), dtype=np.int64)

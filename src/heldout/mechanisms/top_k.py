@@ -13,7 +13,6 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import folded, unbounded_noise
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed, unseal
 
 __all__ = ["NoisyTopK", "PermuteAndFlip"]
@@ -45,9 +44,6 @@ class _TopK(ABC):
 
     def event(self) -> Event:
         return Event("exponential", {"epsilon": self.epsilon})
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> tuple[int, ...]:
         """The places of the k largest, the largest first."""

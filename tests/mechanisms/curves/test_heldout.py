@@ -16,6 +16,7 @@ from heldout.mechanisms.curves.heldout import HeldoutCurves, TableWithArea
 from heldout.mechanisms.curves.public_measure import cumulative_measure, public_edges
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.curves.table import laplace_deviation
+from heldout.privacy import Loss
 from heldout.privacy.events import price
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
@@ -60,7 +61,7 @@ def test_the_price_is_epsilon_and_the_sum_of_the_parts(
 ) -> None:
     known = rows if protection.row_count_is_public else None
     one = made(protection=protection, rows=known, expected_rows=rows, epsilon=epsilon)
-    assert price(one.event()) == one.privacy_map()
+    assert price(one.event()) == Loss.pure(one.epsilon)
     cuts = one.cuts.epsilon if one.cuts else 0
     counts = one.counts.l1_sensitivity / one.counts.scale
     assert cuts + counts + one.area.epsilon == epsilon

@@ -13,6 +13,7 @@ from heldout.mechanisms.smooth import LATTICE
 from heldout.mechanisms.smooth.exact import discrete_laplace
 from heldout.mechanisms.smooth.plan import epsilon_for, half_width_for
 from heldout.mechanisms.smooth.ranking import RankingMechanism, RankingStatistic
+from heldout.privacy import price
 from heldout.privacy.events import leaves
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.ranking import area, average_precision
@@ -40,11 +41,11 @@ def test_counts_and_value_together_cost_epsilon_exactly(
     metric: str, protection: Protection
 ) -> None:
     made = mechanism(metric, protection)
-    assert made.privacy_map().epsilon == Fraction(1, 2)
+    assert price(made.event()).epsilon == Fraction(1, 2)
     counts, rest = leaves(made.event())
     assert (counts.kind, rest.kind) == ("discrete-laplace", "piecewise-laplace")
     assert made.first_look is not None
-    first = made.first_look.privacy_map().epsilon
+    first = price(made.first_look.event()).epsilon
     assert first + Fraction(str(rest.parameters["epsilon"])) == Fraction(1, 2)
     moved = protection.rows_per_unit * (2 if protection.both_ways else 1)
     expected = 1 if protection.row_count_is_public else moved
@@ -53,8 +54,8 @@ def test_counts_and_value_together_cost_epsilon_exactly(
         second = made.second_look(noisy)
         assert second is not None
         assert made.first_look.l1_sensitivity == second.l1_sensitivity == expected
-        value = made.law_after(noisy).privacy_map().epsilon
-        assert first + second.privacy_map().epsilon + value == Fraction(1, 2)
+        value = price(made.law_after(noisy).event()).epsilon
+        assert first + price(second.event()).epsilon + value == Fraction(1, 2)
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
@@ -82,7 +83,7 @@ def test_the_published_methods_spend_everything_on_the_value() -> None:
     )
     assert made.first_look is None
     assert made.event().kind == "smooth-laplace-2015"
-    assert made.privacy_map().delta == Fraction(1, 100)
+    assert price(made.event()).delta == Fraction(1, 100)
 
 
 def test_the_other_methods_look_at_the_counts_once() -> None:
@@ -96,8 +97,8 @@ def test_the_other_methods_look_at_the_counts_once() -> None:
         )
         assert made.second_look((700,)) is None
         assert made.first_look is not None
-        law = made.law_after((700,)).privacy_map().epsilon
-        assert made.first_look.privacy_map().epsilon + law == 1
+        law = price(made.law_after((700,)).event()).epsilon
+        assert price(made.first_look.event()).epsilon + law == 1
         draw = made.sample(Sealed(RankingStatistic(Fraction(4, 5), 700, 1300)))
         assert draw.second_counts == ()
         assert len(draw.looks) == 1
@@ -113,10 +114,10 @@ def test_a_public_guess_of_the_class_replaces_the_first_look() -> None:
     )
     blind = mechanism("auc", PROTECTIONS[0], "1")
     assert made.second_look((990,)) is None
-    sharper = made.law_after((990,)).privacy_map().epsilon
-    assert sharper > blind.law_after((990,)).privacy_map().epsilon
+    sharper = price(made.law_after((990,)).event()).epsilon
+    assert sharper > price(blind.law_after((990,)).event()).epsilon
     assert made.first_look is not None
-    assert made.first_look.privacy_map().epsilon + sharper == 1
+    assert price(made.first_look.event()).epsilon + sharper == 1
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(5, 2), Fraction(40)])

@@ -15,7 +15,6 @@ from heldout.mechanisms.curves.whole import whole_number
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism, RankingStatistic
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
 from heldout.statistics.base import rows_moved
@@ -55,9 +54,10 @@ class HeldoutCurves:
     Reference:   sequential composition of the three.
     Cost:        10 to 30 ms on a grid of 65,537 points, after 20 to 100 ms once for an epsilon.
 
+    >>> from heldout.privacy import price
     >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
     ...             points=65537, rows=5000)
-    >>> one.cuts.levels, one.counts.scale, str(one.privacy_map())
+    >>> one.cuts.levels, one.counts.scale, str(price(one.event()))
     (3, Fraction(80, 21), 'epsilon 1')
     """
 
@@ -130,9 +130,6 @@ class HeldoutCurves:
     def event(self) -> Event:
         edges = [self.cuts.event()] if self.cuts else []
         return Event.composed([*edges, self.counts.event(), self.area.event()])
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
         table = np.asarray(unseal(sealed), dtype=np.int64)

@@ -14,7 +14,6 @@ from heldout.mechanisms.curves.thresholds import EvenEdges
 from heldout.mechanisms.curves.tree import Tree
 from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed, unseal
@@ -97,9 +96,6 @@ class HierarchicalQuantile:
     def event(self) -> Event:
         (both,) = self.tree.events(classes=2)
         return both
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         table = np.asarray(unseal(sealed), dtype=np.int64)

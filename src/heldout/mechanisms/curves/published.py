@@ -16,7 +16,6 @@ from heldout.mechanisms.curves.tree import Tree
 from heldout.mechanisms.curves.wavelet import Wavelet
 from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
 from heldout.statistics.base import rows_moved
@@ -58,9 +57,6 @@ class TableMethod:
         else:
             parts = self.counts.events(classes=2)
         return Event.composed([*self.edges.events(), *parts])
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         table = np.asarray(unseal(sealed), dtype=np.int64)

@@ -10,7 +10,6 @@ from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 
@@ -36,9 +35,6 @@ class CurveMethod(Protocol):
     def event(self) -> Event:
         """What the ledger books; its price is epsilon."""
 
-    def privacy_map(self) -> Loss:
-        """The loss: epsilon."""
-
     def sample(self, sealed: Sealed[Any]) -> NoisyTable:
         """Draw, with randomness from the operating system."""
 
@@ -59,9 +55,10 @@ def method(
 
     `options` are the method's own, such as counts="dawa"; see the functions in `METHODS`.
 
+    >>> from heldout.privacy import price
     >>> one = method("fixed-space", epsilon=Fraction(1), points=65537,
     ...              protection=Protection(neighbours="replace-one"), counts="dawa")
-    >>> print(one.privacy_map())
+    >>> print(price(one.event()))
     epsilon 1
     """
     if not is_one_of(name, METHODS):

@@ -59,10 +59,11 @@ def choose(
 ) -> NoiseLaw:
     """The noise law of a method, with parameters from public facts.
 
+    >>> from heldout.privacy import price
     >>> from heldout.privacy.neighbours import Protection
     >>> local = sensitivity_for("auc", protection=Protection(neighbours="replace-one"))
     >>> law = choose("polynomial-tail", epsilon=Fraction(1), local=local, rows=2000)
-    >>> print(law.privacy_map())
+    >>> print(price(law.event()))
     epsilon 1
     """
     if (method == "boyd-2015-laplace") != (delta is not None):

@@ -10,7 +10,6 @@ import numpy as np
 
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, draw_on_lattice, rational
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.statistics.ranking.sensitivity import RungSensitivity
 from heldout.statistics.ranking.smooth import SmoothSensitivity
 
@@ -29,9 +28,6 @@ class NoiseLaw(Protocol):
 
     def event(self) -> Event:
         """What the ledger books."""
-
-    def privacy_map(self) -> Loss:
-        """The loss; equal to the price of the event."""
 
     def describe(self) -> dict[str, object]:
         """Name and public parameters."""

@@ -10,7 +10,6 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth.exact import rational, working_precision
 from heldout.mechanisms.smooth.law import ScaledNoise
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 
 if TYPE_CHECKING:
     from flint import arb
@@ -71,9 +70,6 @@ class Cauchy(_CauchyShape):
             parameters={"a": str(self.a), "beta": str(self.beta)},
         )
 
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.a + self.beta)
-
     def describe(self) -> dict[str, object]:
         return {"name": "Cauchy", "a": str(self.a), "beta": str(self.beta)}
 
@@ -110,9 +106,6 @@ class CauchyBoyd2015(_CauchyShape):
         return Event(
             kind="smooth-cauchy-2015", version=1, parameters={"epsilon": str(self.epsilon)}
         )
-
-    def privacy_map(self) -> Loss:
-        return Loss.pure(self.epsilon)
 
     def describe(self) -> dict[str, object]:
         return {"name": "Cauchy as in Boyd et al. 2015", "epsilon": str(self.epsilon)}
@@ -168,9 +161,6 @@ class LaplaceBoyd2015(ScaledNoise):
             version=1,
             parameters={"epsilon": str(self.epsilon), "delta": str(self.delta)},
         )
-
-    def privacy_map(self) -> Loss:
-        return Loss.approximate(self.epsilon, self.delta)
 
     def describe(self) -> dict[str, object]:
         name = "Laplace as in Boyd et al. 2015"

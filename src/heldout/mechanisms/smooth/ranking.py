@@ -18,7 +18,6 @@ from heldout.mechanisms.smooth.choose import METHODS, choose, guessed_rung, sens
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, discrete_laplace
 from heldout.mechanisms.smooth.law import NoiseLaw
 from heldout.privacy.events import Event
-from heldout.privacy.loss import Loss
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.metric import ranking_metric
@@ -91,10 +90,11 @@ class RankingMechanism:
     place of the first look, which makes the value a little sharper if it is right; if it is wrong
     intervals widen, and still hold. `share` fixes the part of epsilon for the counts, in one look.
 
+    >>> from heldout.privacy import price
     >>> mechanism = RankingMechanism(
     ...     metric="auc", epsilon=Fraction(1, 2), rows=2000,
     ...     protection=Protection(neighbours="replace-one"))
-    >>> print(mechanism.privacy_map())
+    >>> print(price(mechanism.event()))
     epsilon 1/2
     """
 
@@ -205,11 +205,6 @@ class RankingMechanism:
         if self.first_look is None:
             return rest
         return Event.composed([self.first_look.event(), rest])
-
-    def privacy_map(self) -> Loss:
-        if self.delta is not None:
-            return Loss.approximate(self.epsilon, self.delta)
-        return Loss.pure(self.epsilon)
 
     def describe(self) -> dict[str, object]:
         rest = self._law(self.epsilon * (1 - self._first_share)).describe()
