@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from heldout.audit.parallel import Progress, mapper
+from heldout.bisection import falls_to
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
 from heldout.mechanisms.smooth.law import NoiseLaw
@@ -130,14 +131,7 @@ def _edges(sampler: Sampler) -> Any:
 
 
 def _quantile(sampler: Sampler, level: float) -> float:
-    low, high = 0.0, 1e-9
-    while float(sampler.survival(np.array(high), 1.0)) > level:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        beyond = float(sampler.survival(np.array(middle), 1.0)) > level
-        low, high = (middle, high) if beyond else (low, middle)
-    return high
+    return falls_to(lambda at: float(sampler.survival(np.array(at), 1.0)), level, start=1e-9)
 
 
 LatticeJob = tuple[str, int, int]

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.bisection import halved
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 
 __all__ = [
@@ -177,11 +178,8 @@ def _falling_root(function: Callable[[float], float], low: float, high: float) -
     """Where a falling function crosses 0, searched on a logarithmic scale."""
     if function(high) > 0:
         return high
-    a, b = math.log(low), math.log(high)
-    for _ in range(26):
-        middle = (a + b) / 2
-        a, b = (middle, b) if function(math.exp(middle)) > 0 else (a, middle)
-    return math.exp(b)
+    above, ends = lambda log: function(math.exp(log)) > 0, (math.log(low), math.log(high))
+    return math.exp(halved(above, *ends, steps=26)[1])
 
 
 # --- sampling error and noise --------------------------------------------------------------------
@@ -236,10 +234,7 @@ def _rising_root(function: Callable[[float], float]) -> float:
         return low
     if function(high) <= 0:
         return high
-    for _ in range(24):
-        middle = (low + high) / 2
-        low, high = (middle, high) if function(middle) < 0 else (low, middle)
-    return low
+    return halved(lambda each: function(each) < 0, low, high, steps=24)[0]
 
 
 def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:

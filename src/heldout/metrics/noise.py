@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from heldout.bisection import falls_to
+
 SMALLEST = 1e-9  # a noise of whole numbers at this scale is never seen; smaller ones underflow
 SPACING = 0.005  # equal weights are spread by this much, upwards, so that the fractions exist
 
@@ -55,13 +57,7 @@ class NoiseSum:
         """The t with P(|sum| <= t) = level."""
         tail = (1 - level) / 2
         high = 1e-9 + self.deviation + max((b for _, b in self._mixture), default=0.0)
-        while self.survival(high) > tail:
-            high *= 2
-        low = 0.0
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.survival(middle) > tail else (low, middle)
-        return high
+        return falls_to(self.survival, tail, start=high)
 
 
 def _separated(scales: Sequence[float]) -> list[float]:

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.bisection import halved
 from heldout.metrics.noise import NoiseSum
 
 Vector = NDArray[np.float64]
@@ -149,13 +150,7 @@ def _hull(survives: Callable[[float], bool], *, centre: float) -> tuple[float, f
     if not kept:
         return (0.0, 1.0)
 
-    def edge(inside: float, outside: float) -> float:
-        for _ in range(20):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if cached(middle) else (inside, middle)
-        return outside
-
     first, last = grid.index(kept[0]), grid.index(kept[-1])
-    low = 0.0 if first == 0 else edge(kept[0], grid[first - 1])
-    high = 1.0 if last == len(grid) - 1 else edge(kept[-1], grid[last + 1])
+    low = 0.0 if first == 0 else halved(cached, kept[0], grid[first - 1], steps=20)[1]
+    high = 1.0 if last == len(grid) - 1 else halved(cached, kept[-1], grid[last + 1], steps=20)[1]
     return (low, high)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from heldout.bisection import falls_to
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, draw_on_lattice, rational
 from heldout.privacy.events import Event
 from heldout.statistics.ranking.sensitivity import RungSensitivity
@@ -112,13 +113,7 @@ def symmetric(uniform: "arb", magnitude: Callable[["arb"], "arb"]) -> "arb":
 
 def error_quantile(law: NoiseLaw, *, rung: int, level: float) -> float:
     """The t with P(|noise| <= t) = level for a data set on this rung."""
-    low, high = 0.0, 1e-12
-    while law.survival(rung, high) > 1 - level:
-        low, high = high, 4 * high
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if law.survival(rung, middle) > 1 - level else (low, middle)
-    return high
+    return falls_to(lambda size: law.survival(rung, size), 1 - level, start=1e-12)
 
 
 def mean_absolute_error(law: NoiseLaw, *, rung: int, cap: float = 1.0) -> float:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.bisection import halved
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.model import STOPS, Family, Guess, first_guess
@@ -56,14 +57,11 @@ def _area_scale(table: TableWithArea, guess: Guess) -> float:
     mechanism = table.area.mechanism
     size = mechanism.local.rung_size(positives=guess.positives, negatives=guess.negatives)
     rung = round(float(size)) // mechanism.protection.rows_per_unit
-    low, high = np.log(LEAST_AREA_SCALE), 0.0
-    for _ in range(16):
-        middle = (low + high) / 2
-        if table.area.law.survival(rung, np.exp(middle)) > np.exp(-1.0):
-            low = middle
-        else:
-            high = middle
-    return float(np.exp(high))
+
+    def smaller(log_size: float) -> bool:
+        return bool(table.area.law.survival(rung, np.exp(log_size)) > np.exp(-1.0))
+
+    return float(np.exp(halved(smaller, np.log(LEAST_AREA_SCALE), 0.0, steps=16)[1]))
 
 
 def _minimised(residuals: Any, start: Any) -> Any:
