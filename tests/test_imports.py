@@ -27,7 +27,7 @@ ORDER = [
     (
         "heldout.ranking_request",
         "heldout.session",
-        "heldout.scores",
+        "heldout.one_off",
         "heldout.planning",
         "heldout.forecast",
     ),

@@ -20,15 +20,15 @@ _PLACES = {
     "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.session",
     "SparkTable": "heldout.data.spark",
-    "average_precision_score": "heldout.scores",
-    "brier_score_loss": "heldout.scores",
-    "calibration_curve": "heldout.scores",
-    "confusion_matrix": "heldout.scores",
+    "average_precision_score": "heldout.one_off",
+    "brier_score_loss": "heldout.one_off",
+    "calibration_curve": "heldout.one_off",
+    "confusion_matrix": "heldout.one_off",
     "plan": "heldout.planning",
     "private_separability": "heldout.separability.private",
-    "precision_recall_curve": "heldout.scores",
-    "roc_auc_score": "heldout.scores",
-    "roc_curve": "heldout.scores",
+    "precision_recall_curve": "heldout.one_off",
+    "roc_auc_score": "heldout.one_off",
+    "roc_curve": "heldout.one_off",
     "separability": "heldout.separability.score",
 }
 _ROOMS = ("audit", "errors", "examples", "features", "precision_recall", "regression")
@@ -67,11 +67,7 @@ if TYPE_CHECKING:
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
     from heldout.data.spark import SparkTable
-    from heldout.planning import plan
-    from heldout.privacy.ledger import Ledger
-    from heldout.privacy.loss import Budget, Loss
-    from heldout.release import Release
-    from heldout.scores import (
+    from heldout.one_off import (
         average_precision_score,
         brier_score_loss,
         calibration_curve,
@@ -80,6 +76,10 @@ if TYPE_CHECKING:
         roc_auc_score,
         roc_curve,
     )
+    from heldout.planning import plan
+    from heldout.privacy.ledger import Ledger
+    from heldout.privacy.loss import Budget, Loss
+    from heldout.release import Release
     from heldout.separability.private import private_separability
     from heldout.separability.score import separability
     from heldout.session import Session

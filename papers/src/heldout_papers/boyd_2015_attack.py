@@ -147,7 +147,7 @@ _OURS = ("heldout, from the AUC", "heldout, from the class counts")
 
 def _guesses(labels: Any, scores: Any, known: tuple[Any, Any]) -> dict[str, float]:
     """Both adversaries on one release: the paper's, and one that looks at the noisy counts."""
-    from heldout.scores import roc_auc_score
+    from heldout.one_off import roc_auc_score
 
     release = roc_auc_score(labels, scores, epsilon=_EPSILON)
     noisy = release._noisy()

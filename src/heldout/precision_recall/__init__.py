@@ -30,7 +30,7 @@ from heldout.precision_recall.geometry import (
     minimum_precision,
 )
 from heldout.precision_recall.intervals import METHODS, Interval, interval
-from heldout.precision_recall.scores import (
+from heldout.precision_recall.normalised import (
     f_score,
     f_score_contour,
     normalised_auc,

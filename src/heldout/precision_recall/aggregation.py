@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from heldout.arguments import as_numbers
 from heldout.errors import ArgumentError
 from heldout.precision_recall.arguments import Floats, fraction
-from heldout.precision_recall.scores import normalised_auc
+from heldout.precision_recall.normalised import normalised_auc
 
 _SAME = 0.01  # a difference of minimum areas that one would see in a table
 

@@ -21,7 +21,7 @@ from heldout.precision_recall.estimators import (
 from heldout.precision_recall.geometry import minimum_auc
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, levels_from_scores
-from heldout.precision_recall.scores import normalised_auc
+from heldout.precision_recall.normalised import normalised_auc
 
 if TYPE_CHECKING:
     from numpy.random import Generator

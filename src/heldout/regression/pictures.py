@@ -13,7 +13,7 @@ from heldout.regression.table import ResidualTable
 
 __all__ = [
     "KINDS",
-    "Drawn",
+    "Plotted",
     "binned_chart",
     "binned_figure",
     "chart",
@@ -37,7 +37,7 @@ KINDS: Final = {
 }
 
 
-class Drawn(Protocol):
+class Plotted(Protocol):
     """What a picture needs of a released plot."""
 
     @property
@@ -99,13 +99,13 @@ def scatter(table: ResidualTable, *, most: int = MOST_POINTS, title: str | None 
     return alt.layer(_zero(table), dots).properties(title=title or KINDS["points"], **SIZE)
 
 
-def mean_chart(plot: Drawn, *, level: float = 0.95) -> Any:
+def mean_chart(plot: Plotted, *, level: float = 0.95) -> Any:
     """The mean residual of each band of predictions, on the plot's own axes."""
     chart = _steps(plot.readings.mean_by_prediction, plot.table, level, RESIDUAL, signed=True)
     return chart.properties(title=KINDS["mean"], **SIZE)
 
 
-def spread_chart(plot: Drawn, *, level: float = 0.95) -> Any:
+def spread_chart(plot: Plotted, *, level: float = 0.95) -> Any:
     """The standard deviation of the residuals in each band of predictions."""
     reading = plot.readings.spread_by_prediction
     chart = _steps(reading, plot.table, level, "Standard deviation", signed=False)
@@ -149,7 +149,7 @@ def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Any:
     return alt.layer(zero, bars, dots).properties(title="Binned residuals", **SIZE)
 
 
-def chart(plot: Drawn, kind: str, *, level: float = 0.95) -> Any:
+def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Any:
     """One of KINDS as an Altair chart."""
     if kind not in KINDS:
         raise ArgumentError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
@@ -160,7 +160,7 @@ def chart(plot: Drawn, kind: str, *, level: float = 0.95) -> Any:
     return (mean_chart if kind == "mean" else spread_chart)(plot, level=level)
 
 
-def figure(plot: Drawn, kind: str, *, level: float = 0.95) -> Figure:
+def figure(plot: Plotted, kind: str, *, level: float = 0.95) -> Figure:
     """A picture as SVG with what is written under it."""
     drawn = chart(plot, kind, level=level)
     says, caption = _words(plot, kind, level)
@@ -168,7 +168,7 @@ def figure(plot: Drawn, kind: str, *, level: float = 0.95) -> Figure:
     return Figure(svg, caption)
 
 
-def figures(plot: Drawn, *, level: float = 0.95) -> list[Figure]:
+def figures(plot: Plotted, *, level: float = 0.95) -> list[Figure]:
     """All of them, in the order in which they are read."""
     return [figure(plot, kind, level=level) for kind in KINDS]
 
@@ -192,7 +192,7 @@ def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
     )
 
 
-def _words(plot: Drawn, kind: str, level: float) -> tuple[str, str]:
+def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
     """What a screen reader says, and the caption."""
     table, percent = plot.table, f"{level * 100:g}%"
     verdict = str(plot.readings.verdict)

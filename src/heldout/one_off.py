@@ -4,9 +4,9 @@ Each call is a session of its own with a budget of exactly `epsilon` and a ledge
 nobody keeps count across calls. For data that is asked more than once use `heldout.Session`.
 """
 
-import contextlib
 from typing import Any
 
+from heldout.arguments import as_array
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.metrics.bounded_mean import MeanRelease
@@ -17,15 +17,6 @@ from heldout.privacy import Budget, exact
 from heldout.session import Epsilon, Session
 
 LABELS = {"positive", "negative", "score_range", "score_map", "out_of_range"}
-
-
-def as_array(values: Any) -> Any:
-    """A NumPy array of the values, or an error that quotes none of them."""
-    import numpy as np
-
-    with contextlib.suppress(Exception):
-        return np.asarray(values)
-    raise ArgumentError("y_true and y_score must be lists of numbers or of texts, got a mixture.")
 
 
 def one_off(
@@ -42,7 +33,7 @@ def one_off(
     delta: Epsilon | None = None,
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
-    truth, score = (as_array(each) for each in (y_true, y_score))
+    truth, score = as_array(y_true, name="y_true"), as_array(y_score, name="y_score")
     if truth.ndim != 1 or truth.shape != score.shape:
         raise ArgumentError(
             "y_true and y_score must be one-dimensional and of the same length. Ravel them."
