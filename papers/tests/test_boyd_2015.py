@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.drawing.figure import to_svg
 from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth import LATTICE
 from heldout.privacy import price
 from heldout.statistics.ranking import area, average_precision
 from heldout_papers import private_ranking_studies, registry
+from heldout_papers.altair_svg import to_svg
 from heldout_papers.private_ranking import (
     OURS,
     THEIRS,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heldout.data.table import PrivateTable
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
 from heldout.drawing.page import measures_card
 from heldout.drawing.words import spread
 from heldout.errors import BudgetExceeded
@@ -260,9 +260,14 @@ class Release(ABC):
         """Pictures of its own, each with a caption."""
         return []
 
+    def _lead(self) -> str:
+        """What its card says first."""
+        value, interval, _ = spread(self.headline, 0.95)
+        return f"{self.headline.name} {value} ({interval})"
+
     def _repr_html_(self) -> str:
         return measures_card(
-            f"{self.headline.name} {spread(self.headline, 0.95)[0]}",
+            self._lead(),
             self.measures,
             drawn=self.figures(),
             note=f"Paid: {self._drawn.terms}. Receipt {self.receipt.hash}.",

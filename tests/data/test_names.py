@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from heldout.drawing.figure import rows, to_svg
 
 import heldout as ho
 from heldout.arguments import shown, visible
 from heldout.cli import main
-from heldout.drawing.figure import rows, to_svg
 from heldout.drawing.page import card
 from heldout.errors import UnreadableTable
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.figure import MUTED, rows
+from heldout.drawing.colours import MUTED
 from heldout.precision_recall import ESTIMATORS
+from heldout_papers.altair_svg import rows
 from heldout_papers.batches import areas, binormal_areas, negatives_above
 from heldout_papers.registry import Context, Reproduction, figure
 from heldout_papers.scenarios import SCENARIOS, scenario

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import INK, PALETTE, rows
+from heldout.drawing.colours import INK, PALETTE
 from heldout.precision_recall import ESTIMATORS, curve
-from heldout.precision_recall.picture import axis, path, space
+from heldout_papers.altair_svg import rows
+from heldout_papers.pr_space import axis, path, space
 from heldout_papers.registry import Context, Reproduction, figure
 from heldout_papers.scenarios import SCENARIOS
 

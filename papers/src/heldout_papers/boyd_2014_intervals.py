@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.drawing.figure import INK, PALETTE, rows
+from heldout.drawing.colours import INK, PALETTE
 from heldout.precision_recall.effective import effective_size, score_interval
 from heldout.precision_recall.levels import Levels
+from heldout_papers.altair_svg import rows
 from heldout_papers.batches import (
     STUDIED,
     bootstrap_areas,

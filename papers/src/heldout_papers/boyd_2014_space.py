@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import INK, PALETTE, rows
+from heldout.drawing.colours import INK, PALETTE
 from heldout.precision_recall import (
     f_score_contour,
     minimum_auc,
@@ -14,7 +14,8 @@ from heldout.precision_recall import (
 )
 from heldout.precision_recall.binormal import NormalScores
 from heldout.precision_recall.binormal import precision as binormal_precision
-from heldout.precision_recall.picture import axis, space
+from heldout_papers.altair_svg import rows
+from heldout_papers.pr_space import axis, space
 from heldout_papers.registry import Context, Reproduction, figure
 
 _PAPER = "boyd-2014"

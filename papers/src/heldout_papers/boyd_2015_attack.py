@@ -14,7 +14,7 @@ import numpy as np
 
 from heldout.audit.attacks import label_from_auc, metric_value
 from heldout.audit.exposure import most_success
-from heldout.drawing.figure import rows
+from heldout_papers.altair_svg import rows
 from heldout_papers.registry import Context, Reproduction, figure
 from heldout_papers.scored_sets import ADULT, adult
 

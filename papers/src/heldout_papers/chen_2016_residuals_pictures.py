@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import INK, PALETTE, rows
+from heldout.drawing.colours import INK, PALETTE
+from heldout_papers.altair_svg import rows
 
 __all__ = ["histograms", "panel", "panels", "separations"]
 

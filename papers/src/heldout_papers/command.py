@@ -126,7 +126,7 @@ def _make_folder(out: Path) -> None:
 
 
 def _save(entry: Entry, result: Reproduction, out: Path) -> list[Path]:
-    from heldout.drawing.figure import to_svg
+    from heldout_papers.altair_svg import to_svg
 
     files = []
     for k, chart in enumerate(result.charts):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import INK, MUTED, PALETTE, rows
+from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout_papers.altair_svg import rows
 from heldout_papers.private_ranking import OURS, THEIRS
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import rows
+from heldout_papers.altair_svg import rows
 from heldout_papers.registry import Context, Reproduction
 from heldout_papers.roc_study import OURS, Job, Result, known, run, true_curves
 from heldout_papers.scored_sets import ScoredSet, sms, twitter

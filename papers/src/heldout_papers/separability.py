@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.figure import MUTED, rows
+from heldout.drawing.colours import MUTED
+from heldout_papers.altair_svg import rows
 from heldout_papers.registry import Context, Reproduction, figure, table
 
 _PAPER = "separability"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from heldout.drawing.figure import MUTED, PALETTE, rows
+from heldout.drawing.colours import MUTED, PALETTE
+from heldout_papers.altair_svg import rows
 
 __all__ = ["bars", "lines"]
 

@@ -214,21 +214,13 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
 
 
 def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str) -> str:
-    from heldout.drawing.figure import to_svg
     from heldout.report.precision_recall import page
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
             f"out must end in .html or .svg, got {out.name}. Pass --out report.html."
         )
-    svg = to_svg(
-        drawn.plot(confidence=facts["interval"]["confidence"]),
-        title="Precision-recall curve",
-        description=(
-            f"Area {drawn.auc:.3f} by {drawn.estimator}, prevalence {drawn.prevalence:.3f}, "
-            "with the unachievable region in grey and a pointwise band."
-        ),
-    )
+    svg = drawn.svg(confidence=facts["interval"]["confidence"])
     whole = svg if out.suffix.lower() == ".svg" else page(facts, name=name, svg=svg)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

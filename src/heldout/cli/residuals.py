@@ -231,8 +231,8 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
 
 def _print_metrics(errors: "RegressionMetrics", *, level: float = 0.95) -> None:
     from heldout.cli.output import print_table
-    from heldout.regression.page import error_rows
+    from heldout.drawing.words import spread
 
     head = ("error", "value", f"{level * 100:g}% interval", "noise alone")
-    print_table(head, list(error_rows(errors, level)))
+    print_table(head, [[name, *spread(each, level)] for name, each in errors.measures.items()])
     print(f"Paid {errors.loss} for these. Receipt: {errors.receipt.hash}")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import visible
 from heldout.drawing import words
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
+from heldout.drawing.pictures import interval_plot
 from heldout.measure import Measure
 
 if TYPE_CHECKING:
@@ -39,9 +40,11 @@ def card(
 
 
 def measures_card(
-    says: str, measures: Mapping[str, Measure], *, drawn: Sequence[Figure], note: str
+    says: str, measures: Mapping[str, Measure], *, drawn: Sequence[Figure] = (), note: str = ""
 ) -> str:
-    """A card whose table holds measures."""
+    """A card whose table holds measures; without pictures of its own it shows their intervals."""
+    if not drawn and all(0 <= end <= 1 for each in measures.values() for end in each.interval()):
+        drawn = [interval_plot(measures, level=0.95)]
     rows = [(_sentence(name), *words.spread(each, 0.95)) for name, each in measures.items()]
     head = ("Measure", "Value", "95% interval", "Noise alone")
     return card(says, drawn=drawn, head=head, rows=rows, note=note)

@@ -111,12 +111,15 @@ def numbers(values: Sequence[float]) -> Callable[[float], str]:
 
 
 def digits(measure: Measure, level: float) -> int:
-    """How many decimals show this measure's interval: none for a count, three or more else."""
+    """How many decimals show this measure's interval: none for a count, three for a share."""
     if measure.whole:
         return 0
     low, high = measure.interval(level)
     width = high - low
-    return 3 if width <= 0 else min(9, max(3, 1 - math.floor(math.log10(width))))
+    if width <= 0:
+        return 3
+    size = math.floor(math.log10(width))
+    return max(0, 2 - size) if width > 1 else min(9, max(3, 1 - size))
 
 
 def number(value: float, places: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import confusion_matrix
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace

@@ -139,7 +139,17 @@ class Curve:
         """
         from heldout.precision_recall.picture import draw
 
-        return draw(self, confidence=confidence, title=title)
+        return draw(self, confidence=confidence, title=title).altair()
+
+    def svg(self, *, confidence: float | None = 0.95, title: str = "") -> str:
+        """The same as an SVG picture."""
+        from heldout.precision_recall.picture import draw
+
+        says = (
+            f"Area {self.auc:.3f} by {self.estimator}, prevalence {self.prevalence:.3f}, with the "
+            "unachievable region in grey and a pointwise band."
+        )
+        return draw(self, confidence=confidence, title=title).svg(says=says)
 
     def _levels(self) -> Levels:
         return levels_from_scores(self._truth, self._scores)

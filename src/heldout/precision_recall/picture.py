@@ -1,12 +1,13 @@
-"""The picture of a precision-recall curve, as an Altair chart."""
+"""The picture of a precision-recall curve."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heldout.drawing.figure import INK, MUTED, PALETTE, SHADE, rows
+from heldout.drawing.chart import Chart, Layer, Numbers, records
+from heldout.drawing.colours import INK, MUTED, SHADE
 from heldout.precision_recall.geometry import minimum_precision
 
 if TYPE_CHECKING:
@@ -15,72 +16,40 @@ if TYPE_CHECKING:
 _STEPS = 201
 _MOST_POINTS = 400
 _JUST_AFTER = 1e-9
-_SIDE = {"width": 380, "height": 320}
+RECALL, PRECISION = Numbers("Recall"), Numbers("Precision")
 
 
-def space(prevalence: float, *, guessing: bool = True) -> Any:
-    """What every picture of precision-recall space starts with: the unachievable region.
+def space(prevalence: float) -> list[Layer]:
+    """What every picture of precision-recall space starts with.
 
-    The layers: the region below the minimum curve, and the level of guessing.
+    The layers: the region below the minimum curve, which no model reaches, and the level of
+    guessing.
     """
-    import altair as alt
-
     recall = np.linspace(0.0, 1.0, _STEPS)
     lowest = np.asarray(minimum_precision(recall=recall, prevalence=prevalence))
-    region = (
-        alt.Chart(rows([{"recall": r, "low": p} for r, p in _pairs(recall, lowest)]))
-        .mark_area(color=SHADE, line={"color": MUTED, "strokeWidth": 1})
-        .encode(x=axis("recall", "Recall"), y=axis("low", "Precision"))
-    )
-    if not guessing:
-        return region
-    ends = [{"recall": 0.0, "p": prevalence}, {"recall": 1.0, "p": prevalence}]
-    line = (
-        alt.Chart(rows(ends))
-        .mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.2)
-        .encode(x=axis("recall", "Recall"), y=axis("p", "Precision"))
-    )
-    return region + line
+    guessing = [{"x": 0.0, "y": prevalence}, {"x": 1.0, "y": prevalence}]
+    dashed = {"strokeDash": [4, 3], "strokeWidth": 1.2}
+    return [
+        Layer("area", records(x=recall, y=lowest), color=SHADE),
+        Layer("line", guessing, color=MUTED, style=dashed),
+    ]
 
 
-def draw(curve: Curve, *, confidence: float | None, title: str) -> Any:
+def draw(curve: Curve, *, confidence: float | None, title: str) -> Chart:
     """Unachievable region, guessing, interval band, the estimator's curve, empirical points."""
-    import altair as alt
-
-    layers = [space(curve.prevalence)]
+    layers = space(curve.prevalence)
     if confidence is not None and curve.negatives:
         recall = np.linspace(0.005, 1.0, _STEPS)
         low, high = curve.band(recall, confidence=confidence)
-        band = [
-            {"recall": r, "low": lo, "high": hi}
-            for (r, lo), hi in zip(_pairs(recall, low), high.tolist(), strict=True)
-        ]
-        layers.append(
-            alt.Chart(rows(band))
-            .mark_area(color=PALETTE[0], opacity=0.18)
-            .encode(
-                x=axis("recall", "Recall"),
-                y=alt.Y("low:Q", title="Precision", scale=alt.Scale(domain=[0, 1])),
-                y2="high:Q",
-            )
-        )
-    layers.append(
-        alt.Chart(rows(path(curve)))
-        .mark_line(color=PALETTE[0])
-        .encode(x=axis("recall", "Recall"), y=axis("precision", "Precision"), order="k:Q")
-    )
+        band = records(x=recall, low=low, high=high)
+        layers.append(Layer("area", band, y="low", y2="high", opacity=0.18))
+    layers.append(Layer("line", path(curve)))
     if curve.recall.size <= _MOST_POINTS:
-        points = [
-            {"recall": r, "precision": p} for r, p in _pairs(curve.recall[1:], curve.precision[1:])
-        ]
-        layers.append(
-            alt.Chart(rows(points))
-            .mark_point(color=INK, size=14, opacity=0.7)
-            .encode(x=axis("recall", "Recall"), y=axis("precision", "Precision"))
-        )
+        points = records(x=curve.recall[1:], y=curve.precision[1:])
+        layers.append(Layer("point", points, color=INK, size=9, opacity=0.6))
     name = curve.estimator.replace("-", " ")
     heading = title or f"Precision-recall curve ({name}, area {curve.auc:.3f})"
-    return alt.layer(*layers).properties(title=heading, **_SIDE)
+    return Chart(layers, x=RECALL, y=PRECISION, title=heading, width=380, height=320)
 
 
 def path(curve: Curve) -> list[dict[str, float]]:
@@ -90,17 +59,4 @@ def path(curve: Curve) -> list[dict[str, float]]:
     if levels.size <= _MOST_POINTS:
         after = np.minimum(levels + _JUST_AFTER, 1.0)
         grid = np.unique(np.concatenate([grid, levels, after, [_JUST_AFTER]]))
-    heights = curve.precision_at(grid)
-    return [{"k": k, "recall": r, "precision": p} for k, (r, p) in enumerate(_pairs(grid, heights))]
-
-
-def axis(name: str, title: str) -> Any:
-    """A quantitative axis from 0 to 1: `axis("recall", ...)` is x, anything else is y."""
-    import altair as alt
-
-    channel = alt.X if title == "Recall" else alt.Y
-    return channel(f"{name}:Q", title=title, scale=alt.Scale(domain=[0, 1]))
-
-
-def _pairs(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> list[tuple[float, float]]:
-    return list(zip(x.tolist(), y.tolist(), strict=True))
+    return records(x=grid, y=curve.precision_at(grid))

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from heldout.drawing.page import rendered
-from heldout.drawing.words import amount, half_width, numbers
+from heldout.drawing.words import amount, numbers
 from heldout.privacy.accountant import total
 
 if TYPE_CHECKING:
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
 
-__all__ = ["band_rows", "error_rows", "page"]
+__all__ = ["band_rows", "page"]
 
 _ANSWERS: Final = {
     "seen": "seen",
@@ -44,7 +44,7 @@ def page(
         answers=_ANSWERS,
         outside=" to ".join(f"{end:.1%}" for end in plot.outside.interval(level)),
         price=total(each.loss for each in releases),
-        errors=[] if metrics is None else list(error_rows(metrics, level)),
+        errors=[] if metrics is None else metrics.measures.items(),
         bands=list(band_rows(plot, level)),
         drawn=plot.figures(level),
         paid=[
@@ -76,12 +76,3 @@ def band_rows(plot: "ResidualPlot", level: float) -> Iterator[tuple[str, ...]]:
             number(deviation),
             f"{number(least)} to {number(most)}",
         )
-
-
-def error_rows(metrics: "RegressionMetrics", level: float) -> Iterator[tuple[str, ...]]:
-    """Measure, value, interval and noise alone, in the digits of the interval."""
-    for name, each in metrics.measures.items():
-        low, high = each.interval(level)
-        number = numbers([low, high])
-        noise = half_width(each.noise_interval(level), each.value)
-        yield name, number(each.value), f"{number(low)} to {number(high)}", f"±{number(noise)}"

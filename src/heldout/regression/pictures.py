@@ -1,33 +1,21 @@
-"""The pictures of a released residual plot, as Altair charts in the house style."""
+"""The pictures of a released residual plot."""
 
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from heldout.drawing.figure import MUTED, PALETTE, Figure, rows, to_svg
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
+from heldout.drawing.colours import MUTED, PALETTE
 from heldout.errors import ArgumentError
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_logistic import BinnedResiduals
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
 
-__all__ = [
-    "KINDS",
-    "Plotted",
-    "binned_chart",
-    "binned_figure",
-    "chart",
-    "figure",
-    "figures",
-    "heat_map",
-    "mean_chart",
-    "scatter",
-    "spread_chart",
-]
+__all__ = ["KINDS", "Plotted", "binned_chart", "binned_figure", "chart", "figure", "figures"]
 
-SIZE: Final = {"width": 380, "height": 270}
+SIZE: Final[dict[str, Any]] = {"width": 380, "height": 270}
 MOST_POINTS: Final = 1_000
-PALE: Final = "#eaf3fa"
 PREDICTED, RESIDUAL = "Predicted value", "Residual (observed less predicted)"
 KINDS: Final = {
     "density": "Residual plot: density",
@@ -47,130 +35,59 @@ class Plotted(Protocol):
     def readings(self) -> Readings: ...
 
 
-def heat_map(table: ResidualTable, *, title: str | None = None) -> Any:
-    """Rows by cell as colour; a darker cell holds more rows for its area."""
-    import altair as alt
-
-    height, width = np.diff(table.residual_edges), np.diff(table.predicted_edges)
-    density = table.density / (height[:, None] * width[None, :])
-    most = float(density.max(initial=0.0))
-    records = [
-        {
-            "left": float(table.predicted_edges[j]),
-            "right": float(table.predicted_edges[j + 1]),
-            "low": float(table.residual_edges[i]),
-            "high": float(table.residual_edges[i + 1]),
-            "share": float(density[i, j] / most) if most > 0 else 0.0,
-        }
-        for i, j in np.ndindex(*density.shape)
-    ]
-    cells = (
-        alt.Chart(rows(records))
-        .mark_rect(strokeWidth=0)
-        .encode(
-            x=_x(table, "left"),
-            x2="right:Q",
-            y=_y(table, "low"),
-            y2="high:Q",
-            color=alt.Color(
-                "share:Q",
-                scale=alt.Scale(domain=[0, 1], range=[PALE, PALETTE[0], "#08304f"]),
-                legend=alt.Legend(title="density", format=".0%", gradientLength=90),
-            ),
-        )
-    )
-    return alt.layer(cells, _zero(table)).properties(title=title or KINDS["density"], **SIZE)
-
-
-def scatter(table: ResidualTable, *, most: int = MOST_POINTS, title: str | None = None) -> Any:
-    """Points placed within the cells: what the plot of the rows may have looked like."""
-    import altair as alt
-
-    predicted, residuals = table.points(most)
-    records = [
-        {"x": round(x, 6), "y": round(y, 6)}
-        for x, y in zip(predicted.tolist(), residuals.tolist(), strict=True)
-    ]
-    dots = (
-        alt.Chart(rows(records))
-        .mark_circle(size=9, opacity=0.5, color=PALETTE[0])
-        .encode(x=_x(table, "x"), y=_y(table, "y"))
-    )
-    return alt.layer(_zero(table), dots).properties(title=title or KINDS["points"], **SIZE)
-
-
-def mean_chart(plot: Plotted, *, level: float = 0.95) -> Any:
-    """The mean residual of each band of predictions, on the plot's own axes."""
-    chart = _steps(plot.readings.mean_by_prediction, plot.table, level, RESIDUAL, signed=True)
-    return chart.properties(title=KINDS["mean"], **SIZE)
-
-
-def spread_chart(plot: Plotted, *, level: float = 0.95) -> Any:
-    """The standard deviation of the residuals in each band of predictions."""
-    reading = plot.readings.spread_by_prediction
-    chart = _steps(reading, plot.table, level, "Standard deviation", signed=False)
-    return chart.properties(title=KINDS["spread"], **SIZE)
-
-
-def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Any:
-    """Binned residuals of a logistic regression."""
-    import altair as alt
-
-    low, high = reading.interval(level)
-    records = [
-        {"x": x, "y": y, "low": a, "high": b, "share": s, "misfit": m}
-        for x, y, a, b, s, m in zip(
-            reading.predicted.tolist(),
-            reading.residual.tolist(),
-            low.tolist(),
-            high.tolist(),
-            reading.share.tolist(),
-            reading.misfits.tolist(),
-            strict=True,
-        )
-    ]
-    x = alt.X("x:Q", title="Mean prediction", scale=alt.Scale(domain=[0, 1], nice=False))
-    title = "Observed share less prediction"
-    colour = alt.condition("datum.misfit", alt.value(PALETTE[1]), alt.value(PALETTE[0]))
-    base = alt.Chart(rows(records))
-    bars = base.mark_rule(strokeWidth=3, opacity=0.45).encode(
-        x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour
-    )
-    dots = base.mark_point(opacity=1).encode(
-        x=x,
-        y=alt.Y("y:Q", title=title),
-        color=colour,
-        size=alt.Size("share:Q", legend=None, scale=alt.Scale(range=[25, 160])),
-    )
-    line = alt.Chart(rows([{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 0.0}]))
-    zero = line.mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.2).encode(
-        x=x, y=alt.Y("y:Q", title=title)
-    )
-    return alt.layer(zero, bars, dots).properties(title="Binned residuals", **SIZE)
-
-
-def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Any:
-    """One of KINDS as an Altair chart."""
+def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Chart:
+    """One of KINDS."""
     if kind not in KINDS:
         raise ArgumentError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    table, readings = plot.table, plot.readings
+    residuals = Numbers(RESIDUAL, *table.bounds.residual)
     if kind == "density":
-        return heat_map(plot.table)
-    if kind == "points":
-        return scatter(plot.table)
-    return (mean_chart if kind == "mean" else spread_chart)(plot, level=level)
+        layers, y = [_cells(table), _zero(table.bounds.predicted)], residuals
+    elif kind == "points":
+        x, y_at = (each.round(6) for each in table.points(MOST_POINTS))
+        dots = Layer("point", records(x=x, y=y_at), size=9, opacity=0.5)
+        layers, y = [_zero(table.bounds.predicted), dots], residuals
+    elif kind == "mean":
+        layers, y = _steps(readings.mean_by_prediction, level, RESIDUAL)
+        layers = [_zero(table.bounds.predicted), *layers]
+    else:
+        layers, y = _steps(readings.spread_by_prediction, level, "Standard deviation")
+    predicted = Numbers(PREDICTED, *table.bounds.predicted)
+    return Chart(layers, x=predicted, y=y, title=KINDS[kind], **SIZE)
 
 
 def figure(plot: Plotted, kind: str, *, level: float = 0.95) -> Figure:
     """A picture as SVG with what is written under it."""
     drawn = chart(plot, kind, level=level)
     says, caption = _words(plot, kind, level)
-    svg = to_svg(drawn, title=KINDS[kind], description=says)
-    return Figure(svg, caption)
+    return Figure(drawn.svg(says=says), caption)
 
 
 def figures(plot: Plotted, *, level: float = 0.95) -> list[Figure]:
     """All of them, in the order in which they are read."""
     return [figure(plot, kind, level=level) for kind in KINDS]
+
+
+def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Chart:
+    """Binned residuals of a logistic regression."""
+    low, high = reading.interval(level)
+    most = float(reading.share.max(initial=0.0)) or 1.0
+    bins = records(
+        x=reading.predicted,
+        y=reading.residual,
+        low=low,
+        high=high,
+        size=25 + 135 * np.maximum(reading.share, 0.0) / most,
+        colour=[PALETTE[1] if each else PALETTE[0] for each in reading.misfits],
+    )
+    colour, style = Field("colour"), {"strokeWidth": 3}
+    layers = [
+        _zero((0.0, 1.0)),
+        Layer("rule", bins, y="low", y2="high", color=colour, opacity=0.45, style=style),
+        Layer("point", bins, color=colour, size=Field("size")),
+    ]
+    y = _around(low, high, "Observed share less prediction")
+    return Chart(layers, x=Numbers("Mean prediction"), y=y, title="Binned residuals", **SIZE)
 
 
 def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
@@ -180,13 +97,10 @@ def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
             reading.predicted.tolist(), reading.residual.tolist(), strict=True
         )
     )
-    svg = to_svg(
-        binned_chart(reading, level=level),
-        title="Binned residuals",
-        description=f"Observed share less mean prediction by bin: {said}.",
-    )
     return Figure(
-        svg,
+        binned_chart(reading, level=level).svg(
+            says=f"Observed share less mean prediction by bin: {said}."
+        ),
         "Observed share of positives less mean prediction, in bins of the prediction; bars are "
         f"the {level * 100:g}% interval of each bin. Bins whose interval leaves 0 out are marked.",
     )
@@ -204,8 +118,8 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
             f"{table.residual_edges[i]:.4g} and {table.residual_edges[i + 1]:.4g}. {verdict}"
         )
         return says, (
-            "Where rows lie, after noise: darker cells hold more rows for their area, 100% is the "
-            "densest. A good fit is an even ribbon around the dashed line."
+            "Where rows lie, after noise: the stronger the colour, the more rows a cell holds for "
+            "its area. A good fit is an even ribbon around the dashed line."
         )
     if kind == "points":
         return f"Points scattered within the cells of the density. {verdict}", (
@@ -230,68 +144,52 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
     )
 
 
-def _steps(
-    reading: ByPrediction, table: ResidualTable, level: float, title: str, *, signed: bool
-) -> Any:
-    """A level line for each band of predictions, with its two intervals as boxes."""
-    import altair as alt
+def _cells(table: ResidualTable) -> Layer:
+    """Rows by cell; a darker cell holds more rows for its area."""
+    height, width = np.diff(table.residual_edges), np.diff(table.predicted_edges)
+    density = table.density / (height[:, None] * width[None, :])
+    most = float(density.max(initial=0.0)) or 1.0
+    i, j = np.indices(density.shape).reshape(2, -1)
+    cells = records(
+        left=table.predicted_edges[j],
+        right=table.predicted_edges[j + 1],
+        low=table.residual_edges[i],
+        high=table.residual_edges[i + 1],
+        share=np.maximum(density.ravel() / most, 0.0),
+    )
+    return Layer("rect", cells, "left", "low", "right", "high", opacity=Field("share"))
 
+
+def _steps(reading: ByPrediction, level: float, title: str) -> tuple[list[Layer], Numbers]:
+    """A level line for each band of predictions, with its two intervals as boxes."""
     low, high = reading.interval(level)
     noise_low, noise_high = reading.noise_interval(level)
-    columns = zip(
-        reading.edges[:-1].tolist(),
-        reading.edges[1:].tolist(),
-        reading.values.tolist(),
-        low.tolist(),
-        high.tolist(),
-        noise_low.tolist(),
-        noise_high.tolist(),
-        strict=True,
+    rows = records(
+        left=reading.edges[:-1],
+        right=reading.edges[1:],
+        value=reading.values,
+        low=low,
+        high=high,
+        noise_low=noise_low,
+        noise_high=noise_high,
     )
-    names = ("left", "right", "value", "low", "high", "noise_low", "noise_high")
-    records = [dict(zip(names, each, strict=True)) for each in columns]
-    base = alt.Chart(rows(records)).encode(x=_x(table, "left"), x2="right:Q")
-    top = max(float(high.max()), 0.0)
-    bottom = min(float(low.min()), 0.0) if signed else 0.0
+    sky, wide = PALETTE[5], {"strokeWidth": 2.5}
+    layers = [
+        Layer("rect", rows, "left", "low", "right", "high", color=sky, opacity=0.28),
+        Layer("rect", rows, "left", "noise_low", "right", "noise_high", color=sky, opacity=0.55),
+        Layer("rule", rows, x="left", x2="right", y="value", style=wide),
+    ]
+    return layers, _around(low, high, title)
+
+
+def _around(low: Any, high: Any, title: str) -> Numbers:
+    """An axis that holds 0 and all intervals, with a little room where they end."""
+    top, bottom = max(float(np.max(high)), 0.0), min(float(np.min(low)), 0.0)
     room = 0.05 * (top - bottom) or 1.0
-    scale = alt.Scale(domain=[bottom - (room if signed else 0), top + room], nice=False)
-
-    def y(name: str) -> Any:
-        return alt.Y(f"{name}:Q", title=title, scale=scale)
-
-    outer = base.mark_rect(color=PALETTE[5], opacity=0.28).encode(y=y("low"), y2="high:Q")
-    inner = base.mark_rect(color=PALETTE[5], opacity=0.55).encode(
-        y=y("noise_low"), y2="noise_high:Q"
-    )
-    line = base.mark_rule(color=PALETTE[0], strokeWidth=2.5).encode(y=y("value"))
-    layers = [outer, inner, line]
-    if signed:
-        layers.insert(0, _zero(table, scale))
-    return alt.layer(*layers)
+    return Numbers(title, bottom - room if bottom < 0 else 0.0, top + room)
 
 
-def _zero(table: ResidualTable, scale: Any = None) -> Any:
+def _zero(ends: tuple[float, float]) -> Layer:
     """The dashed line on which a prediction is right."""
-    import altair as alt
-
-    low, high = table.bounds.predicted
-    ends = rows([{"x": low, "y": 0.0}, {"x": high, "y": 0.0}])
-    y = _y(table, "y") if scale is None else alt.Y("y:Q", title=RESIDUAL, scale=scale)
-    line = alt.Chart(ends).mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.4, clip=True)
-    return line.encode(x=_x(table, "x"), y=y)
-
-
-def _x(table: ResidualTable, name: str) -> Any:
-    import altair as alt
-
-    low, high = table.bounds.predicted
-    scale = alt.Scale(domain=[low, high], nice=False)
-    return alt.X(f"{name}:Q", title=PREDICTED, scale=scale, axis=alt.Axis(tickCount=6))
-
-
-def _y(table: ResidualTable, name: str) -> Any:
-    import altair as alt
-
-    low, high = table.bounds.residual
-    scale = alt.Scale(domain=[low, high], nice=False)
-    return alt.Y(f"{name}:Q", title=RESIDUAL, scale=scale, axis=alt.Axis(tickCount=6))
+    rows = [{"x": float(each), "y": 0.0} for each in ends]
+    return Layer("line", rows, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.4})

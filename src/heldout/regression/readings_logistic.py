@@ -43,7 +43,7 @@ class BinnedResiduals:
         """An Altair chart."""
         from heldout.regression.pictures import binned_chart
 
-        return binned_chart(self, level=level)
+        return binned_chart(self, level=level).altair()
 
     def svg(self, *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
@@ -164,13 +164,16 @@ class ResidualPlot(Release):
         """An Altair chart: "density", "points", "mean" or "spread"."""
         from heldout.regression.pictures import chart
 
-        return chart(self, kind, level=level)
+        return chart(self, kind, level=level).altair()
 
     def svg(self, kind: str = "density", *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""
         from heldout.regression.pictures import figure
 
         return figure(self, kind, level=level).svg
+
+    def _lead(self) -> str:
+        return str(self.verdict)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         from heldout.regression.pictures import figures

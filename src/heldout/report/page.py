@@ -12,10 +12,10 @@ from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.privacy import Loss
 from heldout.release import Release
-from heldout.report.report import Report
+from heldout.report.report import Report, Subject
 from heldout.report.sections import section
 
-__all__ = ["page"]
+__all__ = ["checked_labels", "page"]
 
 ENGINES = ("duckdb", "opendp")
 
@@ -31,9 +31,11 @@ class Part:
     note: str
 
     @classmethod
-    def of(cls, name: str, release: Release) -> "Part":
+    def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
         about, threshold = section(name), getattr(release, "threshold", None)
-        cards = [release.measures[each] for each in about.cards] or [release.headline]
+        cards = [release.measures[each] for each in about.cards]
+        if not cards:
+            cards = (alone and list(about.plotted(release).values())) or [release.headline]
         note = "lower is better" if about.lower_is_better else ""
         if threshold is not None:
             note = f"at a score of {threshold:g} or more"
@@ -49,7 +51,7 @@ def page(
     labels: Mapping[str, str] | None = None,
 ) -> str:
     """The whole document; `labels` are what people call the data and its columns."""
-    subject, labels = report.subject, checked_labels(report, labels or {})
+    subject, labels = report.subject, checked_labels(report.subject, labels or {})
 
     def named(name: str) -> str:
         return labels.get(name, name)
@@ -70,7 +72,10 @@ def page(
         level=level,
         named=named,
         protection=protection,
-        parts=[Part.of(name, release) for name, release in report.releases.items()],
+        parts=[
+            Part.of(name, release, alone=len(report.releases) == 1)
+            for name, release in report.releases.items()
+        ],
         drawn=drawn,
         ties=report.tie_bound(level),
         left_out=[(section(name).title, why) for name, why in report.left_out.items()],
@@ -90,9 +95,8 @@ def page(
     )
 
 
-def checked_labels(report: Report, labels: Mapping[str, str]) -> Mapping[str, str]:
+def checked_labels(subject: Subject, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Names of the data and its columns, and what the page is to call them."""
-    subject = report.subject
     names = [subject.data, subject.score, subject.label, subject.protection.unit_name]
     unknown = [each for each in labels if each not in names]
     if unknown:

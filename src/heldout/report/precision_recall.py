@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
 from heldout.drawing.page import rendered
 
 __all__ = ["REMARKS", "page"]

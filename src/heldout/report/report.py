@@ -12,7 +12,6 @@ import heldout
 from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.page import measures_card
-from heldout.drawing.pictures import interval_plot
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
@@ -191,6 +190,5 @@ class Report:
         return measures_card(
             f"{self.subject.score} on {self.subject.data}",
             self.plotted(),
-            drawn=[interval_plot(self.plotted(), level=0.95)],
             note=f"Paid: {self.terms}.",
         )

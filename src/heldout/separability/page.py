@@ -1,7 +1,7 @@
 """The separability report as one HTML page that needs nothing from anywhere else."""
 
 from heldout.drawing.page import rendered
-from heldout.separability.pictures import clue_figure, group_figure, probability_figure, roc_figure
+from heldout.separability.pictures import clue_figures, group_figure, probability_figure, roc_figure
 from heldout.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
 
 LISTED_CLUES = 20
@@ -19,7 +19,7 @@ def page(found: Separability, *, level: float = 0.95) -> str:
         level=level,
         between=lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}",
         drawn=[roc_figure(found), probability_figure(dive)],
-        clue_figures=[clue_figure(dive)] if dive.clues else [],
+        clue_figures=clue_figures(dive),
         clues=[
             (
                 clue.name,

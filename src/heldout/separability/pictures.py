@@ -1,10 +1,12 @@
 """The pictures of a separability report."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from heldout.drawing.figure import INK, MUTED, PALETTE, Figure, rows, to_svg
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers, records
+from heldout.drawing.colours import INK, MUTED, PALETTE
 from heldout.separability.deep_dive import BINS, DeepDive, Grouping
-from heldout.separability.result import Roc, Separability
+from heldout.separability.result import Separability
 
 SIDES = {"true": PALETTE[0], "privatized": PALETTE[1]}
 MOST_CLUES = 15
@@ -12,46 +14,29 @@ MOST_GROUPS = 12
 NAME_LENGTH = 28
 
 
-def roc_chart(curves: dict[str, Roc]) -> Any:
-    """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
-    import altair as alt
-
-    points = [
-        {"fit": name, "order": order, "fpr": x, "tpr": y}
-        for name, curve in curves.items()
-        for order, (x, y) in enumerate(zip(curve.fpr, curve.tpr, strict=True))
-    ]
-    colours = alt.Scale(domain=list(curves), range=[PALETTE[0], PALETTE[1]])
-    ends = [{"fpr": 0.0, "tpr": 0.0}, {"fpr": 1.0, "tpr": 1.0}]
-    x = alt.X("fpr:Q", title="Privatized rows called true", axis=alt.Axis(tickCount=5))
-    y = alt.Y("tpr:Q", title="True rows called true", axis=alt.Axis(tickCount=5))
-    chance = (
-        alt.Chart(rows(ends))
-        .mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1)
-        .encode(x=x, y=y)
-    )
-    lines = (
-        alt.Chart(rows(points))
-        .mark_line(interpolate="linear")
-        .encode(
-            x=x,
-            y=y,
-            order="order:Q",
-            color=alt.Color("fit:N", scale=colours, title=None, legend=alt.Legend(orient="top")),
-        )
-    )
-    return (chance + lines).properties(width=300, height=260)
-
-
 def roc_figure(found: Separability) -> Figure:
-    accuracy, shuffled = found.accuracy, found.shuffled_accuracy
-    svg = to_svg(
-        roc_chart(found.roc),
+    """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
+    points = [
+        {"fit": name, **each}
+        for name, curve in found.roc.items()
+        for each in records(x=curve.fpr, y=curve.tpr)
+    ]
+    ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
+    chart = Chart(
+        [
+            Layer("line", ends, color=MUTED, style={**dashed, "strokeWidth": 1.2}),
+            Layer("line", points, color=Field("fit")),
+        ],
+        x=Numbers("Privatized rows called true"),
+        y=Numbers("True rows called true"),
         title="ROC curves of the separator",
-        description=f"Accuracy {accuracy:.2f} on true labels, {shuffled:.2f} on shuffled ones.",
+        colours=dict(zip(found.roc, PALETTE, strict=False)),
+    )
+    says = (
+        f"Accuracy {found.accuracy:.2f} on true labels, {found.shuffled_accuracy:.2f} on shuffled."
     )
     return Figure(
-        svg,
+        chart.svg(says=says),
         "ROC curves of the classifier on the true labels and on shuffled ones, both on the rows "
         "that it was fitted to. How far the second curve lies above the diagonal is overfitting; "
         "the score divides by it.",
@@ -60,103 +45,95 @@ def roc_figure(found: Separability) -> Figure:
 
 def probability_figure(dive: DeepDive) -> Figure:
     """How true each side looks to the classifier."""
-    import altair as alt
-
-    width = 1 / BINS
-    bars = [
-        {"side": side, "low": index * width, "high": (index + 1) * width, "share": share}
+    bars: list[dict[str, Any]] = [
+        {"side": side, "low": k / BINS, "high": (k + 1) / BINS, "foot": 0.0, "share": share}
         for side, each in dive.probabilities.items()
-        for index, share in enumerate(each.shares)
+        for k, share in enumerate(each.shares)
     ]
-    colours = alt.Scale(domain=list(SIDES), range=list(SIDES.values()))
-    chart = (
-        alt.Chart(rows(bars))
-        .mark_bar(opacity=0.65)
-        .encode(
-            x=alt.X(
-                "low:Q",
-                bin="binned",
-                title="Estimated probability of being true",
-                axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
-            ),
-            x2="high:Q",
-            y=alt.Y("share:Q", stack=None, title="Share of rows", axis=alt.Axis(format="%")),
-            color=alt.Color("side:N", scale=colours, title=None, legend=alt.Legend(orient="top")),
-        )
-        .properties(width=300, height=260)
+    most = max((each["share"] for each in bars), default=1.0)
+    chart = Chart(
+        [Layer("rect", bars, "low", "foot", "high", "share", color=Field("side"), opacity=0.65)],
+        x=Numbers("Estimated probability of being true"),
+        y=Numbers("Share of rows", 0.0, most * 1.05, form=".0%"),
+        title="Estimated probability of being true",
+        colours=SIDES,
     )
     mean = dive.probabilities["privatized"].mean
-    svg = to_svg(chart, title="Estimated probability of being true", description="By side.")
     return Figure(
-        svg,
+        chart.svg(says=f"By side; privatized rows have {mean:.2g} on average."),
         f"How true each row looks. Privatized rows should look like true ones; on average they "
         f"get {mean:.2g}, where 0.5 is what cannot be told apart.",
     )
 
 
-def clue_figure(dive: DeepDive) -> Figure:
+def clue_figures(dive: DeepDive) -> list[Figure]:
     """The features that say the most, to the left if they speak for privatized data."""
-    import altair as alt
-
-    top = dive.clues[:MOST_CLUES]
-    records = [
+    bars: list[dict[str, Any]] = [
         {
             "name": shortened(clue.name),
+            "foot": 0.0,
             "weight": clue.weight,
             "side": "true" if clue.weight > 0 else "privatized",
         }
-        for clue in top
+        for clue in dive.clues[:MOST_CLUES]
+        if clue.weight
     ]
-    colours = alt.Scale(domain=list(SIDES), range=list(SIDES.values()))
-    chart = (
-        alt.Chart(rows(records))
-        .mark_bar()
-        .encode(
-            x=alt.X("weight:Q", title=f"Signed {dive.method}"),
-            y=alt.Y("name:N", sort=[each["name"] for each in records], title=None),
-            color=alt.Color(
-                "side:N", scale=colours, title="speaks for", legend=alt.Legend(orient="top")
-            ),
+    if not bars:
+        return []
+    weights = [0.0, *(each["weight"] for each in bars)]
+    room = 0.05 * (max(weights) - min(weights))
+    ends = min(weights) - room * (min(weights) < 0), max(weights) + room * (max(weights) > 0)
+    chart = Chart(
+        [Layer("rect", bars, x="foot", x2="weight", y="name", color=Field("side"))],
+        x=Numbers(f"Signed {dive.method}", *ends),
+        y=Names(_once(each["name"] for each in bars)),
+        title="What speaks for which side",
+        width=260,
+        height=20 * max(len(bars), 4),
+        colours=SIDES,
+    )
+    said = "; ".join(f"{each['name']} {each['weight']:+.3g}" for each in bars)
+    return [
+        Figure(
+            chart.svg(says=f"By feature: {said}."),
+            f"The {len(bars)} features that the classifier looks at most. To the left: larger "
+            "values speak for privatized data.",
         )
-        .properties(width=260, height=16 * max(len(records), 4))
-    )
-    svg = to_svg(chart, title="What gives the privatized data away", description="By feature.")
-    return Figure(
-        svg,
-        f"The {len(records)} features that the classifier looks at most. To the left: larger "
-        "values speak for privatized data.",
-    )
+    ]
 
 
 def group_figure(grouping: Grouping) -> Figure:
     """The groups whose privatized rows look least true."""
-    import altair as alt
-
-    records = [
-        {"name": shortened(each.name), "probability": each.probability}
+    dots: list[dict[str, Any]] = [
+        {
+            "name": shortened(each.name),
+            "probability": each.probability,
+            "shown": f"{each.probability:.2%}",
+        }
         for each in grouping.groups[:MOST_GROUPS]
     ]
-    base = alt.Chart(rows(records)).encode(
-        y=alt.Y("name:N", sort=[each["name"] for each in records], title=grouping.column)
+    most = max((each["probability"] for each in dots), default=0.0)
+    beside = {"align": "left", "dx": 8}
+    chart = Chart(
+        [
+            Layer("point", dots, x="probability", y="name", color=PALETTE[1], size=50),
+            Layer("text", dots, "probability", "name", color=INK, text="shown", style=beside),
+        ],
+        x=Numbers("Mean probability of being true", 0.0, most * 1.05 or 1.0, form=".1%"),
+        y=Names(_once(each["name"] for each in dots), title=grouping.column),
+        title=f"Worst groups by {grouping.column}",
+        width=260,
+        height=20 * max(len(dots), 3),
     )
-    dots = base.mark_point(size=50, color=PALETTE[1], opacity=1).encode(
-        x=alt.X(
-            "probability:Q",
-            title="Mean probability of being true",
-            axis=alt.Axis(format=".2~p", tickCount=4),
-            scale=alt.Scale(zero=True),
-        )
-    )
-    text = base.mark_text(align="left", dx=8, color=INK).encode(
-        x="probability:Q", text=alt.Text("probability:Q", format=".2p")
-    )
-    chart = (dots + text).properties(width=260, height=18 * max(len(records), 3))
-    svg = to_svg(chart, title=f"Worst groups by {grouping.column}", description="Lowest first.")
     return Figure(
-        svg,
-        f"{grouping.column}: the {len(records)} groups of {len(grouping.groups)} whose privatized "
+        chart.svg(says="Lowest first."),
+        f"{grouping.column}: the {len(dots)} groups of {len(grouping.groups)} whose privatized "
         "rows look least true.",
     )
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
 
 
 def shortened(name: str) -> str:

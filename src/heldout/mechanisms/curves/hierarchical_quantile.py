@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counts import ClassCounts
+from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
 from heldout.mechanisms.curves.thresholds import EvenEdges
 from heldout.mechanisms.curves.tree import Tree
@@ -125,8 +126,6 @@ class HierarchicalQuantile:
 
     def _between(self, drawn: ClassCounts, coarse: Any, fine: Any) -> Any:
         """Counts in the fine bins by the cubic through the quantiles."""
-        from scipy.interpolate import PchipInterpolator
-
         levels = np.linspace(0.0, 1.0, self.quantiles)
         where = quantiles(_filled(drawn.counts, self.tree.bins), levels, branching=self.branching)
         where = coarse[np.minimum(where, len(coarse) - 1)]
@@ -134,8 +133,8 @@ class HierarchicalQuantile:
         places, first = np.unique(where, return_index=True)
         known = dict(zip(places.tolist(), levels[first].tolist(), strict=True))
         known = {int(fine[0]): 0.0, **known, int(fine[-1]): 1.0}
-        curve = PchipInterpolator(list(known), list(known.values()))
-        return np.maximum(float(np.sum(drawn.counts)), 0.0) * np.maximum(np.diff(curve(fine)), 0.0)
+        risen = monotone_cubic(list(known), list(known.values()), fine)
+        return np.maximum(float(np.sum(drawn.counts)), 0.0) * np.maximum(np.diff(risen), 0.0)
 
     def describe(self) -> dict[str, object]:
         return {

@@ -6,6 +6,7 @@ import numpy as np
 
 from heldout.bisection import halved
 from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.model import STOPS, Family, Guess, first_guess
 
@@ -100,8 +101,6 @@ def _assembled(
     table: TableWithArea, rates: Any, classes: Any, score_range: tuple[float, float]
 ) -> Curve:
     """One rising curve with a threshold a point."""
-    from scipy.interpolate import PchipInterpolator
-
     (fpr, tpr), (n, m) = rates, classes
     false = np.append(fpr[:, :-1].ravel(), 1.0)
     true = np.clip(np.append(tpr[:, :-1].ravel(), 1.0), 0.0, 1.0)
@@ -115,6 +114,6 @@ def _assembled(
     called = false * m + true * n + np.linspace(0.0, 1e-6 * (n + m), len(false))
     scores = grid_scores(table.edges, points=table.points, score_range=score_range)[::-1]
     at_edges = called[:: len(STOPS) - 1]
-    thresholds = np.minimum.accumulate(PchipInterpolator(at_edges, scores)(called))
+    thresholds = np.minimum.accumulate(monotone_cubic(at_edges, scores, called))
     thresholds[:: len(STOPS) - 1] = scores
     return Curve(fpr=false, tpr=true, thresholds=thresholds, positives=n, negatives=m)

@@ -1,15 +1,15 @@
-"""Pictures of the curves, as Altair charts in the house style."""
+"""Pictures of the curves."""
 
 from collections.abc import Iterable
-from typing import Any
 
-from heldout.drawing.figure import MUTED, PALETTE, Figure, rows, to_svg
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
+from heldout.drawing.colours import MUTED, PALETTE
 from heldout.metrics.curves.bands import Band
 from heldout.metrics.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
+from heldout.precision_recall.picture import space
 
-__all__ = ["chart", "description", "figures", "svg"]
+__all__ = ["chart", "figures", "svg"]
 
-_SIDE = {"width": 340, "height": 300}
 TITLES = {
     "roc": "ROC curve",
     "precision-recall": "Precision-recall curve",
@@ -31,34 +31,41 @@ _CAPTIONS = {
 Drawable = RocCurve | PrecisionRecallCurve | CalibrationCurve
 
 
-def chart(reading: Drawable, *, level: float) -> Any:
+_DIAGONAL = Layer(
+    "line",
+    [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}],
+    color=MUTED,
+    style={"strokeDash": [4, 3], "strokeWidth": 1.2},
+)
+
+
+def chart(reading: Drawable, *, level: float) -> Chart:
     """The chart of a reading, with its simultaneous band."""
-    import altair as alt
-
+    band = reading.band(level)
     if isinstance(reading, RocCurve):
-        layers = [
-            _diagonal("x", "y", "False positive rate", "True positive rate"),
-            _area(reading.band(level), "False positive rate", "True positive rate", "step-after"),
-            _line(reading.fpr, reading.tpr, "False positive rate", "True positive rate"),
-        ]
+        x, y = "False positive rate", "True positive rate"
+        line = Layer("line", records(x=reading.fpr, y=reading.tpr))
+        layers = [_DIAGONAL, _area(band, "step-after"), line]
     elif isinstance(reading, PrecisionRecallCurve):
-        from heldout.precision_recall.picture import space
-
-        layers = [
-            space(min(max(reading.prevalence, 0.0), 1.0)),
-            _area(reading.band(level), "Recall", "Precision", "linear"),
-            _line(reading.recall, reading.precision, "Recall", "Precision"),
-        ]
+        x, y = "Recall", "Precision"
+        # The curve begins by convention at a precision of 1, which says nothing of the model.
+        heights = reading.precision[1:2].tolist() + reading.precision[1:].tolist()
+        line = Layer("line", records(x=reading.recall, y=heights))
+        layers = [*space(min(max(reading.prevalence, 0.0), 1.0)), _area(band, "linear"), line]
     else:
-        layers = _calibration(reading, level)
-    return alt.layer(*layers).properties(title=TITLES[reading.kind], **_SIDE)
+        x, y = "Mean score", "Observed share of positives"
+        most = float(reading.share.max(initial=0.0)) or 1.0
+        bins = records(x=reading.predicted, y=reading.observed, low=band.low, high=band.high)
+        for each, share in zip(bins, reading.share.tolist(), strict=True):
+            each["size"] = 10 + 190 * max(share, 0.0) / most
+        bars = Layer("rule", bins, y="low", y2="high", color=PALETTE[5], style={"strokeWidth": 3})
+        layers = [_DIAGONAL, bars, Layer("point", bins, size=Field("size"))]
+    return Chart(layers, x=Numbers(x), y=Numbers(y), title=TITLES[reading.kind])
 
 
 def svg(reading: Drawable, *, level: float) -> str:
     """The picture as SVG."""
-    return to_svg(
-        chart(reading, level=level), title=TITLES[reading.kind], description=description(reading)
-    )
+    return chart(reading, level=level).svg(says=_description(reading))
 
 
 def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
@@ -70,7 +77,7 @@ def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
     ]
 
 
-def description(reading: Drawable) -> str:
+def _description(reading: Drawable) -> str:
     """What a screen reader says."""
     if isinstance(reading, RocCurve):
         return "True positive rate against false positive rate, with the band of the population."
@@ -85,71 +92,7 @@ def description(reading: Drawable) -> str:
     )
 
 
-def _axes(x: str, x_title: str, y: str, y_title: str) -> dict[str, Any]:
-    import altair as alt
-
-    scale = alt.Scale(domain=[0, 1], nice=False)
-    return {
-        "x": alt.X(f"{x}:Q", title=x_title, scale=scale),
-        "y": alt.Y(f"{y}:Q", title=y_title, scale=scale),
-    }
-
-
-def _diagonal(x: str, y: str, x_title: str, y_title: str) -> Any:
-    import altair as alt
-
-    ends = rows([{x: 0.0, y: 0.0}, {x: 1.0, y: 1.0}])
-    line = alt.Chart(ends).mark_line(color=MUTED, strokeDash=[4, 3], strokeWidth=1.2)
-    return line.encode(**_axes(x, x_title, y, y_title))
-
-
-def _area(band: Band, x_title: str, y_title: str, interpolate: Any) -> Any:
-    import altair as alt
-
-    records = [
-        {"x": x, "low": low, "high": high}
-        for x, low, high in zip(
-            band.at.tolist(), band.low.tolist(), band.high.tolist(), strict=True
-        )
-    ]
-    area = alt.Chart(rows(records)).mark_area(
-        color=PALETTE[0], opacity=0.18, interpolate=interpolate
-    )
-    return area.encode(**_axes("x", x_title, "low", y_title), y2="high:Q")
-
-
-def _line(x: Any, y: Any, x_title: str, y_title: str) -> Any:
-    import altair as alt
-
-    records = [
-        {"k": k, "x": a, "y": b}
-        for k, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True))
-    ]
-    line = alt.Chart(rows(records)).mark_line(color=PALETTE[0])
-    return line.encode(**_axes("x", x_title, "y", y_title), order="k:Q")
-
-
-def _calibration(reading: CalibrationCurve, level: float) -> list[Any]:
-    import altair as alt
-
-    x_title, y_title = "Mean score", "Observed share of positives"
-    band = reading.band(level)
-    records = [
-        {"x": x, "y": y, "low": low, "high": high, "share": share}
-        for x, y, low, high, share in zip(
-            reading.predicted.tolist(),
-            reading.observed.tolist(),
-            band.low.tolist(),
-            band.high.tolist(),
-            reading.share.tolist(),
-            strict=True,
-        )
-    ]
-    base = alt.Chart(rows(records))
-    bars = base.mark_rule(color=PALETTE[5], strokeWidth=3).encode(
-        **_axes("x", x_title, "low", y_title), y2="high:Q"
-    )
-    dots = base.mark_point(color=PALETTE[0], opacity=1).encode(
-        **_axes("x", x_title, "y", y_title), size=alt.Size("share:Q", legend=None)
-    )
-    return [_diagonal("x", "y", x_title, y_title), bars, dots]
+def _area(band: Band, interpolate: str) -> Layer:
+    rows = records(x=band.at, low=band.low, high=band.high)
+    style = {"interpolate": interpolate}
+    return Layer("area", rows, y="low", y2="high", opacity=0.18, style=style)

@@ -32,7 +32,7 @@ class _Reading:
         """An Altair chart with the simultaneous band."""
         from heldout.metrics.curves.pictures import chart
 
-        return chart(cast(Any, self), level=level)
+        return chart(cast(Any, self), level=level).altair()
 
     def svg(self, *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
-from heldout.drawing.figure import Figure
+from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.heldout import TableWithArea

@@ -6,7 +6,8 @@ import altair as alt
 import pytest
 import vl_convert
 
-from heldout.drawing.figure import PALETTE, house_theme, rows, specification, to_png, to_svg
+from heldout.drawing.colours import PALETTE
+from heldout_papers.altair_svg import house_theme, rows, specification, to_png, to_svg
 
 
 @pytest.fixture

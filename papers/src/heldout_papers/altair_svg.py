@@ -1,6 +1,6 @@
 """From an Altair chart to an SVG picture in the house style: no network, no script, no font file.
 
-    from heldout.drawing.figure import to_svg
+    from heldout_papers.altair_svg import to_svg
     svg = to_svg(chart, title="ROC curve", description="True against false positive rate.")
 
 Altair and vl-convert are imported when a picture is drawn. The picture carries its title and
@@ -11,39 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
 from typing import Any
 
 from heldout.arguments import visible
-
-INK = "#22303c"
-MUTED = "#6b7785"
-GRID = "#e6eaee"
-SHADE = "#dfe4e8"
-PALETTE = (
-    "#0072b2",  # blue
-    "#d55e00",  # vermilion
-    "#009e73",  # green
-    "#cc79a7",  # pink
-    "#e69f00",  # orange
-    "#56b4e9",  # sky
-    "#7a5195",  # purple
-    "#8c8c00",  # olive
-)
-"""Eight colours that most colour-blind readers can tell apart; use them in this order."""
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with what is written under it."""
-
-    svg: str
-    caption: str
-
+from heldout.drawing.colours import FONT, GRID, INK, MUTED, PALETTE
 
 _SIZE = re.compile(r'<svg[^>]* width="([0-9.]+)" height="([0-9.]+)"')
 _LEGEND_LABEL = re.compile(

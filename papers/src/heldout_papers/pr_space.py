@@ -1,0 +1,34 @@
+"""Precision-recall space as Altair layers, for the dissertation's figures."""
+
+from typing import Any
+
+from heldout.drawing.chart import Chart
+from heldout.precision_recall import picture
+from heldout.precision_recall.curve import Curve
+
+__all__ = ["axis", "path", "space"]
+
+
+def space(prevalence: float, *, guessing: bool = True) -> Any:
+    """The region that no model reaches, and the level of guessing."""
+    import altair as alt
+
+    layers = picture.space(prevalence)[: 2 if guessing else 1]
+    chart = Chart(layers, x=picture.RECALL, y=picture.PRECISION)
+    return alt.LayerChart.from_dict({"layer": chart.vega_lite()["layer"]})
+
+
+def axis(name: str, title: str) -> Any:
+    """A quantitative axis from 0 to 1: `axis("recall", ...)` is x, anything else is y."""
+    import altair as alt
+
+    channel = alt.X if title == "Recall" else alt.Y
+    return channel(f"{name}:Q", title=title, scale=alt.Scale(domain=[0, 1]))
+
+
+def path(curve: Curve) -> list[dict[str, float]]:
+    """The estimator's curve as a polyline, jumps included."""
+    return [
+        {"k": k, "recall": each["x"], "precision": each["y"]}
+        for k, each in enumerate(picture.path(curve))
+    ]
