@@ -221,3 +221,17 @@ def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
     outcome = run(*words)
     assert (outcome.code, outcome.err) == (2, "heldout: full\n")
     assert "AUC" in outcome.out
+
+
+def test_a_report_is_titled_and_named_and_a_wrong_name_is_refused_before_paying(evaluate, here):
+    words = ("--epsilon", "1", "--out", "named.html", "--ledger", "l.sqlite", "--budget", "1")
+    wrong = evaluate(*words, "--labels", "risk=The model")
+    assert wrong.code != 0
+    assert "labels must name some of" in wrong.err
+    done = evaluate(
+        *words, "--title", "After a year", "--labels", "risk_b=Model B", "readmitted=Back"
+    )
+    assert (done.code, done.err) == (0, "")
+    page = (here / "named.html").read_text(encoding="utf-8")
+    assert "<h1>After a year</h1>" in page
+    assert "Model B (<code>risk_b</code>)" in page

@@ -74,6 +74,24 @@ def test_the_page_stands_alone_and_says_what_was_found(plot, tmp_path):
     assert len(ids) == len(set(ids))
 
 
+def test_what_was_paid_for_is_on_the_page():
+    from heldout.regression.rows import RegressionTable
+    from heldout.regression.session import RegressionSession
+
+    table = RegressionTable(salaries(), observed="salary", predicted="fitted")
+    session = RegressionSession(table, budget=ho.Budget(epsilon=3))
+    plot = session.residual_plot(epsilon=1, scale=1000)
+    errors = session.metrics(epsilon="1/2", scale=1000)
+    page = plot.html(metrics=errors, title="Pay after the reform")
+    assert "<h1>Pay after the reform</h1>" in page
+    assert "All of this page cost epsilon 1.5," in page
+    for release in (plot, errors):
+        assert release.receipt.hash in page
+    for name in errors.measures:
+        assert name[:1].upper() + name[1:] in page
+    assert "Trend" in page or ">trend<" in page
+
+
 def test_a_page_goes_only_where_a_file_can_be(plot, tmp_path):
     with pytest.raises(ArgumentError):
         plot.save(tmp_path / "none" / "plot.html")

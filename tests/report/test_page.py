@@ -146,3 +146,53 @@ def test_a_notebook_gets_a_card(page_of):
     assert "<table>" in text
     assert "<script" not in text
     read(text)
+
+
+def test_a_page_may_have_a_title_and_names_that_people_use(page_of):
+    report = page_of()
+    labels = {"risk_b": "The new <b>model</b>", "stays": "Ward 7", "readmitted": "Back in 30 days"}
+    page = report.html(labels=labels)
+    assert "<h1>How good is The new &lt;b&gt;model&lt;/b&gt; on Ward 7?</h1>" in page
+    assert "Back in 30 days (<code>readmitted</code>)" in page
+    assert "<h1>After a year</h1>" in report.html(title="After a year", labels=labels)
+    with pytest.raises(ArgumentError, match="labels must name some of 'stays', 'risk_b'"):
+        report.html(labels={"risk": "The model"})
+
+
+def test_a_unit_may_be_called_by_a_name_that_people_use(page_of):
+    page = page_of(unit="patient_id").html(labels={"patient_id": "patient"})
+    assert "Each patient is protected" in page
+
+
+def test_cards_at_a_threshold_say_which(page_of):
+    cards = page_of().html().split('<ul class="cards">')[1].split("</ul>")[0]
+    for name in ("accuracy", "recall", "precision"):
+        card = cards.split(f'<span class="name">{name}</span>')[1].split("</li>")[0]
+        assert "at a score of 0.3 or more" in card
+    assert "Decisions at the threshold 0.3" in page_of().html()
+
+
+def test_all_measures_stand_in_one_table_and_all_receipts_in_another(page_of):
+    report = page_of()
+    page = report.html()
+    assert page.count("<table>") == 2
+    assert page.count('scope="rowgroup"') == len(report.releases)
+
+
+def test_counts_are_whole_numbers_with_commas(page_of):
+    from heldout import Budget, Dataset, Session
+
+    rows = {"y": [1, 0] * 10_000, "p": [0.9, 0.2] * 10_000}
+    session = Session(Dataset(rows, label="y", score="p"), budget=Budget(epsilon=90))
+    card = session.confusion(threshold=0.5, epsilon=90)._repr_html_()
+    assert ">10,000</td>" in card
+    assert "e+0" not in card
+    assert card.count("<svg") == 1
+
+
+def test_each_release_of_a_notebook_shows_a_picture(page_of):
+    for release in page_of():
+        card = release._repr_html_()
+        assert card.count("<svg") == 1
+        assert release.receipt.hash in card
+        read(card)

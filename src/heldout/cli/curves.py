@@ -1,11 +1,12 @@
 """`heldout curves`: ROC, precision-recall and reliability curves from one private release."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from heldout.cli.rows import Rows, Where
+from heldout.cli.values import Labels, checked_labels
 
 if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
@@ -27,6 +28,8 @@ def curves(
     method: Method = "heldout",
     kind: Literal["roc", "precision-recall", "calibration"] = "roc",
     out: Path | None = None,
+    title: str | None = None,
+    labels: Labels = (),
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """ROC, precision-recall and reliability, paid once.
@@ -52,6 +55,10 @@ def curves(
         Which curve goes into an .svg file.
     out
         Write a report to this .html file, or one curve to this .svg file.
+    title
+        The heading of the report.
+    labels
+        What the report calls a column or the data, such as risk_b="The new model".
     as_json
         Print JSON and nothing else.
     """
@@ -61,13 +68,14 @@ def curves(
         if out is not None:
             _checked_out(out)
         session = rows.session(table, epsilon=epsilon)
+        called = checked_labels(session.dataset, labels)
         release = session.curves(epsilon=epsilon, method=method)
     # What is paid for gets onto the disk though the reader has gone away, and is printed though
     # the disk is full.
     try:
         if out is not None:
             with patience(f"Writing {out.name}"):
-                _write(out, release, session, kind=kind)
+                _write(out, release, session, kind=kind, title=title, labels=called)
     finally:
         if as_json:
             print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
@@ -89,7 +97,9 @@ def _checked_out(out: Path) -> None:
     checked_place(out.with_suffix(".html") if out.suffix.lower() == ".svg" else out)
 
 
-def _write(out: Path, release: "CurvesRelease", session: "Session", *, kind: str) -> None:
+def _write(
+    out: Path, release: "CurvesRelease", session: "Session", *, kind: str, **words: Any
+) -> None:
     from heldout.drawing.place import write_file
     from heldout.report.purchase import assembled
 
@@ -100,7 +110,7 @@ def _write(out: Path, release: "CurvesRelease", session: "Session", *, kind: str
     assert price is not None
     parts = {"curves": release}
     report = assembled(session, parts, epsilon=price, shares={"curves": price}, left_out={})
-    report.save(out)
+    report.save(out, **words)
 
 
 def _print(release: "CurvesRelease", session: "Session", *, level: float = 0.95) -> None:

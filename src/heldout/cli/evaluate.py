@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import Rows, Where
+from heldout.cli.values import Labels, checked_labels
 
 
 def evaluate(
@@ -22,6 +23,8 @@ def evaluate(
     ] = (),
     scores: Literal["exact", "grid"] | None = None,
     out: Path | None = None,
+    title: str | None = None,
+    labels: Labels = (),
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Evaluate a model on rows you must not show.
@@ -57,6 +60,10 @@ def evaluate(
         out: the grid for more than five million rows, where their number is public.
     out
         Write a report to this .html file.
+    title
+        The heading of the report.
+    labels
+        What the report calls a column or the data, such as risk_b="The new model".
     as_json
         Print JSON and nothing else.
     """
@@ -68,6 +75,7 @@ def evaluate(
         if out is not None:
             checked_place(out)
         session = rows.session(table, epsilon=epsilon)
+        called = checked_labels(session.dataset, labels)
         report = session.report(
             epsilon=epsilon,
             threshold=threshold,
@@ -80,7 +88,7 @@ def evaluate(
     try:
         if out is not None:
             with patience(f"Writing {out.name}"):
-                report.save(out)
+                report.save(out, title=title, labels=called)
     finally:
         if as_json:
             print_json(report.as_dict())

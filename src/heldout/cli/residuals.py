@@ -32,6 +32,7 @@ def residuals(
     rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
     kind: Kind = "density",
     out: Path | None = None,
+    title: str | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Does a regression fit? A private plot of its residuals, and what it says.
@@ -73,6 +74,8 @@ def residuals(
         Which picture goes into an .svg file: density, points, mean or spread.
     out
         Write all pictures to this .html file, or one to this .svg file.
+    title
+        The heading of the page.
     as_json
         Print JSON and nothing else.
     """
@@ -113,7 +116,7 @@ def residuals(
     try:
         if out is not None:
             with patience(f"Writing {out.name}"):
-                _write(out, plot, kind, errors)
+                _write(out, plot, kind, metrics=errors, title=title)
     finally:
         if as_json:
             content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
@@ -198,13 +201,13 @@ def _checked_out(out: Path) -> None:
     checked_place(out)
 
 
-def _write(out: Path, plot: "ResidualPlot", kind: Kind, errors: "RegressionMetrics | None") -> None:
+def _write(out: Path, plot: "ResidualPlot", kind: Kind, **words: Any) -> None:
     from heldout.drawing.place import write_file
 
     if out.suffix.lower() == ".svg":
         write_file(out, plot.svg(kind))
     else:
-        plot.save(out, metrics=errors)
+        plot.save(out, **words)
 
 
 def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:

@@ -2,10 +2,17 @@
 
 import contextlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from heldout.data import Dataset
 
 
 def label_value(text: str) -> object:
@@ -27,6 +34,22 @@ def label_value(text: str) -> object:
         if math.isfinite(found):
             return found
     return text
+
+
+Labels = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
+
+
+def checked_labels(dataset: "Dataset", pairs: Sequence[str]) -> dict[str, str]:
+    """NAME=TEXT as they are typed, looked at before anything is paid."""
+    from heldout.report.page import checked_labels
+    from heldout.report.report import Subject
+
+    labels = dict(each.partition("=")[::2] for each in pairs)
+    empty = [each for each in pairs if not each.partition("=")[2]]
+    if empty:
+        raise ArgumentError(f"--labels must be like score='Risk model', got {shown(empty[0])}.")
+    checked_labels(Subject.of(dataset), labels)
+    return labels
 
 
 def existing_ledger(place: str) -> str:

@@ -79,9 +79,9 @@ def _ticks(axis: Numbers, room: float | None) -> tuple[list[float], Callable[[fl
         ticks = [step * each for each in range(first, last + 1)]
         label = _label(axis.form, step)
         widest = max((len(label(each)) for each in ticks), default=0) * SMALL * LETTER + 8
-        if len(ticks) <= 1.6 * axis.ticks and (room is None or len(ticks) * widest <= room):
+        if len(ticks) <= 1.6 * axis.ticks and (room is None or widest <= room * step / span):
             break
-    return ticks, label
+    return (ticks if len(ticks) > 1 else [axis.low, axis.high]), label
 
 
 def _label(form: str, step: float) -> Callable[[float], str]:
@@ -89,6 +89,8 @@ def _label(form: str, step: float) -> Callable[[float], str]:
         return lambda value: format(value + 0.0, form)
     if not 1e-6 < step < 1e12:
         return lambda value: f"{value:.3g}"
+    if step >= 1e6:
+        return lambda value: f"{value / 1e6:,.0f}M"
     places = max(0, -math.floor(math.log10(step) + 1e-9))
     return lambda value: f"{round(value, places) + 0.0:,.{places}f}"
 

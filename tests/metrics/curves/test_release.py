@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import heldout as ho
 from heldout.errors import ArgumentError
+from heldout.metrics.curves.pictures import chart
 from heldout.metrics.curves.release import CurvesRelease
 
 ROWS = 6_000
@@ -159,6 +160,15 @@ def test_each_curve_is_a_chart_and_a_picture_that_reads_aloud(
     picture = noisy.svg(kind)
     assert picture.startswith("<svg")
     assert "aria-label" in picture
+
+
+def test_a_drawn_precision_recall_curve_does_not_begin_at_the_conventional_1(
+    noisy: CurvesRelease,
+) -> None:
+    reading = noisy.precision_recall
+    assert reading.precision[0] == 1
+    line = chart(reading, level=0.95).layers[-1].records
+    assert line[0] == {"x": 0.0, "y": float(reading.precision[1])}
 
 
 def test_there_is_no_picture_of_anything_else(noisy: CurvesRelease) -> None:
