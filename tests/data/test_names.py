@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import altair as alt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from heldout.drawing.figure import rows, to_svg
 
 import heldout as ho
 from heldout.arguments import shown, visible
 from heldout.cli import main
+from heldout.drawing.chart import Chart, Layer, Names, Numbers
 from heldout.drawing.page import card
 from heldout.errors import UnreadableTable
 
@@ -103,9 +102,10 @@ def test_errors_and_commands_show_a_name_as_escapes(
 
 @pytest.mark.parametrize("name", [*STEERS, "a\ud800b", "a\0b", "a\ufffeb"])
 def test_a_picture_and_a_page_take_any_name(name: str) -> None:
-    data = rows([{name: 1.0, "label": name}, {name: 2.0, "label": f"{name}2"}])
-    chart = alt.Chart(data).mark_bar().encode(x=alt.X("label:N", title=name))
-    svg = to_svg(chart, title=name, description=f"Of {name}.")
+    names = [name, f"{name}2"]
+    dots = Layer("point", [{"x": 0.5, name: each} for each in names], y=name)
+    chart = Chart([dots], x=Numbers(name), y=Names(names, title=name), title=name)
+    svg = chart.svg(says=f"Of {name}.")
     ElementTree.fromstring(svg)
     assert not unseen(svg)
     assert visible(name) in svg
