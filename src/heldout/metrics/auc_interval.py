@@ -8,14 +8,14 @@ class count and not only on average; tests/metrics/test_auc_interval.py measures
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
 from heldout.bisection import halved
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.metrics.influence import Scatter
 
 __all__ = [
     "Belief",
@@ -62,11 +62,12 @@ class Belief:
     weights: Any
     per_positive: float  # the belief's mean of 1/n
     per_negative: float
+    scatter: Scatter = field(default_factory=Scatter.assumed)
 
     def condensed(self, nodes: int) -> "Belief":
         """The same belief about the rung in fewer candidates."""
         rungs, weights = _condensed(self.rungs, self.weights, nodes)
-        return Belief(rungs, weights, self.per_positive, self.per_negative)
+        return replace(self, rungs=rungs, weights=weights)
 
     @classmethod
     def known(cls, mechanism: RankingMechanism, positives: int, negatives: int) -> "Belief":
@@ -239,8 +240,8 @@ def _rising_root(function: Callable[[float], float]) -> float:
 
 def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:
     """P(sampling error + noise >= distance), as a double sum over quantiles of both."""
+    nodes, node_weights = _sampling_nodes(candidates.scatter)
     deviation = math.sqrt(_variance(draw.mechanism.metric, theta, candidates))
-    nodes, node_weights = _normal_nodes()
     gaps = distance - deviation * nodes
     sizes = np.broadcast_to(np.abs(gaps)[:, None], (nodes.size, candidates.rungs.size))
     rungs = np.broadcast_to(candidates.rungs[None, :], sizes.shape)
@@ -249,11 +250,12 @@ def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: f
     return float(node_weights @ tails @ candidates.weights)
 
 
-@lru_cache(maxsize=1)
-def _normal_nodes() -> tuple[Any, Any]:
+def _sampling_nodes(scatter: Scatter) -> tuple[Any, Any]:
+    """Normal errors, in assumed deviations, of each of the variances that are believed in."""
     nodes = np.linspace(-4.5, 4.5, 41)
     weights = np.exp(-(nodes**2) / 2)
-    return nodes, weights / weights.sum()
+    each = np.outer(np.sqrt(scatter.ratios), nodes)
+    return each.ravel(), np.outer(scatter.weights, weights / weights.sum()).ravel()
 
 
 def _variance(metric: str, theta: float, candidates: Belief) -> float:

@@ -4,6 +4,7 @@ from heldout.statistics.base import Statistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
 from heldout.statistics.counts import ThresholdCounts
 from heldout.statistics.grid_counts import Axis, GridCounts, RowCount
+from heldout.statistics.influence import InfluenceMoments
 from heldout.statistics.power_sums import PowerSums
 from heldout.statistics.score_table import ScoreTable
 from heldout.statistics.sealed import Sealed
@@ -12,6 +13,7 @@ __all__ = [
     "Axis",
     "BoundedSum",
     "GridCounts",
+    "InfluenceMoments",
     "PowerSums",
     "RowCount",
     "ScoreTable",

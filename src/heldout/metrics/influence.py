@@ -1,0 +1,156 @@
+"""Sampling error from released placements: how far each row pulls at an area or at precision.
+
+A coarse noisy score table, cheap, says where a score stands among either class. By these places a
+row's influence on the metric is known from the row alone, so that the second moment of the rows'
+influences (`InfluenceMoments`) can be bought for little; it is the metric's sampling variance.
+All here is arithmetic on released numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.metrics.curves.curve import Curve
+from heldout.statistics.influence import SQUARES, STEPS, InfluenceMoments
+
+__all__ = ["Influence", "Scatter", "of_area", "of_difference", "of_precision"]
+
+CELLS: Final = 64
+MISPLACED: Final = 0.1
+"""How far a variance by placements may be off, as a share, besides its noise."""
+LARGEST_DIFFERENCE: Final = 0.5
+"""Placements by two models that differ more count as if they differed so much."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Weighted candidates for the sampling variance, in units of what a formula assumes."""
+
+    ratios: Any
+    weights: Any
+
+    @classmethod
+    def assumed(cls) -> "Scatter":
+        return cls(np.ones(1), np.ones(1))
+
+    @classmethod
+    def seen(cls, ratio: float, *, scale: float, prior: "Scatter") -> "Scatter":
+        """What is believed once a noisy ratio was released, with Laplace noise of this scale.
+
+        Placements by a coarse table are wrong by a little, which counts as more noise.
+        """
+        width = scale + MISPLACED * prior.ratios
+        weights = prior.weights * np.exp(-np.abs(ratio - prior.ratios) / width) / width
+        return cls(prior.ratios, weights / weights.sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Influence:
+    """Each row's part in a metric's sampling error, by class and cell of the scores."""
+
+    cuts: Any
+    rival_cuts: Any | None = None
+    negatives: Any
+    positives: Any
+    counts: tuple[float, float]
+    """About how many negatives and positives there are."""
+    bound: float
+
+    def statistic(self) -> InfluenceMoments:
+        negatives, positives = (
+            np.rint(np.clip(each / self.bound, -1, 1) * STEPS).astype(int).ravel()
+            for each in (self.negatives, self.positives)
+        )
+        return InfluenceMoments(
+            cuts=tuple(map(float, self.cuts)),
+            rival_cuts=None if self.rival_cuts is None else tuple(map(float, self.rival_cuts)),
+            negatives=tuple(negatives.tolist()),
+            positives=tuple(positives.tolist()),
+        )
+
+    def variance(self, noisy: Any, *, scale: float) -> tuple[float, float]:
+        """The sampling variance by the noisy moments, and the scale of its noise."""
+        squares, *sums = (float(each) for each in noisy)
+        unit = self.bound**2 / (SQUARES * STEPS)
+        found = unit * squares
+        for total, count in zip(sums, self.counts, strict=True):
+            # Twice the scale squared is what the noise adds to the square of a sum.
+            found -= (self.bound / STEPS) ** 2 * (total**2 - 2 * scale**2) / max(count, 1.0)
+        return found, unit * scale
+
+
+def of_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
+    """A positive row's is its place among the negatives less the area, over the positives."""
+    cuts, below, above = _places(curve)
+    m, n = counts
+    negatives, positives = (above - curve.area) / m, (below - curve.area) / n
+    bound = float(max(np.abs(negatives).max(), np.abs(positives).max()))
+    return Influence(
+        cuts=cuts, negatives=negatives, positives=positives, counts=counts, bound=bound
+    )
+
+
+def of_difference(curve: Curve, rival: Curve, *, counts: tuple[float, float]) -> Influence:
+    """The rival's area less the first one's."""
+    cuts, below, above = _places(curve)
+    rival_cuts, rival_below, rival_above = _places(rival)
+    m, n = counts
+    return Influence(
+        cuts=cuts,
+        rival_cuts=rival_cuts,
+        negatives=_held(rival_above[None, :] - above[:, None]) / m,
+        positives=_held(rival_below[None, :] - below[:, None]) / n,
+        counts=counts,
+        bound=LARGEST_DIFFERENCE / min(counts),
+    )
+
+
+def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
+    """Average precision: the rows change the precision of others and have one of their own."""
+    cuts, below, above = _places(curve)
+    m, n = counts
+    share = n / (n + m)
+    false, true = 1 - below, above
+    positives_in = -np.diff(_rates(curve, cuts)[1], prepend=1.0, append=0.0)
+    called = share * true + (1 - share) * false
+    precision = share * true / called
+    mean = float(positives_in @ precision)
+    by_true = share * (1 - share) * false / called**2
+    by_false = -share * (1 - share) * true / called**2
+    by_share = float(positives_in @ (true * false / called**2))
+
+    def reach(slopes: Any, rates: Any) -> Any:
+        """The mean over positives s of slope(s) * (1 if the row is above s, less the rate)."""
+        terms = positives_in * slopes
+        return np.cumsum(terms) - terms / 2 - float(terms @ rates)
+
+    rows = n + m
+    positives = (precision - mean + reach(by_true, true)) / n + by_share * (1 - share) / rows
+    negatives = reach(by_false, false) / m - by_share * share / rows
+    bound = float(max(np.abs(negatives).max(), np.abs(positives).max()))
+    return Influence(
+        cuts=cuts, negatives=negatives, positives=positives, counts=counts, bound=bound
+    )
+
+
+def _held(differences: Any) -> Any:
+    return np.clip(differences, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
+
+
+def _places(curve: Curve) -> tuple[Any, Any, Any]:
+    """Cut points upwards, and by cell the shares of negatives below and of positives above."""
+    level = (curve.fpr + curve.tpr) / 2
+    wanted = np.arange(1, CELLS) / CELLS
+    cuts = np.unique(np.interp(wanted, level, curve.thresholds))
+    false, true = _rates(curve, cuts)
+    false, true = (np.concatenate([[1.0], each, [0.0]]) for each in (false, true))
+    return cuts, 1 - (false[1:] + false[:-1]) / 2, (true[1:] + true[:-1]) / 2
+
+
+def _rates(curve: Curve, thresholds: Any) -> tuple[Any, Any]:
+    rising = curve.thresholds[::-1]
+    return (
+        np.interp(thresholds, rising, curve.fpr[::-1]),
+        np.interp(thresholds, rising, curve.tpr[::-1]),
+    )

@@ -1,0 +1,103 @@
+"""How far the rows pull at a metric: moments of each row's influence, by released cut points."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.data.sql import Columns, double
+from heldout.errors import ArgumentError
+from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.statistics.base import VectorStatistic
+
+STEPS: Final = 2**15
+"""An influence is a whole number of steps, from -STEPS to STEPS."""
+SQUARES: Final = 4
+"""The largest square counts as so many of the largest influence."""
+
+
+@dataclass(frozen=True)
+class InfluenceMoments(VectorStatistic):
+    """The sum of the squares of the rows' influences on a metric, and their sum in either class.
+
+    Cut points divide the scores, and the rival's scores if there are any, into cells; a row's
+    influence u is the number of its class and cell. All of these are public, or were released
+    before, so that a row's influence does not depend on other rows. The vector holds the sum of
+    q = SQUARES u^2 / STEPS, rounded down, over all rows, the sum of u over the negatives and the
+    sum of u over the positives.
+
+    Claim:       L1 sensitivity (SQUARES + 1) STEPS a row that leaves or arrives, and a quarter of
+                 STEPS/SQUARES more for one that is replaced.        [claim: influence-moments]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: q + |u| is at most (SQUARES + 1) STEPS, and |u| - q at most STEPS/(4 SQUARES):
+                 what arrives and what leaves have squares of opposite signs.
+                 proofs/influence-moments.md.
+    Numerics:    exact integers; scores are compared with cut points and nothing else.
+    Refuses:     cut points that are not increasing; influences out of their range.
+    Reference:   Hampel 1974, influence curves; DeLong, DeLong and Clarke-Pearson 1988.
+    Cost:        one scan with a comparison a cut point, O(cells) memory.
+
+    >>> from heldout.privacy.neighbours import Protection
+    >>> moments = InfluenceMoments(cuts=(0.5,), negatives=(0, -STEPS), positives=(-STEPS, 0))
+    >>> moments.sensitivity(Protection(neighbours="replace-one")) / STEPS
+    5.0625
+    """
+
+    cuts: tuple[float, ...]
+    negatives: tuple[int, ...]
+    """Influences of the negatives by cell; with a rival, its cells run fastest."""
+    positives: tuple[int, ...]
+    rival_cuts: tuple[float, ...] | None = None
+    claim: ClassVar[str] = "influence-moments"
+
+    def __post_init__(self) -> None:
+        for cuts in (self.cuts, self.rival_cuts or ()):
+            if not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
+                raise ArgumentError("cut points must be finite and increasing. Sort them.")
+        for influences in (self.negatives, self.positives):
+            if len(influences) != self.cells or max(map(abs, influences)) > STEPS:
+                raise ArgumentError(f"influences must be one a cell, at most {STEPS} in size.")
+
+    @property
+    def cells(self) -> int:
+        rival = 1 if self.rival_cuts is None else len(self.rival_cuts) + 1
+        return (len(self.cuts) + 1) * rival
+
+    def body(self) -> str:
+        places = [_place("score", self.cuts)]
+        if self.rival_cuts is not None:
+            places.append(_place("rival", self.rival_cuts))
+        listed = [f"{place} AS place_{i}" for i, place in enumerate(places)]
+        keys = ", ".join(str(i + 1) for i in range(len(places) + 1))
+        chosen = ",\n  ".join(["label", *listed, "count(*) AS n"])
+        return f"SELECT\n  {chosen}\nFROM evaluated\nGROUP BY {keys}"
+
+    def read(self, columns: Columns) -> Any:
+        label, cell, rows = (
+            np.asarray(columns[name], dtype=np.int64) for name in ("label", "place_0", "n")
+        )
+        if self.rival_cuts is not None:
+            other = np.asarray(columns["place_1"], dtype=np.int64)
+            cell = cell * (len(self.rival_cuts) + 1) + other
+        each = np.array([self.negatives, self.positives], dtype=np.int64)[label, cell]
+        squares = rows * (SQUARES * each**2 // STEPS)
+        by_class = [(rows * each)[label == which].sum() for which in (0, 1)]
+        return np.array([squares.sum(), *by_class], dtype=np.int64)
+
+    def sensitivity(self, protection: Protection) -> int:
+        replaced = protection.neighbours is Neighbours.REPLACE_ONE
+        more = STEPS // (4 * SQUARES) if replaced else 0
+        return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
+
+    @classmethod
+    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+        turn = STEPS // (2 * SQUARES)  # where |u| - q is largest
+        return [
+            cls(cuts=(0.25, 0.75), negatives=(-turn, 0, STEPS), positives=(0, STEPS, -STEPS // 2)),
+            cls(cuts=(0.5,), negatives=(turn, 5), positives=(-STEPS, -turn)),
+        ]
+
+
+def _place(column: str, cuts: tuple[float, ...]) -> str:
+    """How many cut points lie at or below the score."""
+    return " + ".join(f"CAST({column} >= {double(cut)} AS INTEGER)" for cut in cuts) or "0"
