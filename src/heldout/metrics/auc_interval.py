@@ -20,10 +20,13 @@ from heldout.metrics.influence import Scatter
 __all__ = [
     "Belief",
     "Look",
+    "area_variance",
     "belief",
+    "difference_variance",
     "is_plausible",
     "noise_interval",
     "population_interval",
+    "precision_variance",
     "two_sided_p_value",
 ]
 
@@ -259,26 +262,44 @@ def _sampling_nodes(scatter: Scatter) -> tuple[Any, Any]:
 
 
 def _variance(metric: str, theta: float, candidates: Belief) -> float:
-    """The sampling variance of the metric where its population value is theta."""
+    """The sampling variance of the metric where its population value is theta, as assumed."""
     n, m = 1 / candidates.per_positive, 1 / candidates.per_negative
     if metric == "average-precision":
-        return max(theta * (1 - theta), 0.0) / n
+        return precision_variance(theta, n, m)
     if metric == "auc-difference":
-        # A half difference of two areas that are not negatively correlated: at most half of the
-        # variance of one uninformative area. Models that agree have much less.
-        return (1 / n + 1 / m) / 24
+        return difference_variance(n, m)
+    return area_variance(theta, n, m)
+
+
+def area_variance(theta: float, n: float, m: float) -> float:
+    """Of an area, for n positives and m negatives: Hanley and McNeil's, by Newcombe's method 5."""
     spread = max(theta * (1 - theta), 0.0)
-    size = max((n + m) / 2 - 1, 1.0)  # Newcombe's method 5
+    size = max((n + m) / 2 - 1, 1.0)
     first, second = (1 - theta) / (2 - theta), theta / (1 + theta)
     return spread * (1 + size * first + size * second) / (n * m)
 
 
-def two_sided_p_value(draw: RankingDraw, *, null: float = 0.5) -> float:
+def precision_variance(theta: float, n: float, m: float) -> float:
+    """Of average precision: binomial, with a trial a positive row."""
+    return max(theta * (1 - theta), 0.0) / n
+
+
+def difference_variance(n: float, m: float) -> float:
+    """Of half the difference of two areas, at most, if they are not negatively correlated.
+
+    Half of the variance of one uninformative area. Models that agree have much less.
+    """
+    return (1 / n + 1 / m) / 24
+
+
+def two_sided_p_value(
+    draw: RankingDraw, *, null: float = 0.5, known: Belief | None = None
+) -> float:
     """How surprising the released number is if the population's value is `null`. Free.
 
     For "auc-difference" the null 0.5 says that the two models are equally good.
     """
-    candidates = belief(draw)
+    candidates = known or belief(draw)
     if candidates is None:
         return 1.0
     distance = abs(draw.unclamped - null)

@@ -6,6 +6,7 @@ influences (`InfluenceMoments`) can be bought for little; it is the metric's sam
 All here is arithmetic on released numbers.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,13 +15,15 @@ import numpy as np
 from heldout.metrics.curves.curve import Curve
 from heldout.statistics.influence import SQUARES, STEPS, InfluenceMoments
 
-__all__ = ["Influence", "Scatter", "of_area", "of_difference", "of_precision"]
+__all__ = ["Influence", "Scatter", "of_area", "of_difference", "of_precision", "shares"]
 
 CELLS: Final = 64
 MISPLACED: Final = 0.1
 """How far a variance by placements may be off, as a share, besides its noise."""
-LARGEST_DIFFERENCE: Final = 0.5
-"""Placements by two models that differ more count as if they differed so much."""
+FURTHEST: Final = 2.0
+"""Placements by two models that differ by more deviations, taken as independent, count as if they
+differed by so many. Rows that two models place so differently are few, and bounding them keeps the
+noise small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,13 @@ class Scatter:
     @classmethod
     def assumed(cls) -> "Scatter":
         return cls(np.ones(1), np.ones(1))
+
+    @classmethod
+    def around(cls, ratio: float, *, spread: float) -> "Scatter":
+        """Candidates about this ratio, whose logarithms have a standard deviation of `spread`."""
+        steps = np.linspace(-3.5, 3.5, 25)
+        weights = np.exp(-(steps**2) / 2)
+        return cls(ratio * np.exp(spread * steps), weights / weights.sum())
 
     @classmethod
     def seen(cls, ratio: float, *, scale: float, prior: "Scatter") -> "Scatter":
@@ -69,6 +79,11 @@ class Influence:
             positives=tuple(positives.tolist()),
         )
 
+    def typical_variance(self, shares: tuple[Any, Any]) -> float:
+        """The sampling variance if the classes' rows lie in the cells by these shares."""
+        each = zip(shares, (self.negatives, self.positives), self.counts, strict=True)
+        return float(sum(count * (share @ pulls**2) for share, pulls, count in each))
+
     def variance(self, noisy: Any, *, scale: float) -> tuple[float, float]:
         """The sampling variance by the noisy moments, and the scale of its noise."""
         squares, *sums = (float(each) for each in noisy)
@@ -92,18 +107,33 @@ def of_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
 
 
 def of_difference(curve: Curve, rival: Curve, *, counts: tuple[float, float]) -> Influence:
-    """The rival's area less the first one's."""
-    cuts, below, above = _places(curve)
-    rival_cuts, rival_below, rival_above = _places(rival)
+    """The rival's area less the first one's: the difference of a row's two placements."""
     m, n = counts
+    (cuts, *places), (rival_cuts, *rival_places) = _places(curve), _places(rival)
+    # Of the positives among the negatives, and of the negatives among the positives.
+    furthest = [
+        FURTHEST * math.sqrt(sum(_spread(each, by_class) for each in (curve, rival)))
+        for by_class in (1, 0)
+    ]
+    positives, negatives = (
+        np.clip(other[None, :] - own[:, None], -most, most) / count
+        for own, other, most, count in zip(places, rival_places, furthest, (n, m), strict=True)
+    )
     return Influence(
         cuts=cuts,
         rival_cuts=rival_cuts,
-        negatives=_held(rival_above[None, :] - above[:, None]) / m,
-        positives=_held(rival_below[None, :] - below[:, None]) / n,
+        negatives=negatives,
+        positives=positives,
         counts=counts,
-        bound=LARGEST_DIFFERENCE / min(counts),
+        bound=max(furthest[0] / n, furthest[1] / m),
     )
+
+
+def _spread(curve: Curve, by_class: int) -> float:
+    """The variance of the placements of positives (1) or negatives (0), at least 1/100."""
+    place, of = (1 - curve.fpr, curve.tpr) if by_class else (curve.tpr, curve.fpr)
+    middle, steps = (place[1:] + place[:-1]) / 2, np.diff(of)
+    return max(float(steps @ middle**2) - float(steps @ middle) ** 2, 0.01)
 
 
 def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
@@ -112,7 +142,7 @@ def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
     m, n = counts
     share = n / (n + m)
     false, true = 1 - below, above
-    positives_in = -np.diff(_rates(curve, cuts)[1], prepend=1.0, append=0.0)
+    _, positives_in = shares(curve, cuts)
     called = share * true + (1 - share) * false
     precision = share * true / called
     mean = float(positives_in @ precision)
@@ -134,10 +164,6 @@ def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
     )
 
 
-def _held(differences: Any) -> Any:
-    return np.clip(differences, -LARGEST_DIFFERENCE, LARGEST_DIFFERENCE)
-
-
 def _places(curve: Curve) -> tuple[Any, Any, Any]:
     """Cut points upwards, and by cell the shares of negatives below and of positives above."""
     level = (curve.fpr + curve.tpr) / 2
@@ -146,6 +172,12 @@ def _places(curve: Curve) -> tuple[Any, Any, Any]:
     false, true = _rates(curve, cuts)
     false, true = (np.concatenate([[1.0], each, [0.0]]) for each in (false, true))
     return cuts, 1 - (false[1:] + false[:-1]) / 2, (true[1:] + true[:-1]) / 2
+
+
+def shares(curve: Curve, cuts: Any) -> tuple[Any, Any]:
+    """Which share of the negatives, and of the positives, the curve has in each cell."""
+    false, true = (-np.diff(each, prepend=1.0, append=0.0) for each in _rates(curve, cuts))
+    return false, true
 
 
 def _rates(curve: Curve, thresholds: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import VectorStatistic
+from heldout.statistics.base import Statistic
 
 STEPS: Final = 2**15
 """An influence is a whole number of steps, from -STEPS to STEPS."""
@@ -17,7 +17,7 @@ SQUARES: Final = 4
 
 
 @dataclass(frozen=True)
-class InfluenceMoments(VectorStatistic):
+class InfluenceMoments(Statistic):
     """The sum of the squares of the rows' influences on a metric, and their sum in either class.
 
     Cut points divide the scores, and the rival's scores if there are any, into cells; a row's
@@ -90,7 +90,7 @@ class InfluenceMoments(VectorStatistic):
         return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[VectorStatistic]:
+    def examples(cls, protection: Protection) -> list[Statistic]:
         turn = STEPS // (2 * SQUARES)  # where |u| - q is largest
         return [
             cls(cuts=(0.25, 0.75), negatives=(-turn, 0, STEPS), positives=(0, STEPS, -STEPS // 2)),

@@ -40,11 +40,15 @@ class ScoreTable(Statistic):
 
     score_range: tuple[float, float]
     cells: int = CELLS
+    column: str = "score"
+    """Or "rival", the other model's score of the same rows."""
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
         if not 2 <= self.cells <= 2**20:
             raise ArgumentError(f"cells must be 2 to 1,048,576, got {self.cells}.")
+        if self.column not in ("score", "rival"):
+            raise ArgumentError(f"column must be 'score' or 'rival', got {self.column!r}.")
 
     @property
     def points(self) -> int:
@@ -56,7 +60,11 @@ class ScoreTable(Statistic):
         return np.linspace(low, high, self.cells + 1)
 
     def body(self) -> str:
-        return grid_body(self.score_range, self.cells)
+        own = grid_body(self.score_range, self.cells)
+        if self.column == "score":
+            return own
+        other = f"FROM (SELECT label, {self.column} AS score FROM evaluated) AS others"
+        return own.replace("FROM evaluated", other)
 
     def read(self, columns: Columns) -> Any:
         # One rounding may carry the top of an odd range past the last point.

@@ -1,6 +1,6 @@
 """The rows' ranking by score, read in one pass: a metric's exact value and the class counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -107,8 +107,7 @@ class RankedTable(Statistic):
         own = self.table.body()
         if not self.kind.compares:
             return own
-        rivals = "FROM (SELECT label, rival AS score FROM evaluated) AS rivals"
-        other = own.replace("FROM evaluated", rivals)
+        other = replace(self.table, column="rival").body()
         return (
             f"SELECT 0 AS model, label, point, n FROM (\n{own}\n) AS own\nUNION ALL\n"
             f"SELECT 1 AS model, label, point, n FROM (\n{other}\n) AS other"

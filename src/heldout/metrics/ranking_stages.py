@@ -1,0 +1,196 @@
+"""A ranking metric and what its sampling error is made of: several answers, one price.
+
+First the value with its noise; then a coarse score table (of either model); then the second moment
+of the rows' influences, whose cut points the tables gave. Shares of epsilon are public and were
+chosen by trials on adult, diabetes130, sentiment140 and made-up scores; `benchmarks.accuracy`
+reports on others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.curves.heldout import HeldoutCurves
+from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.metrics import influence
+from heldout.metrics.auc_interval import (
+    area_variance,
+    belief,
+    difference_variance,
+    precision_variance,
+)
+from heldout.metrics.curves.curve import Curve
+from heldout.metrics.curves.fit import fitted_curve
+from heldout.metrics.influence import Influence, Scatter
+from heldout.privacy.events import Event
+from heldout.privacy.neighbours import Protection
+from heldout.release import Staged, Step
+from heldout.statistics import InfluenceMoments, ScoreTable, Statistic
+from heldout.statistics.base import rows_moved
+
+__all__ = ["RankingStages"]
+
+SHARES: Final = {
+    "auc": (Fraction(1, 20), Fraction(1, 8)),
+    "average-precision": (Fraction(1, 10), Fraction(0)),
+    "auc-difference": (Fraction(1, 20), Fraction(1, 10)),
+}
+"""Of epsilon, for each score table and for the moments. A few rows at the top pull so hard at
+average precision that moments with noise for them say nothing: its tables say more alone."""
+LEAST_EPSILON: Final = Fraction(1, 20)
+LEAST_VISIBLE: Final = {"auc": 2_000, "average-precision": 2_000, "auc-difference": 500}
+"""Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
+drown in noise, and what they cost is better spent on the value."""
+EXPECTED_ROWS: Final = 4_000
+_LEVELS: Final = 3
+_AREA_SHARE, _EDGES_SHARE = Fraction(1, 10), Fraction(3, 10)
+_ROOTS: Final = np.linspace(0.05, 1.0, 24)
+_SPREAD: Final = 0.5
+"""Of the logarithm of an area's sampling variance over Hanley and McNeil's, beforehand."""
+_FITTED_SPREAD: Final = 0.25
+"""Of that of average precision over what the table says."""
+_SMALLEST: Final = InfluenceMoments(cuts=(), negatives=(0,), positives=(0,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingStages:
+    """How a ranking metric, its tables and its moments are bought for one epsilon. All public.
+
+    Claim:       pure DP, epsilon, the exact sum of the steps.                 [claim: staged]
+    Neighbours:  the protection's.
+    Sensitivity: the steps': `RankingMechanism`, `HeldoutCurves`, `InfluenceMoments`.
+    Numerics:    exact.
+    Refuses:     what the steps refuse, before the booking.
+    Reference:   sequential composition.
+    Cost:        one pass over the rows a step.
+    """
+
+    metric: str
+    epsilon: Fraction
+    protection: Protection
+    rows: int | None
+    score_range: tuple[float, float]
+    statistic: Statistic
+    smaller_class: int | None = None
+
+    @classmethod
+    def worthwhile(
+        cls, metric: str, *, epsilon: Fraction, protection: Protection, rows: int | None
+    ) -> bool:
+        """Whether there are enough rows to see their influences; by public facts alone."""
+        visible = (EXPECTED_ROWS if rows is None else rows) * epsilon * 2 / rows_moved(protection)
+        return epsilon >= LEAST_EPSILON and visible >= LEAST_VISIBLE[metric]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return ("score", "rival") if self.metric == "auc-difference" else ("score",)
+
+    @cached_property
+    def value(self) -> RankingMechanism:
+        table, moments = SHARES[self.metric]
+        spent = table * len(self.models) + moments
+        return RankingMechanism(
+            metric=self.metric,
+            epsilon=self.epsilon * (1 - spent),
+            protection=self.protection,
+            rows=self.rows,
+            smaller_class=self.smaller_class,
+        )
+
+    @cached_property
+    def table(self) -> HeldoutCurves:
+        return HeldoutCurves(
+            epsilon=self.epsilon * SHARES[self.metric][0],
+            protection=self.protection,
+            points=ScoreTable(score_range=self.score_range).points,
+            rows=self.rows,
+            expected_rows=EXPECTED_ROWS if self.rows is None else self.rows,
+            levels=_LEVELS,
+            area_share=_AREA_SHARE,
+            edges_share=_EDGES_SHARE,
+        )
+
+    @cached_property
+    def moments(self) -> DiscreteLaplace | None:
+        share = SHARES[self.metric][1]
+        if share == 0:
+            return None
+        whole = _SMALLEST.sensitivity(self.protection)
+        return DiscreteLaplace.for_epsilon(self.epsilon * share, l1_sensitivity=whole, dimension=3)
+
+    def prices(self) -> tuple[Event, ...]:
+        tables = [self.table.event()] * len(self.models)
+        moments = [] if self.moments is None else [self.moments.event()]
+        return (self.value.event(), *tables, *moments)
+
+    def staged(self, *, name: str, parameters: Mapping[str, Any]) -> Staged:
+        def valued(_: tuple[Any, ...]) -> Step:
+            return Step(self.statistic, self.value)
+
+        def counted(answers: tuple[Any, ...]) -> Step:
+            model = self.models[len(answers) - 1]
+            return Step(ScoreTable(score_range=self.score_range, column=model), self.table)
+
+        last = []
+        if (moments := self.moments) is not None:
+            last = [lambda answers: Step(self.influence(answers).statistic(), moments)]
+        described = {} if moments is None else {"influence_moments": moments.describe()}
+        return Staged(
+            name=name,
+            steps=(valued, *[counted] * len(self.models), *last),
+            prices=self.prices(),
+            parameters=parameters,
+            claim=self.statistic.claim,
+            description={
+                **self.value.describe(),
+                "tables": self.table.describe(),
+                **described,
+            },
+        )
+
+    # --- what the answers say ------------------------------------------------------------------
+
+    def curves(self, answers: tuple[Any, ...]) -> list[Curve]:
+        tables = answers[1 : 1 + len(self.models)]
+        return [fitted_curve(table, score_range=self.score_range) for table in tables]
+
+    def influence(self, answers: tuple[Any, ...]) -> Influence:
+        """Each row's part in the sampling error, by the tables."""
+        of = {
+            "auc": influence.of_area,
+            "average-precision": influence.of_precision,
+            "auc-difference": influence.of_difference,
+        }[self.metric]
+        return of(*self.curves(answers), counts=counts_of(answers[0]))
+
+    def scatter(self, answers: tuple[Any, ...]) -> Scatter:
+        """What the answers say of the sampling variance, in units of the assumed one."""
+        found, curves = self.influence(answers), self.curves(answers)
+        m, n = found.counts
+        value = min(max(answers[0].value, 0.01), 0.99)
+        if self.moments is None:
+            typical = found.typical_variance(influence.shares(curves[0], found.cuts))
+            ratio = typical / precision_variance(value, n, m)
+            return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
+        variance, scale = found.variance(answers[-1], scale=float(self.moments.scale))
+        if self.metric == "auc":
+            assumed = area_variance(value, n, m)
+            prior = Scatter.around(1.0, spread=_SPREAD)
+            return Scatter.seen(variance / assumed, scale=scale / assumed, prior=prior)
+        apart = sum(area_variance(curve.area, n, m) for curve in curves)
+        prior = Scatter(_ROOTS**2, np.full(_ROOTS.size, 1 / _ROOTS.size))
+        seen = Scatter.seen(variance / apart, scale=scale / apart, prior=prior)
+        # What is assumed is the variance of half the difference.
+        return Scatter(seen.ratios * apart / 4 / difference_variance(n, m), seen.weights)
+
+
+def counts_of(draw: RankingDraw) -> tuple[float, float]:
+    """About how many negatives and positives there are, by the counts beside the value."""
+    found = belief(draw)
+    assert found is not None, "the default method looks at the counts"
+    return 1 / found.per_negative, 1 / found.per_positive
