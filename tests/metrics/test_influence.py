@@ -94,8 +94,9 @@ def test_the_influences_of_average_precision_give_its_variance_by_the_bootstrap(
 def test_noise_of_the_class_sums_does_not_lower_the_variance() -> None:
     found = influence.of_area(exact_curve(OWN), counts=COUNTS)
     scale = 10.0 * STEPS
-    noise = RANDOM.laplace(scale=scale, size=(4000, 3))
-    several = [found.variance([1e6 * STEPS, 0, 0] + each, scale=scale)[0] for each in noise]
+    noisy = RANDOM.laplace(scale=scale, size=(4000, 3))
+    noisy[:, 0] += 1e6 * STEPS
+    several = [found.variance(each, scale=scale)[0] for each in noisy]
     alone = found.variance([1e6 * STEPS, 0, 0], scale=0.0)[0]
     error = np.std(several) / np.sqrt(len(several))
     assert abs(np.mean(several) - alone) < 5 * error

@@ -50,8 +50,10 @@ class Scatter:
 
         Placements by a coarse table are wrong by a little, which counts as more noise.
         """
+        seen = min(max(ratio, float(prior.ratios.min())), float(prior.ratios.max()))
         width = scale + MISPLACED * prior.ratios
-        weights = prior.weights * np.exp(-np.abs(ratio - prior.ratios) / width) / width
+        logs = np.log(prior.weights / width) - np.abs(seen - prior.ratios) / width
+        weights = np.exp(logs - logs.max())
         return cls(prior.ratios, weights / weights.sum())
 
 
@@ -87,12 +89,13 @@ class Influence:
     def variance(self, noisy: Any, *, scale: float) -> tuple[float, float]:
         """The sampling variance by the noisy moments, and the scale of its noise."""
         squares, *sums = (float(each) for each in noisy)
-        unit = self.bound**2 / (SQUARES * STEPS)
-        found = unit * squares
+        step = self.bound / STEPS
+        found, noise = (step**2 * STEPS / SQUARES * each for each in (squares, scale))
         for total, count in zip(sums, self.counts, strict=True):
             # Twice the scale squared is what the noise adds to the square of a sum.
-            found -= (self.bound / STEPS) ** 2 * (total**2 - 2 * scale**2) / max(count, 1.0)
-        return found, unit * scale
+            found -= step**2 * (total**2 - 2 * scale**2) / max(count, 1.0)
+            noise += step**2 * scale**2 / max(count, 1.0)
+        return found, noise
 
 
 def of_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
