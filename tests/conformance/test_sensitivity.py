@@ -22,8 +22,15 @@ import heldout as ho
 from heldout.data import sql
 from heldout.mechanisms.discrete_laplace import unseal
 from heldout.privacy import Neighbours, Protection
-from heldout.statistics import ScoreTable, Statistic, ThresholdCounts, compute
+from heldout.statistics import (
+    InfluenceMoments,
+    ScoreTable,
+    Statistic,
+    ThresholdCounts,
+    compute,
+)
 from heldout.statistics.base import registered
+from heldout.statistics.influence import STEPS
 from heldout.statistics.ranking.metric import METRICS
 from heldout.statistics.ranking.ranked import RankedRows, RankedTable, TiedPairs
 
@@ -216,6 +223,29 @@ def test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows(
         most = np.minimum.outer(bounds, bounds)
         assert (moved[near] <= most[near] + 1e-12).all(), (protection, metric)
         assert moved[near].max() > 0.4, "some are far apart"
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [
+        ScoreTable(score_range=(0, 1), cells=2, column="rival"),
+        InfluenceMoments(
+            cuts=(0.25,),
+            rival_cuts=(0.5, 0.75),
+            negatives=(0, -STEPS, STEPS // 8, 5, 1, 0),
+            positives=(STEPS, 0, -1, 0, -STEPS // 8, -STEPS),
+        ),
+    ],
+    ids=lambda statistic: type(statistic).__name__,
+)
+def test_two_models_cells_move_no_further_than_claimed(
+    connection: Any, statistic: Statistic
+) -> None:
+    rows = "SELECT label, score, rival FROM every WHERE every.which = whole.which"
+    values = vectors(connection, statistic, rows=rows, sets=len(SETS))
+    moved = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
+    for protection in PROTECTIONS:
+        assert moved[pairs(protection)].max() == statistic.sensitivity(protection), protection
 
 
 def test_brute_force_notices_a_claim_that_is_too_small(connection: Any) -> None:

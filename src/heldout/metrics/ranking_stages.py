@@ -161,12 +161,12 @@ class RankingStages:
 
     def influence(self, answers: tuple[Any, ...]) -> Influence:
         """Each row's part in the sampling error, by the tables."""
-        of = {
-            "auc": influence.of_area,
-            "average-precision": influence.of_precision,
-            "auc-difference": influence.of_difference,
-        }[self.metric]
-        return of(*self.curves(answers), counts=counts_of(answers[0]))
+        curves, counts = self.curves(answers), counts_of(answers[0])
+        if self.metric == "auc":
+            return influence.of_area(curves[0], counts=counts)
+        if self.metric == "average-precision":
+            return influence.of_precision(curves[0], counts=counts)
+        return influence.of_difference(*curves, counts=counts)
 
     def scatter(self, answers: tuple[Any, ...]) -> Scatter:
         """What the answers say of the sampling variance, in units of the assumed one."""

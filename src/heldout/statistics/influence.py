@@ -9,6 +9,7 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import Statistic
+from heldout.statistics.tally import tally
 
 STEPS: Final = 2**15
 """An influence is a whole number of steps, from -STEPS to STEPS."""
@@ -73,16 +74,13 @@ class InfluenceMoments(Statistic):
         return f"SELECT\n  {chosen}\nFROM evaluated\nGROUP BY {keys}"
 
     def read(self, columns: Columns) -> Any:
-        label, cell, rows = (
-            np.asarray(columns[name], dtype=np.int64) for name in ("label", "place_0", "n")
-        )
+        places = [(columns["label"], 2), (columns["place_0"], len(self.cuts) + 1)]
         if self.rival_cuts is not None:
-            other = np.asarray(columns["place_1"], dtype=np.int64)
-            cell = cell * (len(self.rival_cuts) + 1) + other
-        each = np.array([self.negatives, self.positives], dtype=np.int64)[label, cell]
+            places.append((columns["place_1"], len(self.rival_cuts) + 1))
+        rows = tally(columns["n"], *places)[:-1].reshape(2, -1)
+        each = np.array([self.negatives, self.positives], dtype=np.int64)
         squares = rows * (SQUARES * each**2 // STEPS)
-        by_class = [(rows * each)[label == which].sum() for which in (0, 1)]
-        return np.array([squares.sum(), *by_class], dtype=np.int64)
+        return np.array([squares.sum(), *(rows * each).sum(axis=1)], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
         replaced = protection.neighbours is Neighbours.REPLACE_ONE
