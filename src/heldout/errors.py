@@ -108,3 +108,11 @@ class LedgerTampered(LedgerError):
 
     sequence: int | None = None
     """The entry at fault, where there is one."""
+
+
+class LedgerKeyError(LedgerError):
+    """The key under which a ledger remembers rows is missing, unreadable or another ledger's."""
+
+
+class AccountClosed(PrivacyError):
+    """The account, or the analyst's share of it, was closed. Nothing was charged."""

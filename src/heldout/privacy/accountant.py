@@ -13,7 +13,16 @@ from heldout.privacy.events import Event, leaves, price
 from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.rational import Rational, exact, show
 
-__all__ = ["charge", "compose", "epsilon_of_zcdp", "fits", "remaining", "total"]
+__all__ = [
+    "charge",
+    "compose",
+    "covers",
+    "epsilon_of_zcdp",
+    "fits",
+    "remaining",
+    "smaller",
+    "total",
+]
 
 # Denominators multiply when they have nothing in common. Beyond this the sum is rounded up, so
 # that an analyst who asks for 1/p with ever new primes p cannot make the ledger grow for ever.
@@ -74,6 +83,21 @@ def remaining(spent: Loss, budget: Budget) -> Loss:
     taken, limit = _parts(_convert(spent, budget)), _parts(budget)
     left = [max(most - gone, Fraction(0)) for most, gone in zip(limit, taken, strict=True)]
     return _loss(budget, *left)
+
+
+def smaller(first: Loss, second: Loss) -> Loss:
+    """The lesser of two losses of one kind, part by part.
+
+    >>> print(smaller(Loss.pure(1), Loss.pure("1/2")))
+    epsilon 1/2
+    """
+    main, delta = (min(pair) for pair in zip(_parts(first), _parts(second), strict=True))
+    return Loss(None, main, delta) if first.rho is not None else Loss(main, None, delta)
+
+
+def covers(larger: Budget, budget: Budget) -> bool:
+    """Whether whatever fits the second budget, of the same kind, also fits the first."""
+    return all(a >= b for a, b in zip(_parts(larger), _parts(budget), strict=True))
 
 
 def total(losses: Iterable[Loss]) -> Loss:

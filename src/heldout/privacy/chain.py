@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final
 
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.privacy.events import Event
@@ -21,9 +21,11 @@ from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.rational import show
 
 __all__ = [
+    "STATE",
     "AccountRow",
     "Entry",
     "Identity",
+    "State",
     "Tie",
     "canonical",
     "first_hash",
@@ -36,21 +38,57 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Identity:
-    """What a ledger drew when it was made, and where its chain ends now."""
+    """What a ledger drew when it was made, and where its chain ends now.
+
+    `key_check` tells the right key from a wrong one, and is empty until a key is needed; `closed`
+    is the entry that closed the ledger to unregistered rows, or 0.
+    """
 
     ledger: str
-    key: bytes
+    key_check: str
+    closed: int
     sequence: int
     head: str
 
 
+STATE: Final = ("budget", "spent", "closed", "rows")
+
+
+@dataclass(frozen=True)
+class State:
+    """What changes of an account: each entry that touches it says how it stands afterwards.
+
+    `rows` is the number of rows of an account whose relation makes it public, once it is known.
+    """
+
+    budget: Budget
+    spent: Loss
+    closed: bool = False
+    rows: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON; what is as in the beginning is left out."""
+        content: dict[str, Any] = {"budget": self.budget.as_dict(), "spent": self.spent.as_dict()}
+        if self.closed:
+            content["closed"] = True
+        return content if self.rows is None else content | {"rows": self.rows}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "State":
+        """Read it from an entry, or from one of the accounts above in an entry."""
+        budget, spent = Budget.from_dict(content["budget"]), Loss.from_dict(content["spent"])
+        return cls(budget, spent, content.get("closed", False), content.get("rows"))
+
+
 @dataclass(frozen=True)
 class AccountRow:
-    """One data set's account as it is stored."""
+    """One account as it is stored; `kind` is "rows" (found by content), "data" or "analyst"."""
 
     id: str
-    budget: str
-    spent: str
+    kind: str
+    name: str | None
+    parent: str | None
+    state: str
     sequence: int
     head: str
 
@@ -66,7 +104,7 @@ class Tie:
 
 @dataclass(frozen=True)
 class Entry:
-    """One link of the chain: an account that was opened or tied to more rows, or a booking."""
+    """One link of the chain: a booking, or a decision about an account."""
 
     sequence: int
     account: str
@@ -81,11 +119,30 @@ class Entry:
         return content
 
     @property
-    def kind(self) -> Literal["opening", "tie", "booking"]:
-        """opening: a data set got its budget; tie: it was declared in a further way, which leads
-        to the same budget; booking: a release was paid for."""
-        kind: Literal["opening", "tie", "booking"] = self.content["kind"]
+    def kind(self) -> str:
+        """booking: a release was paid for; opening, tie: rows without a registration got their
+        budget, or a further digest; registration, grant, raise, revocation, closing, counted,
+        rekey: the custodian's decisions."""
+        kind: str = self.content["kind"]
         return kind
+
+    @property
+    def analyst(self) -> str | None:
+        """Whose share paid, or whom a decision is about."""
+        analyst: str | None = self.content.get("analyst")
+        return analyst
+
+    @property
+    def model(self) -> str | None:
+        """The model that a booking asked about."""
+        model: str | None = self.request.get("model", self.request.get("score"))
+        return model
+
+    @property
+    def path(self) -> list[dict[str, Any]]:
+        """The entry's account and those above it, each with its state afterwards."""
+        content = self.content
+        return [content, *content.get("above", ())]
 
     @property
     def time(self) -> datetime:
@@ -132,19 +189,23 @@ class Entry:
 
     def check(self) -> dict[str, Any]:
         """The content; raises unless the hash is that of it and the columns agree with it."""
+        self.check_hash()
+        if not _agree(self.body, self.sequence, self.account):
+            raise tampered(self.sequence, "its columns and its content differ")
+        return self.content
+
+    def check_hash(self) -> None:
+        """Raise unless the hash is that of the content."""
         texts = (self.account, self.previous, self.hash, self.body)
         if not all(isinstance(text, str) for text in texts):
             raise tampered(self.sequence, "a column is not text")
         if self.hash != link(self.previous, self.body):
             raise tampered(self.sequence, "its hash is not that of its content")
-        if not _agree(self.body, self.sequence, self.account):
-            raise tampered(self.sequence, "its columns and its content differ")
-        return self.content
 
 
 @lru_cache(maxsize=64)
 def _agree(body: str, sequence: int, account: str) -> bool:
-    """Whether a body is canonical and of this place; a booking asks it of its last entry thrice."""
+    """Whether a body is canonical and of this place; asked of an account's last entry often."""
     try:
         content: dict[str, Any] = json.loads(body)
         same = content["sequence"] == sequence and content["account"] == account

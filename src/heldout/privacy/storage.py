@@ -1,4 +1,4 @@
-"""Where the ledger's three tables live: SQLite or PostgreSQL through SQLAlchemy Core.
+"""Where a ledger's tables live: SQLite or PostgreSQL through SQLAlchemy Core.
 
 Imported only when a ledger is opened. Every transaction is begun and ended by name, so that what
 is atomic can be read off the page: SQLite takes its one write lock at BEGIN IMMEDIATE, PostgreSQL
@@ -9,6 +9,8 @@ import contextlib
 import os
 import secrets
 import sqlite3
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,134 +18,70 @@ from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import StaticPool
 
 from heldout.errors import LedgerError, MissingDependency
-from heldout.privacy.chain import AccountRow, Entry, Identity, Tie, first_hash, tampered
+from heldout.privacy import forks, tables
+from heldout.privacy.chain import first_hash, tampered
 
-__all__ = ["LostRace", "Storage"]
+__all__ = ["Storage"]
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 BUSY_SECONDS: Final = 60
 _LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
-_PAGE: Final = 1000
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-
-_metadata = sa.MetaData()
-_ledger = sa.Table(
-    "heldout_ledger",
-    _metadata,
-    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("schema_version", sa.Integer, nullable=False),
-    sa.Column("ledger", sa.Text, nullable=False),
-    sa.Column("key", sa.Text, nullable=False),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("head", sa.Text, nullable=False),
-)
-_accounts = sa.Table(
-    "heldout_accounts",
-    _metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("budget", sa.Text, nullable=False),
-    sa.Column("spent", sa.Text, nullable=False),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("head", sa.Text, nullable=False),
-)
-_ties = sa.Table(
-    "heldout_ties",
-    _metadata,
-    sa.Column("mac", sa.Text, primary_key=True),
-    sa.Column("account", sa.Text, nullable=False, index=True),
-    sa.Column("seal", sa.Text, nullable=False),
-)
-_entries = sa.Table(
-    "heldout_entries",
-    _metadata,
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("account", sa.Text, nullable=False, index=True),
-    sa.Column("previous", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False, unique=True),
-    sa.Column("body", sa.Text, nullable=False),
-)
-
-# Built once: a booking runs five of these, and building them costs more than running them.
-_END = sa.select(
-    *(_ledger.c[name] for name in ("ledger", "key", "sequence", "head")),
-    sa.select(sa.func.max(_entries.c.sequence)).scalar_subquery(),
-    _entries,
-).join_from(_ledger, _entries, _entries.c.sequence == _ledger.c.sequence, isouter=True)
-_ENTRY = sa.select(_entries).where(_entries.c.sequence == sa.bindparam("at"))
-_ACCOUNT = (
-    sa.select(_accounts, _entries)
-    .join_from(_accounts, _entries, _entries.c.sequence == _accounts.c.sequence, isouter=True)
-    .where(_accounts.c.id == sa.bindparam("which"))
-)
-_TAKE = (
-    _accounts.update()
-    .where(_accounts.c.id == sa.bindparam("old_id"), _accounts.c.head == sa.bindparam("old_head"))
-    .where(_accounts.c.spent == sa.bindparam("old_spent"))
-    .where(_accounts.c.budget == sa.bindparam("old_budget"))
-    .values({name: sa.bindparam(name) for name in ("spent", "sequence", "head")})
-)
-_ADVANCE = (
-    _ledger.update()
-    .where(_ledger.c.sequence == sa.bindparam("old_sequence"))
-    .where(_ledger.c.head == sa.bindparam("old_head"))
-    .values({name: sa.bindparam(name) for name in ("sequence", "head")})
-)
-_ADD = _entries.insert()
 
 T = TypeVar("T")
 
 
-class LostRace(Exception):
-    """Somebody else moved the chain between our look and our swap: look again."""
+class Storage(tables.Tables):
+    """One database with a ledger in it, and this process's one connection to a file."""
 
-
-class Storage:
-    """One database with a ledger in it."""
-
-    def __init__(self, engine: sa.Engine, place: str, *, file: Path | None) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: sa.Engine | None,
+        place: str,
+        *,
+        file: Path | None = None,
+        read_only: bool = False,
+    ) -> None:
+        self.place, self.file, self.read_only = place, file, read_only
+        self.lock = threading.RLock()
         self._process = os.getpid()
-        self.place = place
-        self.file = file
+        self._inodes: dict[Path, int | None] = {}
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        if engine is None:
+            # One connection is kept: opening one, and closing the last, costs five syncs.
+            engine = sa.create_engine(
+                "sqlite://",
+                creator=self._connect,
+                poolclass=StaticPool,
+                isolation_level="AUTOCOMMIT",
+                hide_parameters=True,
+            )
+        self._engine = engine
         self.memory = engine.dialect.name == "sqlite" and file is None
+        forks.watch(self)
 
     # --- opening ---------------------------------------------------------------------------------
 
     @classmethod
     def in_memory(cls) -> "Storage":
-        engine = sa.create_engine(
-            "sqlite://",
-            poolclass=StaticPool,
-            isolation_level="AUTOCOMMIT",
-            connect_args={"check_same_thread": False},
-            hide_parameters=True,
-        )
-        return cls(engine, "memory", file=None)
+        return cls(None, "memory")
 
     @classmethod
-    def on_file(cls, path: Path) -> "Storage":
+    def on_file(cls, path: Path, *, read_only: bool = False) -> "Storage":
         if not path.parent.is_dir():
             raise LedgerError(
                 f"The ledger must lie in a directory that exists, got '{path}'. Make it first."
             )
         if path.is_dir():
             raise LedgerError(f"The ledger must be a file, got the directory '{path}'. Name one.")
-        # NullPool: a connection never outlives its transaction, so a forked child inherits none.
-        engine = sa.create_engine(
-            URL.create("sqlite", database=str(path)),
-            poolclass=NullPool,
-            isolation_level="AUTOCOMMIT",
-            connect_args={"timeout": BUSY_SECONDS},
-            hide_parameters=True,
-        )
-        return cls(engine, f"'{path}'", file=path)
+        return cls(None, f"'{path}'", file=path, read_only=read_only)
 
     @classmethod
-    def at(cls, address: str) -> "Storage":
+    def at(cls, address: str, *, read_only: bool = False) -> "Storage":
         try:
             url = make_url(address)
             family = url.get_backend_name()
@@ -153,8 +91,9 @@ class Storage:
                 "Pass postgresql://user@host/database."
             ) from None
         if family == "sqlite":
-            inside = url.database in (None, "", ":memory:")
-            return cls.in_memory() if inside else cls.on_file(Path(str(url.database)).resolve())
+            if url.database in (None, "", ":memory:"):
+                return cls.in_memory()
+            return cls.on_file(Path(str(url.database)).resolve(), read_only=read_only)
         if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
             raise LedgerError(
                 f"The ledger must be on SQLite or PostgreSQL, got {url.drivername}. "
@@ -174,78 +113,76 @@ class Storage:
             hide_parameters=True,
         )
         place = URL.create("postgresql", host=url.host, port=url.port, database=url.database)
-        return cls(engine, place.render_as_string(), file=None)
+        return cls(engine, place.render_as_string(), read_only=read_only)
 
-    def create(self, *, refuse: Callable[[], None]) -> None:
-        """Make the tables unless they are there; `refuse` may object to an empty ledger."""
+    def create(self, *, refuse: Callable[[], None]) -> int:
+        """Make the tables unless they are there; `refuse` may object to an empty ledger.
 
-        def make(connection: sa.Connection) -> None:
-            if self._postgres:
+        Returns the version of the schema that is there now.
+        """
+
+        def make(connection: sa.Connection) -> int:
+            if self.postgres and not self.read_only:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
             names = set(sa.inspect(connection).get_table_names())
-            if _ledger.name in names:
-                self._check_version(connection)
-                return
-            if names and not self._postgres:
+            if tables.ledger.name in names:
+                return self._version(connection)
+            if (names and not self.postgres) or self.read_only:
                 raise LedgerError(
                     f"The ledger must be a file of its own, got {self.place}, a database of "
                     "another program. Name another file."
                 )
             refuse()
-            _metadata.create_all(connection, checkfirst=True)
+            tables.metadata.create_all(connection, checkfirst=True)
             name = secrets.token_hex(16)
-            connection.execute(
-                _ledger.insert().values(
-                    row=1,
-                    schema_version=SCHEMA_VERSION,
-                    ledger=name,
-                    key=secrets.token_hex(32),
-                    sequence=0,
-                    head=first_hash(name),
-                )
-            )
+            own = {"row": 1, "schema_version": SCHEMA_VERSION, "ledger": name, "key_check": ""}
+            end = {"closed": 0, "sequence": 0, "head": first_hash(name)}
+            connection.execute(tables.ledger.insert(), own | end)
+            return SCHEMA_VERSION
 
+        if self.read_only:
+            return self.read(make)
         if self.file is not None:
-            # Only the custodian may read it: with its key one can test guesses of the rows.
             with contextlib.suppress(OSError):
                 os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        self.write(make, lock=False)
+        return self.write(make, lock=False)
 
-    def _check_version(self, connection: sa.Connection) -> None:
-        versions = connection.execute(sa.select(_ledger.c.schema_version)).scalars().all()
+    def _version(self, connection: sa.Connection) -> int:
+        versions = connection.execute(sa.select(tables.ledger.c.schema_version)).scalars().all()
         if len(versions) != 1:
             raise tampered(None, "its own row is missing or double")
-        if versions[0] != SCHEMA_VERSION:
+        if versions[0] not in (1, SCHEMA_VERSION):
             raise LedgerError(
-                f"The ledger must have schema version {SCHEMA_VERSION}, got {versions[0]} in "
+                f"The ledger must have schema version {SCHEMA_VERSION} or 1, got {versions[0]} in "
                 f"{self.place}. Use the version of heldout that made it."
             )
+        return int(versions[0])
 
     # --- transactions ----------------------------------------------------------------------------
 
     def read(self, function: Callable[[sa.Connection], T]) -> T:
         """Run the function on one snapshot."""
-        return self._run(function, _BEGIN_READ if self._postgres else "BEGIN")
+        return self._run(function, _BEGIN_READ if self.postgres else "BEGIN")
 
     def write(self, function: Callable[[sa.Connection], T], *, lock: bool = True) -> T:
         """Run the function as the only writer; durable once this returns."""
 
         def alone(connection: sa.Connection) -> T:
-            if self._postgres:
+            if self.postgres:
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
                 if lock:
-                    connection.execute(sa.select(_ledger.c.row).with_for_update())
+                    connection.execute(sa.select(tables.ledger.c.row).with_for_update())
             return function(connection)
 
-        return self._run(alone, _BEGIN_WRITE if self._postgres else "BEGIN IMMEDIATE")
+        return self._run(alone, _BEGIN_WRITE if self.postgres else "BEGIN IMMEDIATE")
 
     def _run(self, function: Callable[[sa.Connection], T], begin: str) -> T:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             committing = False
             try:
-                with self._connection() as connection:
+                with self.lock, self._connection() as connection:
                     connection.exec_driver_sql(begin)
                     try:
                         result = function(connection)
@@ -256,12 +193,13 @@ class Storage:
                             connection.exec_driver_sql("ROLLBACK")
                         raise
                     return result
-            except LostRace:
+            except tables.LostRace:
                 pass
             except sa.exc.SQLAlchemyError as error:
                 # After a COMMIT that failed the entry may be there or not: asking again could
                 # take twice, so nobody asks and nothing is released.
                 if committing or not _is_passing(error):
+                    self._let_go()
                     raise self._failure(error) from None
             if time.monotonic() > deadline:
                 raise LedgerError(
@@ -281,21 +219,66 @@ class Storage:
             # The parent's sockets are the parent's: forget them without closing them.
             self._engine.dispose(close=False)
             self._process = os.getpid()
-        if self.file is not None and not self.file.exists():
-            raise tampered(None, f"the file {self.place} is gone")
+        if self.file is not None:
+            forks.refuse_inherited()
+            if self._moved():
+                self._let_go()
         with self._engine.connect() as connection:
-            if self.file is not None:
-                connection.exec_driver_sql("PRAGMA synchronous=FULL")
-                mode = connection.exec_driver_sql("PRAGMA journal_mode=WAL").scalar_one()
-                if mode != "wal":
-                    raise LedgerError(
-                        f"The ledger must lie on a local disk, got {self.place}, where SQLite "
-                        "cannot keep a write-ahead log. Move it, or use PostgreSQL."
-                    )
             yield connection
 
+    def _moved(self) -> bool:
+        """Whether other files are where those of the kept connection were."""
+        assert self.file is not None
+        for path in (self.file, self.file.with_name(self.file.name + "-wal")):
+            inode = _inode(path)
+            if inode is None and path == self.file:
+                raise tampered(None, f"the file {self.place} is gone")
+            if self._inodes.get(path) is None and self._inodes:
+                self._inodes[path] = inode  # the log is made by the first transaction
+            elif self._inodes and inode != self._inodes[path] and not self.read_only:
+                return True
+        return False
+
+    def _connect(self) -> sqlite3.Connection:
+        """A connection to the file that is there now, or to a database in memory."""
+        if self.file is None:
+            return sqlite3.connect(":memory:", check_same_thread=False)
+        if self.read_only:
+            self._inodes = {self.file: _inode(self.file)}
+            return self._connect_to_read()
+        while True:
+            before = _inode(self.file)
+            raw = _opened(self.file)
+            raw.execute("PRAGMA synchronous=FULL")
+            mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            if mode != "wal":
+                raise LedgerError(
+                    f"The ledger must lie on a local disk, got {self.place}, where SQLite "
+                    "cannot keep a write-ahead log. Move it, or use PostgreSQL."
+                )
+            if before == _inode(self.file):
+                self._inodes = {self.file: before}
+                return raw
+            raw.close()
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        """Read the file where it is; where nothing can be written beside it, read a copy."""
+        assert self.file is not None
+        try:
+            raw = _opened(self.file)
+            raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return raw
+        except sqlite3.OperationalError:
+            import shutil
+
+            self._copy = tempfile.TemporaryDirectory(prefix="heldout-")
+            for path in self.file.parent.glob("*"):
+                if path.name in (self.file.name, self.file.name + "-wal"):
+                    shutil.copyfile(path, Path(self._copy.name) / path.name)
+            return _opened(Path(self._copy.name) / self.file.name)
+
     @property
-    def _postgres(self) -> bool:
+    def postgres(self) -> bool:
         return self._engine.dialect.name == "postgresql"
 
     def _failure(self, error: sa.exc.SQLAlchemyError) -> LedgerError:
@@ -303,90 +286,50 @@ class Storage:
         code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             what = "no database or a damaged one. Restore a copy, or name another file"
-        elif self._postgres:
+        elif self.postgres:
             what = f"{type(error).__name__}. Check the server, the address and the rights"
         else:
             what = f"{type(error).__name__}. Check that the file and its directory can be written"
         return LedgerError(f"The ledger at {self.place} must be readable and writable, got {what}.")
 
+    @property
+    def connected(self) -> bool:
+        """Whether a connection to a file is open in this process."""
+        return self.file is not None and bool(self._inodes)
+
+    def _let_go(self) -> None:
+        if not self.memory:
+            self._engine.dispose()
+            self._inodes = {}
+
+    def wipe(self) -> None:
+        """Leave no trace of what was deleted in the files."""
+        with self.lock, self._connection() as connection:
+            connection.exec_driver_sql("VACUUM" if self.file else "VACUUM FULL heldout_ledger")
+            if self.file:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone."""
         if os.getpid() == self._process:
-            self._engine.dispose()
+            with self.lock:
+                self._engine.dispose()
+                self._inodes = {}
+                if self._copy is not None:
+                    self._copy.cleanup()
 
-    # --- rows ------------------------------------------------------------------------------------
 
-    def end(self, connection: sa.Connection) -> tuple[Identity, int, Entry | None]:
-        """The ledger's own row, the highest sequence, and the entry that the row points to."""
-        rows = connection.execute(_END).all()
-        if len(rows) != 1:
-            raise tampered(None, "its own row is missing or double")
-        ledger, key, sequence, head, highest, *entry = rows[0]
-        try:
-            identity = Identity(ledger, bytes.fromhex(key), int(sequence), head)
-        except (TypeError, ValueError):
-            raise tampered(None, "its own row cannot be read") from None
-        return identity, highest or 0, None if entry[0] is None else Entry(*entry)
+def _opened(path: Path) -> sqlite3.Connection:
+    """As a URI, so that no character of the path means anything to SQLite."""
+    place = f"{path.as_uri()}?mode=rw"
+    return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
 
-    def entry(self, connection: sa.Connection, sequence: int) -> Entry | None:
-        row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
-        return None if row is None else Entry(*row)
 
-    def entries(self, connection: sa.Connection, account: str | None = None) -> Iterator[Entry]:
-        query = sa.select(_entries).order_by(_entries.c.sequence)
-        if account is not None:
-            query = query.where(_entries.c.account == account)
-        for row in connection.execute(query, execution_options={"yield_per": _PAGE}):
-            yield Entry(*row)
-
-    def opening(self, connection: sa.Connection, account: str) -> Entry | None:
-        query = sa.select(_entries).where(_entries.c.account == account)
-        row = connection.execute(query.order_by(_entries.c.sequence).limit(1)).one_or_none()
-        return None if row is None else Entry(*row)
-
-    def accounts(self, connection: sa.Connection) -> Iterator[AccountRow]:
-        for row in connection.execute(sa.select(_accounts)):
-            yield AccountRow(*row)
-
-    def ties(self, connection: sa.Connection, macs: list[str] | None = None) -> list[Tie]:
-        """The fingerprints on record, or those of `macs` that are."""
-        query = sa.select(_ties)
-        if macs is not None:
-            query = query.where(_ties.c.mac.in_(macs))
-        return [Tie(*row) for row in connection.execute(query)]
-
-    def add_ties(self, connection: sa.Connection, ties: list[Tie]) -> None:
-        connection.execute(_ties.insert(), [vars(tie) for tie in ties])
-
-    def account(self, connection: sa.Connection, name: str) -> tuple[AccountRow, Entry] | None:
-        """An account and the entry that it points to; None without an account."""
-        row = connection.execute(_ACCOUNT, {"which": name}).one_or_none()
-        if row is None:
-            return None
-        account, entry = AccountRow(*row[: len(_accounts.c)]), row[len(_accounts.c) :]
-        if entry[0] is None:
-            raise tampered(account.sequence, "it is missing")
-        return account, Entry(*entry)
-
-    def add_account(self, connection: sa.Connection, row: AccountRow) -> None:
-        connection.execute(_accounts.insert(), vars(row))
-
-    def swap_account(
-        self, connection: sa.Connection, old: AccountRow, *, spent: str, entry: Entry
-    ) -> None:
-        """Take from the account if nobody took since we looked: compare and swap."""
-        values = {"spent": spent, "sequence": entry.sequence, "head": entry.hash}
-        compared = {f"old_{name}": value for name, value in vars(old).items()}
-        if connection.execute(_TAKE, compared | values).rowcount != 1:
-            raise LostRace
-
-    def append(self, connection: sa.Connection, old: Identity, entry: Entry) -> None:
-        """Move the head of the chain if nobody moved it since we looked, and add the entry."""
-        compared = {"old_sequence": old.sequence, "old_head": old.head}
-        values = {"sequence": entry.sequence, "head": entry.hash}
-        if connection.execute(_ADVANCE, compared | values).rowcount != 1:
-            raise LostRace
-        connection.execute(_ADD, vars(entry))
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
 
 
 def _is_passing(error: sa.exc.SQLAlchemyError) -> bool:

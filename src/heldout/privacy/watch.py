@@ -25,12 +25,15 @@ class Watch:
         self._witness = witness
         self._seen: Witness | None = None
 
-    def begin(self) -> None:
-        """Make the ledger's tables, unless the witness knows that there were some."""
+    def begin(self) -> int:
+        """Make the ledger's tables, unless the witness knows that there were some.
+
+        Returns the version of the schema.
+        """
         file = self._storage.file
         if file is not None and not file.exists():
             self._refuse_to_begin_again()
-        self._storage.create(refuse=self._refuse_to_begin_again)
+        return self._storage.create(refuse=self._refuse_to_begin_again)
 
     def _refuse_to_begin_again(self) -> None:
         if self._witness is not None and self._witness.read() is not None:
@@ -47,11 +50,16 @@ class Watch:
         identity, _, _ = self._storage.end(connection)
         return Witness(identity.ledger, identity.sequence, identity.head)
 
+    def end(self, connection: "Connection") -> Witness:
+        """Where the chain ends, checked."""
+        identity = self.check(connection)
+        return Witness(identity.ledger, identity.sequence, identity.head)
+
     def remember(self, seen: Witness) -> None:
         """The entry was committed or verified: it must never be gone again."""
         if self._seen is None or seen.sequence > self._seen.sequence:
             self._seen = seen
-        if self._witness is not None:
+        if self._witness is not None and not self._storage.read_only:
             self._witness.write(seen)
 
     def look(self, function: Callable[["Connection"], T]) -> T:
@@ -108,7 +116,7 @@ class Watch:
             raise tampered(None, f"it is another ledger than the one that {who} knows")
         if (seen.sequence, seen.hash) == (identity.sequence, identity.head) or not seen.sequence:
             return
-        entry = self._storage.entry(connection, seen.sequence)
+        entry = self._storage.entry_at(connection, seen.sequence)
         if entry is None or entry.hash != seen.hash:
             raise tampered(seen.sequence, f"{who} has seen it, and it is gone or another one")
 

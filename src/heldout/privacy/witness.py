@@ -6,15 +6,22 @@ ledger, and may be behind by the entries of a crash.
 """
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import secrets
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from heldout.errors import LedgerError
 
 __all__ = ["Witness", "WitnessFile"]
+
+_SLOT: Final = 256  # bytes
+_A_MINUTE: Final = 60
 
 
 @dataclass(frozen=True)
@@ -25,53 +32,99 @@ class Witness:
     sequence: int
     hash: str
 
+    def encode(self) -> bytes:
+        """One line of fixed length that shows whether it is whole."""
+        text = json.dumps(vars(self))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return f"{text} {digest}".ljust(_SLOT - 1).encode("ascii") + b"\n"
+
+    @classmethod
+    def decode(cls, line: bytes) -> "Witness | None":
+        """None if the line is not whole. The first version had no digest."""
+        try:
+            content = json.loads(line[: line.rindex(b"}") + 1])
+            witness = cls(content["ledger"], content["sequence"], content["hash"])
+            if not isinstance(witness.sequence, int) or len(content) != 3:
+                return None
+        except (ValueError, KeyError, TypeError):
+            return None
+        return witness if line.endswith(b"}") or line == witness.encode() else None
+
 
 @dataclass(frozen=True)
 class WitnessFile:
-    """Reads and replaces the witness; every reader sees a whole one."""
+    """Two lines, written in turn: while one is being written, or is torn, the other stands.
+
+    A line is handed to the operating system before `write` returns, which outlives this process;
+    it is not forced to the disk. After a power failure the witness may be behind, as after any
+    crash; it is never unreadable.
+    """
 
     path: Path
 
     def read(self) -> Witness | None:
         """The witness, or None if there is no file."""
         try:
-            content = json.loads(self.path.read_text(encoding="ascii"))
-            witness = Witness(content["ledger"], content["sequence"], content["hash"])
-            if not isinstance(witness.sequence, int) or len(content) != 3:
-                raise ValueError
+            content = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except OSError:
+            content = b""
+        lines = [content[at : at + _SLOT] for at in range(0, len(content), _SLOT)]
+        found = [each for each in map(Witness.decode, lines) if each is not None]
+        if not found or len(lines) > 2:
             raise LedgerError(
                 "The ledger's witness must be a readable file that heldout wrote, got "
                 f"'{self.path}'. Restore it from a copy that is as new as the ledger."
-            ) from None
-        return witness
+            )
+        return max(found, key=lambda each: each.sequence)
 
     def write(self, witness: Witness) -> None:
-        """Replace the witness, durably, unless it is already further on.
+        """Move the witness on, unless it is already further.
 
-        Two processes may look and replace at once and leave the older of the two: the witness is
+        Two processes may look and write at once and leave the older of the two: the witness is
         then behind until the next booking, which is a weaker watch for a moment and no error.
         """
         current = self.read()
         if current and current.ledger == witness.ledger and current.sequence >= witness.sequence:
             return
-        self.replace(witness)
+        if current is None or current.ledger != witness.ledger:
+            self.replace(witness)
+            return
+        try:
+            handle = os.open(self.path, os.O_WRONLY)
+            try:
+                os.pwrite(handle, witness.encode(), _SLOT * (witness.sequence % 2))
+            finally:
+                os.close(handle)
+        except OSError:
+            raise self._unwritable() from None
 
     def replace(self, witness: Witness) -> None:
-        """Replace the witness, durably, whatever it was."""
+        """Make the witness anew, durably, whatever it was."""
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}")
         try:
-            with temporary.open("x", encoding="ascii") as file:
-                json.dump(vars(witness), file)
+            with temporary.open("xb") as file:
+                file.write(witness.encode() * 2)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(self.path)
         except OSError:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-            raise LedgerError(
-                f"The ledger's witness must be writable, got '{self.path}'. What was booked stays "
-                "booked; make its directory writable before you go on."
-            ) from None
+            raise self._unwritable() from None
+
+    def _unwritable(self) -> LedgerError:
+        return LedgerError(
+            f"The ledger's witness must be writable, got '{self.path}'. What was booked stays "
+            "booked; make its directory writable before you go on."
+        )
+
+    def tidy(self) -> None:
+        """Remove what processes that were killed while they wrote have left behind."""
+        leftover = re.compile(re.escape(self.path.name) + r"\.[0-9]+\.[0-9a-f]{8}")
+        for each in self.path.parent.iterdir():
+            if leftover.fullmatch(each.name):
+                with contextlib.suppress(OSError):
+                    if time.time() - each.stat().st_mtime > _A_MINUTE:
+                        each.unlink()

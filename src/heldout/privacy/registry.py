@@ -1,0 +1,303 @@
+"""The custodian's decisions: accounts with names, shares for analysts, and what ends them.
+
+Accounts are a tree: people > data set > analyst. A booking is taken from every account on its
+path, in one transaction (`Ledger.book`). Each decision is an entry of the chain with its time, who
+made it and why.
+"""
+
+import getpass
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from heldout.arguments import shown
+from heldout.errors import AccountClosed, ArgumentError, BudgetMismatch, LedgerError
+from heldout.privacy import accountant
+from heldout.privacy.account import Account
+from heldout.privacy.books import Books, Line, checked_name
+from heldout.privacy.chain import AccountRow, Entry, Identity, State, tampered
+from heldout.privacy.keys import check_of
+from heldout.privacy.loss import Budget
+from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.privacy.witness import Witness
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Registry", "checked_budget", "new_row", "unspent"]
+
+Work = Callable[["Connection", Identity], tuple[Account, Entry]]
+
+
+class Registry(Books):
+    """Registers data sets and grants shares of their budgets.
+
+    Claim:       one budget holds for everything that is asked of a registered account: of tables
+                 that were refreshed, extended, re-scored or filtered person by person, and of all
+                 data sets of one people account together.                  [claim: custody]
+    Neighbours:  the account's: two versions of everything that is known about one person, or
+                 row. With a unit, or under add-remove, the number of rows is private and any
+                 filter will do. Under replace-one without a unit it is public, and fixed.
+    Numerics:    exact.
+    Refuses:     tables that are declared in another way than the account; other numbers of rows
+                 where the number is public; people accounts under another relation.
+    """
+
+    def register(
+        self,
+        name: str,
+        *,
+        budget: Budget,
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        people: str | None = None,
+        closed: bool = False,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Give a data set a name and a budget that stay, whatever becomes of its table.
+
+        `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
+        `people` names an account above it, which several data sets about the same people share;
+        a new name opens it with the same budget (register it first to give it another one).
+        `closed` closes the ledger to rows that are not registered.
+        """
+        checked_name("name", name)
+        protection = Protection(
+            neighbours=Neighbours.parse(neighbours),
+            unit=unit is not None,
+            rows_per_unit=rows_per_unit,
+            unit_name=unit,
+        )
+        told: dict[str, Any] = {"protection": protection.as_dict()} | _signed(who, why)
+
+        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
+            above: Line = []
+            if people is not None:
+                if not self._registered(connection, checked_name("people", people)):
+                    row = new_row("data", people)
+                    line = [(row, unspent(checked_budget(budget)))]
+                    about = {"kind": "registration", "name": people} | told
+                    _, identity = self._write(connection, identity, line, about, opens=True)
+                above = self._people(connection, people, protection, budget)
+            if self._registered(connection, name):
+                raise BudgetMismatch(
+                    f"An account {shown(name)} is registered already. Name another one, or raise "
+                    "its budget: heldout ledger raise."
+                )
+            row = new_row("data", name, parent=above[0][0].id if above else None)
+            line = [(row, unspent(checked_budget(budget))), *above]
+            about = {"kind": "registration", "name": name} | told
+            about |= {"closes_ledger": True} if closed else {}
+            entry, _ = self._write(connection, identity, line, about, opens=True)
+            if closed and not identity.closed:
+                self._storage.set_identity(connection, closed=entry.sequence)
+            return Account(row.id, budget), entry
+
+        return self._decide(work)
+
+    def grant(
+        self,
+        account: str,
+        *,
+        analyst: str,
+        budget: Budget,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Give an analyst a share of a registered account, or a revoked one a new start.
+
+        What the analyst spent before counts towards the budget of a new start.
+        """
+        checked_budget(budget)
+        about = {"kind": "grant", "analyst": checked_name("analyst", analyst)} | _signed(who, why)
+
+        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
+            above = self._open_line(connection, self._named(connection, account).id)
+            if above[0][0].kind != "data":
+                raise LedgerError(f"Account {shown(account)} is not registered. Register it first.")
+            _same_kind(budget, above[0][1].budget)
+            known = self._storage.named(connection, analyst, parent=above[0][0].id)
+            if not known:
+                row, state = new_row("analyst", analyst, parent=above[0][0].id), unspent(budget)
+            else:
+                row, state = self._line(connection, known[0].id)[0]
+                if not state.closed:
+                    raise BudgetMismatch(
+                        f"{shown(analyst)} has a share of {shown(account)} already "
+                        f"({state.budget}). Raise it, or revoke it first."
+                    )
+                state = replace(state, budget=budget, closed=False)
+            line = [(row, state), *above]
+            entry, _ = self._write(connection, identity, line, about, opens=not known)
+            return Account(row.id, budget), entry
+
+        return self._decide(work)
+
+    def raise_budget(
+        self,
+        account: str,
+        *,
+        budget: Budget,
+        analyst: str | None = None,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Raise the budget of an account, or of an analyst's share, to a larger one."""
+        checked_budget(budget)
+
+        def change(state: State) -> State:
+            _same_kind(budget, state.budget)
+            if not accountant.covers(budget, state.budget):
+                raise BudgetMismatch(
+                    f"A budget can only be raised: it is {state.budget} now. Close the account to "
+                    "stop its spending."
+                )
+            return replace(state, budget=budget)
+
+        return self._change("raise", account, analyst, change, _signed(who, why))
+
+    def revoke(
+        self, account: str, *, analyst: str, who: str | None = None, why: str | None = None
+    ) -> Account:
+        """Take an analyst's share away; nothing more is booked on it, in open sessions neither."""
+        return self._change("revocation", account, analyst, _closed, _signed(who, why))
+
+    def _close_account(self, account: str, who: str | None, why: str | None) -> Account:
+        return self._change("closing", account, None, _closed, _signed(who, why))
+
+    def renew_key(self, *, who: str | None = None, why: str | None = None) -> None:
+        """Begin with a new key after the old one was lost; forgets by which rows to find accounts.
+
+        Accounts keep their budgets and are reached by their names from then on.
+        """
+
+        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
+            key = secrets.token_bytes(32)
+            self._key_place.put(identity.ledger, key, replace=True)
+            self._storage.forget_rows(connection)
+            check = check_of(self._key(replace(identity, key_check="")), identity.ledger)
+            self._storage.set_identity(connection, key_check=check)
+            about = {"kind": "rekey"} | _signed(who, why)
+            entry, _ = self._write(connection, identity, [], about)
+            return Account("", Budget(epsilon=1)), entry
+
+        self._decide(work)
+
+    # --- how decisions are made ------------------------------------------------------------------
+
+    def _open_line(self, connection: "Connection", account: str) -> Line:
+        """An account and those above it, none of which is closed."""
+        line = self._line(connection, account)
+        for row, state in line:
+            if state.closed:
+                what = "share of" if row.kind == "analyst" else "account"
+                raise AccountClosed(f"The {what} {shown(row.name)} is closed. Nothing was charged.")
+        return line
+
+    def _change(
+        self,
+        kind: str,
+        account: str,
+        analyst: str | None,
+        change: Callable[[State], State],
+        signed: dict[str, Any],
+    ) -> Account:
+        about: dict[str, Any] = {"kind": kind} | signed
+        if analyst is not None:
+            about["analyst"] = checked_name("analyst", analyst)
+
+        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
+            row = self._named(connection, account)
+            if analyst is not None:
+                row = self._share(connection, row, analyst)
+            line = self._line(connection, row.id)
+            line[0] = (line[0][0], change(line[0][1]))
+            entry, _ = self._write(connection, identity, line, about)
+            return Account(row.id, line[0][1].budget), entry
+
+        return self._decide(work)
+
+    def _decide(self, work: Work) -> Account:
+        def decide(connection: "Connection") -> tuple[Account, Witness]:
+            identity = self._watch.check(connection)
+            account, entry = work(connection, identity)
+            return account, Witness(identity.ledger, entry.sequence, entry.hash)
+
+        with self._storage.lock:
+            account, written = self._storage.write(decide)
+            self._watch.remember(written)
+        return account
+
+    def _registered(self, connection: "Connection", name: str) -> bool:
+        return any(each.kind == "data" for each in self._storage.named(connection, name))
+
+    def _share(self, connection: "Connection", row: AccountRow, analyst: str) -> AccountRow:
+        """The account of an analyst's share."""
+        found = self._storage.named(connection, checked_name("analyst", analyst), parent=row.id)
+        if not found:
+            raise LedgerError(
+                f"{shown(analyst)} has no share of account {shown(row.name)}. Grant one: heldout "
+                "ledger grant."
+            )
+        opening = self._storage.opening(connection, found[0].id)
+        if opening.analyst != analyst:
+            raise tampered(opening.sequence, "its account has another name")
+        return found[0]
+
+    def _people(
+        self, connection: "Connection", people: str, protection: Protection, budget: Budget
+    ) -> Line:
+        """The people account that a data set goes under, if it fits there."""
+        line = self._open_line(connection, self._named(connection, people).id)
+        own = self._storage.opening(connection, line[0][0].id).content["protection"]
+        if len(line) > 1:
+            raise LedgerError(f"{shown(people)} has a people account itself. Name that one.")
+        if own["neighbours"] != protection.neighbours:
+            raise BudgetMismatch(
+                f"{shown(people)} is under {own['neighbours']} neighbours, this data set is not: "
+                "losses under two relations do not add up."
+            )
+        _same_kind(budget, line[0][1].budget)
+        return line
+
+
+def new_row(kind: str, name: str | None, *, parent: str | None = None) -> AccountRow:
+    return AccountRow(secrets.token_hex(16), kind, name, parent, "", 0, "")
+
+
+def unspent(budget: Budget) -> State:
+    return State(budget, accountant.compose([], budget=budget))
+
+
+def _closed(state: State) -> State:
+    return replace(state, closed=True)
+
+
+def _signed(who: str | None, why: str | None) -> dict[str, Any]:
+    """Who decided, and why."""
+    if who is None:
+        try:
+            who = getpass.getuser()
+        except (KeyError, OSError):
+            who = f"user {os.getuid()}"
+    signed = {"who": checked_name("who", who)}
+    return signed if why is None else signed | {"why": checked_name("why", why)}
+
+
+def _same_kind(budget: Budget, other: Budget) -> None:
+    if (budget.rho is None) != (other.rho is None):
+        raise BudgetMismatch(
+            f"A budget must be of the same kind as the account's ({other}), got {budget}."
+        )
+
+
+def checked_budget(budget: object) -> Budget:
+    if isinstance(budget, Budget):
+        return budget
+    raise ArgumentError(
+        f"budget must be a Budget, got {type(budget).__name__}. Pass Budget(epsilon=...)."
+    )
