@@ -160,7 +160,7 @@ def test_neither_the_json_nor_the_object_holds_anything_private() -> None:
     text = json.dumps(found.as_dict())
     digest = dataset._fingerprint.hex()
     stored = session._ledger._storage
-    macs = stored.read(lambda connection: [tie.mac for tie in stored.ties(connection)])
+    macs = stored.read(lambda connection: [tie.mac for tie in stored.tied(connection)])
     for private in (digest, digest[:16], *macs, session._account.id):
         assert private not in text
     assert found.as_dict()["rows"] is None

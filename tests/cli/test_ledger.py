@@ -73,3 +73,67 @@ def test_a_ledger_put_back_to_an_older_copy_is_refused(run, evaluate, receipt, h
 def test_looking_at_a_ledger_that_is_not_there_makes_none(run, here):
     assert run("ledger", "show", "nothing.sqlite").code == 2
     assert not (here / "nothing.sqlite").exists()
+
+
+# --- accounts ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registered(run):
+    """An account with a person as the unit, and an analyst with a share."""
+    words = ("ledger", "register", "ledger.sqlite", "readmissions", "--budget", "3")
+    assert run(*words, "--neighbours", "add-remove", "--people", "patients").code == 0
+    grant = ("ledger", "grant", "ledger.sqlite", "readmissions", "ana", "--budget", "1")
+    assert run(*grant, "--why", "thesis").code == 0
+    return ("--ledger", "ledger.sqlite", "--account", "readmissions", "--neighbours", "add-remove")
+
+
+def test_an_analyst_spends_a_share_and_show_tells_who_on_what(run, evaluate, registered, here):
+    asked = evaluate("--epsilon", "1", *registered, "--analyst", "ana", "--json")
+    assert asked.code == 0, asked.err
+    refused = evaluate("--epsilon", "1", *registered, "--analyst", "ana")
+    assert refused.code == 1
+    content = json.loads(run("ledger", "show", "ledger.sqlite", "--json").out)
+    stands = {each["name"]: each for each in content["accounts"]}
+    assert {name: each["kind"] for name, each in stands.items()} == {
+        "patients": "people", "readmissions": "data", "ana": "analyst"}  # fmt: skip
+    assert {each["spent"] for each in stands.values()} == {"epsilon 1"}
+    assert stands["ana"]["exact"]["left"]["epsilon"] == "0"
+    assert content["spending"]["analyst"] == {"ana": {"epsilon": "1"}}
+    assert len(content["spending"]["month"]) == 1
+    grants = [each for each in content["entries"] if each["kind"] == "grant"]
+    assert (grants[0]["why"], bool(grants[0]["who"])) == ("thesis", True)
+    text = run("ledger", "show", "ledger.sqlite", "--out", "ledger.html").out
+    assert "- readmissions" in text
+    assert f"{'.' * 20} 0%" in text
+    page = (here / "ledger.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "readmissions" in page
+    assert "<script" not in page
+    assert run("ledger", "verify", "ledger.sqlite").code == 0
+
+
+def test_budgets_are_raised_and_accounts_are_closed(run, evaluate, registered):
+    assert evaluate("--epsilon", "3", *registered).code == 0
+    assert evaluate("--epsilon", "1", *registered).code == 1
+    for name in ("patients", "readmissions"):
+        raised = run("ledger", "raise", "ledger.sqlite", name, "--budget", "5", "--json")
+        assert json.loads(raised.out)["budget"]["epsilon"] == "5"
+    assert evaluate("--epsilon", "1", *registered).code == 0
+    assert run("ledger", "revoke", "ledger.sqlite", "readmissions", "ana").code == 0
+    assert evaluate("--epsilon", "1/2", *registered, "--analyst", "ana").code == 1
+    assert run("ledger", "close", "ledger.sqlite", "patients", "--who", "board").code == 0
+    outcome = evaluate("--epsilon", "1/2", *registered)
+    assert (outcome.code, "closed" in outcome.err) == (1, True)
+
+
+def test_a_lost_key_is_one_line_and_rekey_goes_on(run, evaluate, receipt, here):
+    (here / "ledger.sqlite.key").unlink()
+    outcome = evaluate("--epsilon", "1", "--ledger", "ledger.sqlite")
+    assert len(outcome.err.splitlines()) == 1
+    assert "rekey" in outcome.err
+    assert run("ledger", "show", "ledger.sqlite").code == 0
+    assert run("ledger", "rekey", "ledger.sqlite", "--why", "disk").code == 0
+    words = ("--epsilon", "1", "--ledger", "ledger.sqlite", "--account", "test.parquet", "--json")
+    assert evaluate(*words).code == 0
+    assert evaluate("--epsilon", "2", *words[2:]).code == 1

@@ -1,21 +1,271 @@
-"""`heldout ledger show` and `heldout ledger verify`."""
+"""`heldout ledger`: accounts and budgets for the custodian, and what has been spent."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
-    from heldout.privacy.ledger import Entry
+    from heldout.privacy.account import Account
+    from heldout.privacy.ledger import Ledger
+    from heldout.privacy.loss import Budget, Loss
+    from heldout.privacy.summary import Standing, Summary
 
-app = App(name="ledger", help="Show or verify what has been spent.")
+app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Json = Annotated[bool, Parameter(name="--json", show_default=False)]
+Flag = Annotated[bool, Parameter(negative="")]
+BAR = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signed:
+    """Who decides, and why: both are kept in the ledger.
+
+    Parameters
+    ----------
+    who
+        Who decides this; the name of your login if left out.
+    why
+        The reason, for the record.
+    as_json
+        Print JSON and nothing else.
+    """
+
+    who: str | None = None
+    why: str | None = None
+    as_json: Json = False
+
+
+UNSIGNED = Signed()
+Signature = Annotated[Signed, Parameter(name="*")]
 
 
 @app.command
-def show(place: str, /, *, as_json: Json = False) -> None:
-    """Show every data set's budget and every booking.
+def register(
+    place: str,
+    name: str,
+    /,
+    *,
+    budget: str,
+    unit: str | None = None,
+    rows_per_unit: int = 1,
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
+    people: str | None = None,
+    closed: Flag = False,
+    signed: Signature = UNSIGNED,
+) -> None:
+    """Give a data set a name and a budget that stay, whatever becomes of its table.
 
-    The whole chain of hashes is verified first. Examples:
+    Makes the ledger if there is none. Examples:
+
+    ```
+    heldout ledger register ledger.sqlite readmissions --budget 3 --unit patient_id
+    heldout ledger register ledger.sqlite 2026 --budget 3 --unit patient_id --people patients
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    name
+        What to call the account: evaluate --account NAME.
+    budget
+        Epsilon that may be spent in all.
+    unit
+        Column that says whose row it is.
+    rows_per_unit
+        How many rows of one unit may count.
+    neighbours
+        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
+    people
+        The account that data sets about the same people share; a new one gets this budget.
+    closed
+        Close the ledger to rows that are not registered.
+    """
+    from heldout.privacy.ledger import Ledger
+
+    with Ledger.open(place) as ledger:
+        account = ledger.register(
+            name,
+            budget=_budget(budget),
+            unit=unit,
+            rows_per_unit=rows_per_unit,
+            neighbours=neighbours,
+            people=people,
+            closed=closed,
+            who=signed.who,
+            why=signed.why,
+        )
+        _say(ledger, account, f"{name} is registered", signed.as_json)
+
+
+@app.command
+def grant(
+    place: str,
+    account: str,
+    analyst: str,
+    /,
+    *,
+    budget: str,
+    signed: Signature = UNSIGNED,
+) -> None:
+    """Give an analyst a share of a registered account.
+
+    ```
+    heldout ledger grant ledger.sqlite readmissions analyst-7 --budget 1
+    heldout ledger grant ledger.sqlite readmissions analyst-8 --budget 1/2 --why "thesis"
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    account
+        The registered account.
+    analyst
+        Who gets the share: evaluate --account ACCOUNT --analyst ANALYST.
+    budget
+        Epsilon that the analyst may spend.
+    """
+    with _opened(place) as ledger:
+        share = ledger.grant(
+            account, analyst=analyst, budget=_budget(budget), who=signed.who, why=signed.why
+        )
+        _say(ledger, share, f"{analyst} has a share of {account}", signed.as_json)
+
+
+@app.command
+def revoke(
+    place: str,
+    account: str,
+    analyst: str,
+    /,
+    *,
+    signed: Signature = UNSIGNED,
+) -> None:
+    """Take an analyst's share away.
+
+    ```
+    heldout ledger revoke ledger.sqlite readmissions analyst-7
+    heldout ledger revoke ledger.sqlite readmissions analyst-7 --why "left the project"
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    account
+        The registered account.
+    analyst
+        Whose share it is.
+    """
+    with _opened(place) as ledger:
+        share = ledger.revoke(account, analyst=analyst, who=signed.who, why=signed.why)
+        _say(ledger, share, f"The share of {analyst} is revoked", signed.as_json)
+
+
+@app.command(name="raise")
+def raise_(
+    place: str,
+    account: str,
+    /,
+    *,
+    budget: str,
+    analyst: str | None = None,
+    signed: Signature = UNSIGNED,
+) -> None:
+    """Raise the budget of an account, or of an analyst's share.
+
+    ```
+    heldout ledger raise ledger.sqlite readmissions --budget 5 --why "board, 3 May"
+    heldout ledger raise ledger.sqlite readmissions --analyst analyst-7 --budget 2
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    account
+        The registered account.
+    budget
+        Epsilon in all, from now on; larger than before.
+    analyst
+        Whose share to raise, instead of the account.
+    """
+    with _opened(place) as ledger:
+        raised = ledger.raise_budget(
+            account, analyst=analyst, budget=_budget(budget), who=signed.who, why=signed.why
+        )
+        _say(ledger, raised, f"The budget of {analyst or account} is raised", signed.as_json)
+
+
+@app.command
+def close(
+    place: str,
+    account: str,
+    /,
+    *,
+    signed: Signature = UNSIGNED,
+) -> None:
+    """Close an account for good: nothing more is booked on it or below it.
+
+    ```
+    heldout ledger close ledger.sqlite readmissions
+    heldout ledger close ledger.sqlite readmissions --why "study ended"
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    account
+        The account.
+    """
+    with _opened(place) as ledger:
+        ledger.close(account, who=signed.who, why=signed.why)
+        _say(ledger, account, f"{account} is closed", signed.as_json)
+
+
+@app.command
+def rekey(place: str, /, *, signed: Signature = UNSIGNED) -> None:
+    """Begin with a new key after the old one was lost.
+
+    Accounts keep their budgets and are reached by their names from then on: --account NAME.
+
+    ```
+    heldout ledger rekey ledger.sqlite
+    heldout ledger rekey ledger.sqlite --why "the disk died"
+    ```
+
+    Parameters
+    ----------
+    place
+        The ledger's file or database URL.
+    """
+    from heldout.cli.output import console, print_json
+
+    with _opened(place) as ledger:
+        ledger.renew_key(who=signed.who, why=signed.why)
+    if signed.as_json:
+        print_json({"rekeyed": True})
+    else:
+        console().print("The ledger has a new key. Keep a copy of it apart from the ledger.")
+
+
+@app.command
+def show(
+    place: str,
+    /,
+    *,
+    account: str | None = None,
+    last: int = 20,
+    out: Path | None = None,
+    as_json: Json = False,
+) -> None:
+    """Show how every account stands, and who spent on what, when.
+
+    Needs no key, and works on read-only media. Every hash is recomputed. Examples:
 
     ```
     heldout ledger show ledger.sqlite
@@ -26,36 +276,84 @@ def show(place: str, /, *, as_json: Json = False) -> None:
     ----------
     place
         The ledger's file or database URL.
+    account
+        Only this account and those below it.
+    last
+        How many of the last bookings to list.
+    out
+        Write an HTML page with a plot of the spending.
     as_json
-        Print JSON and nothing else.
+        Print JSON and nothing else, with all entries.
     """
-    from heldout.cli.output import console, print_json, print_table
-    from heldout.cli.values import existing_ledger
-    from heldout.privacy.ledger import Ledger
+    from heldout.cli.output import console, print_json
+    from heldout.privacy.summary import summarise
 
-    with Ledger.open(existing_ledger(place)) as ledger:
-        history = ledger.history()
-    accounts = _accounts(history)
+    with _opened(place, read_only=True) as ledger:
+        history = ledger.history(account)
+    found = summarise(history)
+    if out is not None:
+        from heldout.cli.ledger_page import page
+
+        out.write_text(page(found), encoding="utf-8")
     if as_json:
+        accounts = [_standing(each) for each in found.accounts]
+        spending = {
+            by: {
+                name: {kind: str(each) for kind, each in sums.items()} for name, sums in of.items()
+            }
+            for by, of in found.spending.items()
+        }
         entries = [each.as_dict() for each in history]
-        print_json({"accounts": list(accounts.values()), "entries": entries})
-        return
-    if not accounts:
+        print_json({"accounts": accounts, "spending": spending, "entries": entries})
+    elif not found.accounts:
         console().print("Nothing has been booked.")
-        return
+    else:
+        _print(found, last)
+
+
+def _print(found: "Summary", last: int) -> None:
+    from heldout.cli.output import print_table
+    from heldout.drawing.words import amount
+    from heldout.privacy.summary import asked
+
     print_table(
-        ("data", "account", "budget", "spent", "protection"),
+        ("account", "budget", "spent", "left", "protection"),
         [
-            (each["name"], each["account"][:6], each["budget"], each["spent"], each["protection"])
-            for each in accounts.values()
+            (
+                "- " * each.depth + each.name,
+                amount(each.budget),
+                amount(each.spent),
+                _bar(each),
+                _protection(each.protection),
+            )
+            for each in found.accounts
         ],
         left=(0, 1, 2, 3, 4),
     )
-    head: tuple[str, ...] = ("entry", "time (UTC)", "account", "release", "price", "receipt")
-    rows = [_row(each) for each in history if each.kind == "booking"]
-    if len(accounts) == 1:  # its column would say nothing, and a terminal has 80
-        head, *rows = [(*row[:2], *row[3:]) for row in (head, *rows)]
-    print_table(head, rows, left=range(1, len(head)))
+    for by, of in found.spending.items():
+        if of and (by == "month" or any(not name.startswith("(") for name in of)):
+            rows = [(name, _sums(sums)) for name, sums in sorted(of.items())]
+            print_table((f"by {by}", "spent"), rows, left=(0, 1))
+    if not found.bookings or last < 1:
+        return
+    names = {each.account: each.name for each in found.accounts}
+    head = ("entry", "time (UTC)", "account", "release", "price", "receipt")
+    lines = [
+        (
+            str(each.sequence),
+            f"{each.time:%Y-%m-%d %H:%M}",
+            names[each.account],
+            asked(each.request),
+            "" if each.loss is None else amount(each.loss),
+            f"{each.hash[:10]}…",
+        )
+        for each in found.bookings[-last:]
+    ]
+    if len(names) == 1:  # its column would say nothing, and a terminal has 80
+        head, *lines = [(*row[:2], *row[3:]) for row in (head, *lines)]  # type: ignore[assignment]
+    print_table(head, lines, left=range(1, len(head)))
+    if len(found.bookings) > last:
+        print(f"The last {last} of {len(found.bookings):,} bookings; --last shows more.")
 
 
 @app.command
@@ -80,17 +378,15 @@ def verify(place: str, /, *, receipt: str | None = None, as_json: Json = False) 
         Print JSON and nothing else.
     """
     from heldout.cli.output import console, print_json
-    from heldout.cli.values import existing_ledger
-    from heldout.privacy.ledger import Ledger
 
-    with Ledger.open(existing_ledger(place)) as ledger:
+    with _opened(place, read_only=True) as ledger:
         verified = ledger.verify(receipt=receipt)
     if as_json:
         print_json({"verified": True, **verified.as_dict()})
         return
     say = console()
     say.print(
-        f"The ledger is whole: entries {verified.entries:,}, data sets {verified.accounts:,}, "
+        f"The ledger is whole: entries {verified.entries:,}, accounts {verified.accounts:,}, "
         "every hash, price and total as it was written."
     )
     if receipt is not None:
@@ -98,20 +394,69 @@ def verify(place: str, /, *, receipt: str | None = None, as_json: Json = False) 
     print(f"Last entry: {verified.hash}")
 
 
-def _accounts(history: list["Entry"]) -> dict[str, dict[str, Any]]:
+def _opened(place: str, *, read_only: bool = False) -> "Ledger":
+    from heldout.cli.values import existing_ledger
+    from heldout.privacy.ledger import Ledger
+
+    return Ledger.open(existing_ledger(place), read_only=read_only)
+
+
+def _budget(text: str) -> "Budget":
+    from heldout.privacy.loss import Budget
+
+    return Budget(epsilon=text)
+
+
+def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: bool) -> None:
+    """How the account stands after a decision: as JSON, or as a sentence."""
+    from heldout.cli.failure import one_line
+    from heldout.cli.output import console, print_json
     from heldout.drawing.words import amount
 
-    accounts: dict[str, dict[str, Any]] = {}
-    for entry in history:
-        if entry.kind == "opening":
-            accounts[entry.account] = {
-                "account": entry.account,
-                "name": entry.content.get("name") or "data",
-                "budget": amount(entry.budget),
-                "protection": _protection(entry.content.get("protection")),
-            }
-        accounts[entry.account]["spent"] = amount(entry.spent)
-    return accounts
+    stands: dict[str, Budget | Loss] = {
+        "budget": ledger.budget(account),
+        "spent": ledger.spent(account),
+    }
+    if as_json:
+        print_json({name: each.as_dict() for name, each in stands.items()})
+        return
+    console().print(
+        one_line(f"{sentence}: budget {amount(stands['budget'])}, spent {amount(stands['spent'])}.")
+    )
+
+
+def _standing(each: "Standing") -> dict[str, Any]:
+    from heldout.drawing.words import amount
+
+    amounts: dict[str, Budget | Loss] = {
+        "budget": each.budget,
+        "spent": each.spent,
+        "left": each.left,
+    }
+    return {
+        "account": each.account,
+        "name": each.name,
+        "kind": each.kind,
+        "parent": each.parent,
+        "closed": each.closed,
+        "protection": _protection(each.protection),
+        **{name: amount(value) for name, value in amounts.items()},
+        "exact": {name: value.as_dict() for name, value in amounts.items()},
+    }
+
+
+def _bar(each: "Standing") -> str:
+    """What is left, as a bar that any terminal can print."""
+    if each.closed:
+        return "closed"
+    full = round(each.share_left * BAR)
+    return f"{'#' * full}{'.' * (BAR - full)} {each.share_left:.0%}"
+
+
+def _sums(sums: dict[str, Any]) -> str:
+    from heldout.drawing.words import decimal
+
+    return ", ".join(f"{kind} {decimal(amount)}" for kind, amount in sums.items())
 
 
 def _protection(stored: dict[str, Any] | None) -> str:
@@ -121,17 +466,3 @@ def _protection(stored: dict[str, Any] | None) -> str:
         return str(stored["neighbours"])
     name = stored["unit_name"] or "unit"
     return f"{stored['neighbours']}, {name} with {stored['rows_per_unit']} rows"
-
-
-def _row(entry: "Entry") -> tuple[str, ...]:
-    from heldout.drawing.words import amount
-
-    assert entry.loss is not None
-    return (
-        str(entry.sequence),
-        f"{entry.time:%Y-%m-%d %H:%M}",
-        entry.account[:6],
-        str(entry.request.get("release", "")),
-        amount(entry.loss),
-        f"{entry.hash[:10]}…",
-    )

@@ -102,8 +102,7 @@ class LostRace(Exception):
 class Tables:
     """Every statement on the ledger's tables."""
 
-    @staticmethod
-    def end(connection: sa.Connection) -> tuple[Identity, int, Entry | None]:
+    def end(self, connection: sa.Connection) -> tuple[Identity, int, Entry | None]:
         """The ledger's own row, the highest sequence, and the entry that the row points to."""
         rows = connection.execute(_END).all()
         if len(rows) != 1:
@@ -115,14 +114,12 @@ class Tables:
             raise tampered(None, "its own row cannot be read") from None
         return identity, highest or 0, None if entry[0] is None else Entry(*entry)
 
-    @staticmethod
-    def entry_at(connection: sa.Connection, sequence: int) -> Entry | None:
+    def entry_at(self, connection: sa.Connection, sequence: int) -> Entry | None:
         row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
         return None if row is None else Entry(*row)
 
-    @staticmethod
     def all_entries(
-        connection: sa.Connection, only: Sequence[str] | None = None, *, since: int = 0
+        self, connection: sa.Connection, only: Sequence[str] | None = None, *, since: int = 0
     ) -> Iterator[Entry]:
         """Every entry in order, or those of some accounts."""
         query = sa.select(entries).order_by(entries.c.sequence).where(entries.c.sequence > since)
@@ -131,8 +128,7 @@ class Tables:
         for row in connection.execute(query, execution_options={"yield_per": _PAGE}):
             yield Entry(*row)
 
-    @staticmethod
-    def opening(connection: sa.Connection, account: str) -> Entry:
+    def opening(self, connection: sa.Connection, account: str) -> Entry:
         """The first entry of an account: what never changes about it."""
         query = sa.select(entries).where(entries.c.account == account)
         row = connection.execute(query.order_by(entries.c.sequence).limit(1)).one_or_none()
@@ -140,12 +136,12 @@ class Tables:
             raise tampered(None, "the opening of an account is missing")
         return found
 
-    @staticmethod
-    def all_accounts(connection: sa.Connection) -> list[AccountRow]:
+    def all_accounts(self, connection: sa.Connection) -> list[AccountRow]:
         return [AccountRow(*row) for row in connection.execute(sa.select(accounts))]
 
-    @staticmethod
-    def named(connection: sa.Connection, name: str, parent: str | None = None) -> list[AccountRow]:
+    def named(
+        self, connection: sa.Connection, name: str, parent: str | None = None
+    ) -> list[AccountRow]:
         """The accounts of a name: an analyst's under a parent, the others anywhere."""
         query = sa.select(accounts).where(accounts.c.name == name)
         if parent is None:
@@ -154,8 +150,7 @@ class Tables:
             query = query.where(accounts.c.kind == "analyst", accounts.c.parent == parent)
         return [AccountRow(*row) for row in connection.execute(query)]
 
-    @staticmethod
-    def subtree(connection: sa.Connection, account: str) -> list[str]:
+    def subtree(self, connection: sa.Connection, account: str) -> list[str]:
         """An account and all below it."""
         found, level = [account], [account]
         while level:
@@ -164,8 +159,7 @@ class Tables:
             found += level
         return found
 
-    @staticmethod
-    def path(connection: sa.Connection, account: str) -> list[tuple[AccountRow, Entry]]:
+    def path(self, connection: sa.Connection, account: str) -> list[tuple[AccountRow, Entry]]:
         """An account and those above it, each with its last entry; empty without an account."""
         width, found = len(accounts.c), []
         for row in connection.execute(_PATH, {"which": account}):
@@ -177,23 +171,23 @@ class Tables:
             raise tampered(None, "an account above another is missing")
         return found
 
-    @staticmethod
-    def tied(connection: sa.Connection, macs: list[str] | None = None) -> list[Tie]:
+    def tied(self, connection: sa.Connection, macs: list[str] | None = None) -> list[Tie]:
         """The fingerprints on record, or those of `macs` that are."""
         query = sa.select(ties) if macs is None else sa.select(ties).where(ties.c.mac.in_(macs))
         return [Tie(*row) for row in connection.execute(query)]
 
-    @staticmethod
-    def add_ties(connection: sa.Connection, new: list[Tie]) -> None:
+    def add_ties(self, connection: sa.Connection, new: list[Tie]) -> None:
         connection.execute(ties.insert(), [vars(tie) for tie in new])
 
-    @staticmethod
-    def add_account(connection: sa.Connection, row: AccountRow) -> None:
+    def add_account(self, connection: sa.Connection, row: AccountRow) -> None:
         connection.execute(accounts.insert(), vars(row))
 
-    @staticmethod
     def swap(
-        connection: sa.Connection, old: Sequence[AccountRow], states: Sequence[str], entry: Entry
+        self,
+        connection: sa.Connection,
+        old: Sequence[AccountRow],
+        states: Sequence[str],
+        entry: Entry,
     ) -> None:
         """Move the accounts of a path to their new states, if nobody moved one since we looked."""
         moves = [
@@ -204,8 +198,7 @@ class Tables:
         if moves and connection.execute(_TAKE, moves).rowcount != len(moves):
             raise LostRace
 
-    @staticmethod
-    def append(connection: sa.Connection, old: Identity, entry: Entry) -> None:
+    def append(self, connection: sa.Connection, old: Identity, entry: Entry) -> None:
         """Move the head of the chain if nobody moved it since we looked, and add the entry."""
         compared = {"old_sequence": old.sequence, "old_head": old.head}
         values = {"sequence": entry.sequence, "head": entry.hash}
@@ -213,21 +206,17 @@ class Tables:
             raise LostRace
         connection.execute(_ADD, vars(entry))
 
-    @staticmethod
-    def put_sketch(connection: sa.Connection, account: str, sketch: str) -> None:
+    def put_sketch(self, connection: sa.Connection, account: str, sketch: str) -> None:
         connection.execute(sketches.delete().where(sketches.c.account == account))
         connection.execute(sketches.insert(), {"account": account, "sketch": sketch})
 
-    @staticmethod
-    def all_sketches(connection: sa.Connection) -> list[tuple[str, str]]:
+    def all_sketches(self, connection: sa.Connection) -> list[tuple[str, str]]:
         return [(account, sketch) for account, sketch in connection.execute(sa.select(sketches))]
 
-    @staticmethod
-    def set_identity(connection: sa.Connection, **values: Any) -> None:
+    def set_identity(self, connection: sa.Connection, **values: Any) -> None:
         connection.execute(ledger.update().values(values))
 
-    @staticmethod
-    def forget_rows(connection: sa.Connection) -> None:
+    def forget_rows(self, connection: sa.Connection) -> None:
         """Drop what only the old key could read."""
         connection.execute(ties.delete())
         connection.execute(sketches.delete())

@@ -1,0 +1,150 @@
+"""What a ledger says to people: how each account stands, and who spent on what, when."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from heldout.privacy import accountant
+from heldout.privacy.chain import Entry, State
+from heldout.privacy.loss import Budget, Loss
+from heldout.privacy.rational import stored
+
+__all__ = ["Standing", "Summary", "asked", "summarise"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one account stands now."""
+
+    account: str
+    kind: str
+    name: str
+    parent: str | None
+    depth: int
+    protection: dict[str, Any] | None
+    budget: Budget
+    spent: Loss
+    closed: bool
+
+    @property
+    def left(self) -> Loss:
+        return accountant.remaining(self.spent, self.budget)
+
+    @property
+    def share_left(self) -> float:
+        """From 1 (nothing is spent) to 0."""
+        left, budget = self.left, self.budget
+        parts = (left.epsilon, budget.epsilon) if budget.rho is None else (left.rho, budget.rho)
+        assert parts[0] is not None
+        assert parts[1] is not None
+        return float(parts[0] / parts[1])
+
+
+@dataclass
+class Summary:
+    """A ledger at a glance; `spending` has exact sums, of which a budget's kind has one each."""
+
+    accounts: list[Standing] = field(default_factory=list)
+    bookings: list[Entry] = field(default_factory=list)
+    spending: dict[str, dict[str, dict[str, Fraction]]] = field(default_factory=dict)
+    days: list[tuple[str, str, Loss]] = field(default_factory=list)
+    """By account and day, what was spent at the end of the day."""
+
+
+def asked(request: dict[str, Any]) -> str:
+    """What a booking was for, in a few words.
+
+    >>> asked({"release": "auc"}), asked({"questions": [{"kind": "auc"}, {"kind": "curves"}]})
+    ('auc', 'auc, curves')
+    """
+    if "release" in request:
+        return str(request["release"])
+    parts = [str(each.get("kind", "")) for each in request.get("questions", ())]
+    return ", ".join(f"{part} x{count}" if count > 1 else part
+                     for part, count in Counter(parts).items())  # fmt: skip
+
+
+def summarise(history: Iterable[Entry]) -> Summary:
+    """One walk over the entries, each read once."""
+    summary = Summary()
+    first: dict[str, dict[str, Any]] = {}
+    parents: dict[str, str | None] = {}
+    last: dict[str, dict[str, Any]] = {}
+    days: dict[tuple[str, str], dict[str, Any]] = {}
+    sums: dict[str, dict[str, dict[str, Fraction]]] = {
+        by: defaultdict(lambda: defaultdict(Fraction)) for by in ("analyst", "model", "month")
+    }
+    amounts: dict[str, Fraction] = {}
+    for entry in history:
+        content = entry.content
+        path = [content, *content.get("above", ())] if entry.account else []
+        for place, told in enumerate(path):
+            account = told["account"]
+            parents[account] = path[place + 1]["account"] if place + 1 < len(path) else None
+            last[account] = told
+            days[account, content["time"][:10]] = told["spent"]
+        first.setdefault(entry.account, content)
+        if content["kind"] != "booking":
+            continue
+        summary.bookings.append(entry)
+        request = content["request"]
+        groups = {
+            "analyst": content.get("analyst") or "(nobody named)",
+            "model": str(request.get("model", request.get("score", "(no model named)"))),
+            "month": content["time"][:7],
+        }
+        for kind, text in content["charge"].items():
+            if text not in amounts:
+                amounts[text] = stored(text)
+            if amounts[text] or kind != "delta":
+                for by, name in groups.items():
+                    sums[by][name][kind] += amounts[text]
+    summary.spending = {by: {name: dict(s) for name, s in of.items()} for by, of in sums.items()}
+    _add_accounts(summary, first, parents, last)
+    names = {each.account: each.name for each in summary.accounts}
+    summary.days = [
+        (names[account], day, Loss.from_dict(spent)) for (account, day), spent in days.items()
+    ]
+    return summary
+
+
+def _add_accounts(
+    summary: Summary,
+    first: dict[str, dict[str, Any]],
+    parents: dict[str, str | None],
+    last: dict[str, dict[str, Any]],
+) -> None:
+    """Each account below the one above it, in the order in which they were opened."""
+    children: dict[str | None, list[str]] = defaultdict(list)
+    for account in parents:
+        children[parents[account]].append(account)
+    kinds = {"opening": "rows", "registration": "data", "grant": "analyst"}
+
+    def add(account: str, depth: int) -> None:
+        opening, state = first[account], State.from_dict(last[account])
+        name = opening.get("analyst") or opening.get("name") or "data"
+        summary.accounts.append(
+            Standing(
+                account=account,
+                kind="people"
+                if depth == 0 and _is_data(children[account])
+                else kinds[opening["kind"]],
+                name=name,
+                parent=parents[account],
+                depth=depth,
+                protection=opening.get("protection"),
+                budget=state.budget,
+                spent=state.spent,
+                closed=state.closed,
+            )
+        )
+        for child in children[account]:
+            add(child, depth + 1)
+
+    def _is_data(below: list[str]) -> bool:
+        return any(first[each]["kind"] == "registration" for each in below)
+
+    for account in children[None]:
+        add(account, 0)

@@ -1,0 +1,118 @@
+"""One budget for people, whatever happens to the table."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import heldout as ho
+from heldout.errors import BudgetExceeded, BudgetMismatch
+
+THREE = ho.Budget(epsilon=3)
+
+
+def table(days: int, *, shift: int = 0) -> dict[str, Any]:
+    """The rows of a clinic: one more person each day."""
+    count = 40 + days
+    return {
+        "patient_id": [f"p{i}" for i in range(shift, shift + count)],
+        "y": [i % 2 for i in range(count)],
+        "risk": [(i * 7 % count) / count for i in range(count)],
+    }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.sqlite"
+
+
+def asked(rows: dict[str, Any], place: Path, epsilon: object, **more: Any) -> ho.Session:
+    declared = {"label": "y", "score": "risk", "unit": "patient_id"} | more.pop("declared", {})
+    session = ho.Session(ho.Dataset(rows, **declared), ledger=place, **more)  # type: ignore[arg-type]
+    session.confusion(epsilon=epsilon)  # type: ignore[arg-type]
+    return session
+
+
+def test_one_row_more_each_day_spends_one_registered_budget(place: Path) -> None:
+    with ho.Ledger.open(place) as ledger:
+        ledger.register("clinic", budget=THREE, unit="patient_id")
+    asked(table(0), place, 3, account="clinic")
+    for day in (1, 2):
+        with pytest.raises(BudgetExceeded):
+            asked(table(day), place, 3, account="clinic")
+
+
+def test_one_row_more_each_day_is_refused_under_a_known_name(tmp_path: Path, place: Path) -> None:
+    file = tmp_path / "clinic.parquet"
+    for day in range(3):
+        pq.write_table(pa.table(table(day)), file)
+        declared: dict[str, Any] = {"label": "y", "score": "risk"}
+        if day == 0:
+            session = ho.Session(ho.Dataset(file, **declared), budget=THREE, ledger=place)
+            session.confusion(epsilon=3)
+            continue
+        with pytest.raises(BudgetMismatch, match=r"ledger register.*row_key"):
+            ho.Session(ho.Dataset(file, **declared), budget=THREE, ledger=place)
+    assert ho.Session(ho.Dataset(file, **declared), budget=THREE, ledger=place, new=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "declared"),
+    [
+        (table(7), {}),
+        (table(0, shift=20), {}),
+        (table(0) | {"risk": [0.5] * 40}, {}),
+        (table(0) | {"other": [0.25] * 40}, {"score": "other"}),
+        ({name: column[:9] for name, column in table(0).items()}, {}),
+        ({name: column[1::2] for name, column in table(0).items()}, {}),  # those with y = 1
+        (table(0) | {"y": [1 - each for each in table(0)["y"]]}, {}),
+    ],
+    ids=["extended", "refreshed", "re-scored", "a model more", "a subset", "by label", "re-coded"],
+)
+def test_a_registered_account_pays_for_every_table_about_its_people(
+    place: Path, rows: dict[str, Any], declared: dict[str, Any]
+) -> None:
+    with ho.Ledger.open(place) as ledger:
+        ledger.register("clinic", budget=THREE, unit="patient_id")
+    asked(table(0), place, 1, account="clinic")
+    assert str(asked(rows, place, 1, account="clinic", declared=declared).remaining) == "epsilon 1"
+
+
+def test_a_public_number_of_rows_cannot_change(place: Path) -> None:
+    with ho.Ledger.open(place) as ledger:
+        ledger.register("clinic", budget=THREE)
+    by_row: dict[str, Any] = {"account": "clinic", "declared": {"unit": None}}
+    asked(table(0), place, 1, **dict(by_row))
+    asked(table(0) | {"risk": [0.5] * 40}, place, 1, **dict(by_row))
+    positives = {name: column[1::2] for name, column in table(0).items()}
+    for rows in (positives, table(1)):
+        with pytest.raises(BudgetMismatch, match="Register the account with unit="):
+            asked(rows, place, "1/2", **dict(by_row))
+
+
+def test_a_registered_account_reads_no_digest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ho.Ledger.open(place) as ledger:
+        ledger.register("clinic", budget=THREE, unit="patient_id")
+    dataset = ho.Dataset(table(0), label="y", score="risk", unit="patient_id")
+
+    def must_not_run(self: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(ho.Dataset, "_fingerprints", property(must_not_run))
+    ho.Session(dataset, ledger=place, account="clinic").confusion(epsilon=1)
+
+
+def test_the_ledger_tells_who_asked_what_when_and_for_how_much(place: Path) -> None:
+    ledger = ho.Ledger.open(place)
+    ledger.register("clinic", budget=THREE, unit="patient_id", people="patients")
+    ledger.grant("clinic", analyst="analyst-7", budget=ho.Budget(epsilon=1))
+    asked(table(0), place, "1/2", account="clinic", analyst="analyst-7")
+    (entry,) = ledger.entries("clinic")
+    assert entry.analyst == "analyst-7"
+    assert str(entry.loss) == "epsilon 1/2"
+    assert entry.request
+    assert str(ledger.remaining("patients")) == "epsilon 5/2"
+    with pytest.raises(BudgetExceeded, match="analyst-7"):
+        asked(table(3), place, 1, account="clinic", analyst="analyst-7")
