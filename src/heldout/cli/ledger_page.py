@@ -1,8 +1,10 @@
 """A ledger as one HTML page: how every account stands, and a plot of the spending."""
 
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from heldout.drawing.figure import Figure, rows, to_svg
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
+from heldout.drawing.colours import PALETTE
 from heldout.drawing.page import rendered
 from heldout.drawing.words import amount, decimal
 from heldout.privacy.summary import asked
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["page"]
 
 MOST: Final = 100
-"""How many bookings the page lists, and accounts the plot shows."""
+"""How many bookings the page lists."""
 
 
 def page(found: "Summary") -> str:
@@ -52,26 +54,43 @@ def page(found: "Summary") -> str:
 
 
 def figure(found: "Summary") -> Figure:
-    """What each account had spent, day by day."""
-    title = "Spending over time"
+    """What the accounts that spent most had spent, day by day."""
     says = "What each account had spent in all by the end of each day."
-    return Figure(to_svg(_chart(found, title), title=title, description=says), says)
+    return Figure(_chart(found).svg(says=says), says)
 
 
-def _chart(found: "Summary", title: str) -> Any:
-    import altair as alt
-
-    records = [
-        {"account": name, "day": day, "spent": float(spent.epsilon or spent.rho or 0)}
-        for name, day, spent in found.days
-    ]
-    base = alt.Chart(rows(records), title=title, width=520, height=260)
-    line = base.mark_line(interpolate="step-after", point=True).encode(
-        x=alt.X("day:T", title="Day (UTC)"),
-        y=alt.Y("spent:Q", title="Spent in all (epsilon)"),
-        color=alt.Color("account:N", title="Account"),
+def _chart(found: "Summary") -> Chart:
+    lines: dict[str, list[dict[str, float]]] = {}
+    first = min(date.fromisoformat(day) for _, day, _ in found.days)
+    for name, day, spent in found.days:
+        at = float((date.fromisoformat(day) - first).days)
+        line = lines.setdefault(name, [{"day": at, "spent": 0.0}])
+        line.append({"day": at, "spent": float(spent.epsilon or spent.rho or 0)})
+    last = max(1.0, *(point["day"] + 1 for line in lines.values() for point in line))
+    most = sorted(lines, key=lambda name: -lines[name][-1]["spent"])[: len(PALETTE)]
+    colours = dict(zip(most, PALETTE, strict=False))
+    return Chart(
+        [
+            Layer(
+                "line",
+                [
+                    {**point, "account": name}
+                    for name in most
+                    for point in (*lines[name], lines[name][-1] | {"day": last})
+                ],
+                x="day",
+                y="spent",
+                color=Field("account"),
+                style={"interpolate": "step-after"},
+            )
+        ],
+        x=Numbers(f"Days since {first}", 0.0, last),
+        y=Numbers("Spent in all", 0.0, max(lines[most[0]][-1]["spent"], 1e-9) * 1.05),
+        title="Spending over time",
+        width=520,
+        height=260,
+        colours=colours,
     )
-    return line
 
 
 def _sums(sums: dict[str, Any]) -> str:

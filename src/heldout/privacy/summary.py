@@ -104,6 +104,11 @@ def summarise(history: Iterable[Entry]) -> Summary:
     summary.spending = {by: {name: dict(s) for name, s in of.items()} for by, of in sums.items()}
     _add_accounts(summary, first, parents, last)
     names = {each.account: each.name for each in summary.accounts}
+    names |= {
+        each.account: f"{names[each.parent]}: {each.name}"
+        for each in summary.accounts
+        if each.kind == "analyst" and each.parent
+    }
     summary.days = [
         (names[account], day, Loss.from_dict(spent)) for (account, day), spent in days.items()
     ]
