@@ -235,3 +235,14 @@ def test_a_data_set_is_not_pickled_and_shows_no_private_count() -> None:
             attempt(dataset)
     assert "3" not in f"{dataset!r}{dataset}"
     assert dataset.public_rows is None
+
+
+def test_a_table_of_more_rows_than_sums_can_hold_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = {"y": [0, 1, 1], "p": [0.1, 0.2, 0.3]}
+    monkeypatch.setattr(ho.Dataset, "MOST_ROWS", 3)
+    assert ho.Dataset(rows, label="y", score="p").public_rows == 3
+    monkeypatch.setattr(ho.Dataset, "MOST_ROWS", 2)
+    with pytest.raises(UnreadableTable, match="at most 2 rows"):
+        ho.Dataset(rows, label="y", score="p")

@@ -48,6 +48,11 @@ BAD: dict[str, tuple[pa.Table, dict[str, Any], type[errors.HeldoutError]]] = {
         {},
         errors.ScoreOutOfRange,
     ),
+    "NULL score, clipped": (
+        table(p=[0.5, None, CANARY]),
+        {"out_of_range": "clip"},
+        errors.MissingScore,
+    ),
     "NULL unit": (table(u=["a", None, "b"]), {"unit": "u"}, errors.MissingUnit),
     "NULL key": (table(visit=[1, None, 3]), {}, errors.MissingUnit),
     "copied key": (table(visit=["8675309", "8675309", "2"]), {}, errors.DuplicateRowKey),

@@ -147,18 +147,23 @@ def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("age", [39, 40])
-def test_no_private_value_decides_between_an_answer_and_a_failure(spark: Any, age: int) -> None:
+def test_no_private_value_decides_between_an_answer_and_a_failure(
+    spark_session: Any, age: int
+) -> None:
     """The rival 1 / (age - 40) fails on a patient of forty, and on no other."""
-    rival = f"assert_true(visit <> 7 OR {age} <> 40) IS NULL AS r"
-    frame = spark.hold(ROWS).selectExpr("*", rival)
+    strict = spark_session.newSession()
+    strict.conf.set("spark.sql.ansi.enabled", "true")
+    rival = f"1.0D / (CASE WHEN visit = 7 THEN {age} ELSE 20 END - 40) AS r"
+    frame = strict.createDataFrame(ROWS).selectExpr("*", rival)
     session = ho.Session(ho.Dataset(frame, **DECLARED), budget=ho.Budget(epsilon=1))
     with pytest.raises(ArgumentError, match="declared rivals"):
         session.compare(score="r", epsilon=1)
     assert str(session.remaining) == "epsilon 1"
+    declared = DECLARED | {"rivals": ["r"], "out_of_range": "clip"}
     if age == 40:
         with pytest.raises(UnreadableTable):
-            ho.Dataset(frame, **DECLARED, rivals=["r"])
+            ho.Dataset(frame, **declared)
     else:
-        rows = ho.Dataset(frame, **DECLARED, rivals=["r"])
+        rows = ho.Dataset(frame, **declared)
         answer = ho.Session(rows, budget=ho.Budget(epsilon=1)).compare(score="r", epsilon=1)
         assert -1 <= answer.value <= 1

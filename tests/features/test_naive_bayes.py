@@ -59,6 +59,27 @@ def neighbours(protection):
                 yield [*kept, *out], [*kept, *new]
 
 
+@pytest.mark.parametrize("weight", [5, 2**13, 2**24])
+def test_no_weight_makes_the_counts_of_many_rows_wrap(weight):
+    """2^23 rows of weight 2^24 pass 64 bits; one row less would move them by 2^64."""
+    try:
+        statistic = JointCounts(FEATURES, weight, JointCounts.units_for(Fraction(1, 2), weight))
+    except ArgumentError:
+        assert weight == 2**24
+        with pytest.raises(ArgumentError, match="weight must be smaller"):
+            NaiveBayesPlan(
+                features=2**24, epsilon=Fraction(1), weight=weight, rows=1000, protection=BY_ROW[0]
+            )
+        return
+    found = []
+    for rows in (2**23, 2**23 - 1):
+        empty = csr_array((rows, FEATURES), dtype=np.int8)
+        label = np.zeros(rows, dtype=np.int64)
+        found.append(statistic.read({"label": label, "matrix": empty}))
+    moved = sum(abs(int(a) - int(b)) for a, b in zip(*found, strict=True))
+    assert moved <= statistic.sensitivity(Protection(neighbours="add-remove"))
+
+
 @pytest.mark.parametrize("protection", [*BY_ROW, BY_UNIT[1]], ids=str)
 @pytest.mark.parametrize(("weight", "chosen"), [(1, None), (2, None), (5, None), (1, (2, 0))])
 def test_no_small_neighbours_move_the_counts_further_than_claimed(protection, weight, chosen):

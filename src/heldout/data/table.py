@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
@@ -30,6 +30,9 @@ class PrivateTable(ABC):
     name
         What to call the data in reports.
     """
+
+    MOST_ROWS: ClassVar[int] = 2**40
+    """More are refused when the table is opened: sums of 20 bits a row then fit 64."""
 
     def __init__(
         self,
@@ -82,7 +85,7 @@ class PrivateTable(ABC):
         found = {name: values[0] for name, values in columns.items()}
         fingerprints = validation.fingerprints(found)
         counts = {name: int(value) for name, value in found.items()}
-        validation.judge(counts, rules)
+        validation.judge(counts, rules, most_rows=self.MOST_ROWS)
         return counts["n"], fingerprints
 
     def _check_steady(self) -> None:

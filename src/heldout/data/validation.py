@@ -39,6 +39,7 @@ from heldout.errors import (
     MissingUnit,
     ScoreOutOfRange,
     UnknownLabel,
+    UnreadableTable,
 )
 
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
@@ -161,7 +162,7 @@ def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
     return [
         Rule(
             f"missing_{role}",
-            unsound(f"NOT isnan({number})"),
+            unsound(known(number)),
             MissingScore,
             f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
             f"row a {role}, or drop it by a rule that does not look at the label.",
@@ -191,6 +192,11 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
 
 def _missing(name: str) -> str:
     return f"count(*) - count({column(name)})"
+
+
+def known(number: str) -> str:
+    """Neither NULL nor NaN; to Spark, NULL is not NaN, so it is said twice."""
+    return f"({number}) IS NOT NULL AND NOT isnan({number})"
 
 
 def unsound(sound: str) -> str:
@@ -301,10 +307,14 @@ def _or_null(number: str, column_type: str = "DOUBLE") -> str:
     return f"nullif({number}, {double(math.nan)})"
 
 
-def judge(counts: dict[str, int], rules: Sequence[Rule]) -> None:
+def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
     if counts["n"] == 0:
         raise EmptyTable("table must have at least one row, got none. Check the file.")
+    if counts["n"] > most_rows:
+        raise UnreadableTable(
+            f"table must have at most {most_rows:,} rows: beyond that, sums would not fit 64 bits."
+        )
     for rule in rules:
         if counts[rule.name]:
             raise rule.error(rule.message)

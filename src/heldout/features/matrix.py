@@ -14,6 +14,7 @@ from heldout.features.bounding import bounded
 from heldout.features.sources import Flags, Rows, Stored, Texts, origin_digest
 from heldout.features.text import Space
 from heldout.privacy.neighbours import Neighbours
+from heldout.statistics.feature_rows import MOST_ROWS
 
 __all__ = ["FeatureMatrix"]
 
@@ -50,6 +51,8 @@ class FeatureMatrix(PrivateTable):
     >>> FeatureMatrix([[1, 0, 1], [0, 2, 0]], [1, 0], features_per_row=2)
     FeatureMatrix(3 features, at most 2 a row, replace-one neighbours, 2 rows)
     """
+
+    MOST_ROWS = MOST_ROWS
 
     def __init__(
         self,

@@ -57,6 +57,7 @@ class NaiveBayesPlan:
         self.size_units = JointCounts.units_for(shares.sizes, weight)
         self.cut_epsilon = epsilon * shares.cut
         self.counts_epsilon = epsilon - self.cut_epsilon
+        self.statistic(None)  # refuses a weight that is too large, before anything is booked
 
     def prices(self) -> tuple[Event, Event]:
         """Booked before it is known how many features there will be; the price is the same."""

@@ -114,7 +114,7 @@ class RegressionTable(PrivateTable):
             found += [
                 validation.Rule(
                     f"missing_{what}",
-                    validation.unsound(f"NOT isnan({number})"),
+                    validation.unsound(validation.known(number)),
                     MissingScore,
                     f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
                 ),

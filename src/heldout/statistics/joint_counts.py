@@ -11,7 +11,7 @@ from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
-from heldout.statistics.feature_rows import FeatureStatistic, seen_through
+from heldout.statistics.feature_rows import MOST_ROWS, FeatureStatistic, seen_through
 
 __all__ = ["SIZES", "UNIT", "JointCounts", "row_units", "size_cells"]
 
@@ -49,7 +49,8 @@ class JointCounts(FeatureStatistic):
     Sensitivity: a row with m features adds floor(weight * UNIT / max(m, weight)) to m cells, which
                  is weight * UNIT at most in all, and size_units to one cell.
     Numerics:    exact integers.
-    Refuses:     numbers that are not positive.
+    Refuses:     numbers that are not positive; weights whose sums over `MOST_ROWS` rows would
+                 pass 64 bits, where they would wrap and move by 2^64.
     Reference:   Vaidya et al. 2013 (noisy counts); proofs/joint-counts.md.
     Cost:        one pass over the entries.
 
@@ -72,6 +73,11 @@ class JointCounts(FeatureStatistic):
     def __post_init__(self) -> None:
         if min(self.features, self.weight, self.size_units) < 1:
             raise ArgumentError("features, weight and size_units must be positive.")
+        if MOST_ROWS * max(UNIT, self.size_units) >= 2**63 or self.weight >= 2**40:
+            raise ArgumentError(
+                f"weight must be smaller, got {self.weight:,}: the sums of its counts would not "
+                "fit 64 bits. Try 5."
+            )
 
     @property
     def dimension(self) -> int:

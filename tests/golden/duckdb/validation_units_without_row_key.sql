@@ -4,7 +4,9 @@ SELECT
   COUNT(*) - COUNT(*) FILTER(WHERE
     held."readmitted" = 1 OR held."readmitted" = 0) AS unknown_label,
   COUNT(*) - COUNT(*) FILTER(WHERE
-    NOT ISNAN(held."risk")) AS missing_score,
+    NOT (
+      held."risk"
+    ) IS NULL AND NOT ISNAN(held."risk")) AS missing_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
     held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE)
     AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,

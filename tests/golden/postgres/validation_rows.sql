@@ -5,6 +5,9 @@ SELECT
     held."readmitted" = 1 OR held."readmitted" = 0) AS unknown_label,
   COUNT(*) - COUNT(*) FILTER(WHERE
     NOT (
+      held."risk"
+    ) IS NULL
+    AND NOT (
       held."risk" = CAST('NaN' AS DOUBLE PRECISION)
     )) AS missing_score,
   COUNT(*) - COUNT(*) FILTER(WHERE

@@ -10,6 +10,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.dawa import Dawa, cheapest_partition, scaled_costs
+from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event, price
 
 
@@ -159,3 +160,19 @@ def test_too_many_bins_and_an_impossible_share_are_refused() -> None:
         Dawa(bins=5, epsilon=Fraction(1), moved=1, share=Fraction(1))
     with pytest.raises(ArgumentError, match="penalty"):
         Dawa(bins=5, epsilon=Fraction(1), moved=1, penalty=-1)
+
+
+def test_noise_beyond_64_bits_makes_a_bucket_dear_and_never_cheap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The price of a bucket, added to noise at the end of 64 bits, would wrap to below zero."""
+    dawa = Dawa(bins=4, epsilon=Fraction(1), moved=1)
+    most = np.iinfo(np.int64).max
+
+    def drawn(self: DiscreteLaplace, sealed: Any) -> Any:
+        noise = np.zeros(self.dimension, dtype=np.int64)
+        noise[:4] = most  # the intervals of one bin
+        return noise
+
+    monkeypatch.setattr(DiscreteLaplace, "sample", drawn)
+    assert dawa._partition(np.zeros(4, dtype=np.int64)).tolist() == [0, 4]

@@ -9,9 +9,8 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counts import BinCounts, ClassCounts, Flat
 from heldout.mechanisms.curves.tree import Tree
-from heldout.mechanisms.discrete_laplace import DiscreteLaplace
+from heldout.mechanisms.sparse_vector import unbounded_noise
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed
 
 __all__ = ["Dawa", "cheapest_partition", "scaled_costs"]
 
@@ -42,10 +41,10 @@ def cheapest_partition(costs: list[Any], *, bins: int) -> Any:
 
     Of equally cheap ones a fixed one is taken, whatever the costs are.
 
-    >>> cheapest_partition([np.array([1, 1, 1]), np.array([5, 0])], bins=3).tolist()
+    >>> cheapest_partition([[1, 1, 1], [5, 0]], bins=3).tolist()
     [0, 1, 3]
     """
-    by_length = [each.tolist() for each in costs]
+    by_length = [list(map(int, each)) for each in costs]
     best, start_of_last = [0], [0]
     for end in range(1, bins + 1):
         cheapest, chosen = None, 0
@@ -73,7 +72,8 @@ class Dawa(BinCounts):
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row moves the cost of any partition by less than 2, and only its own bucket of
                  the partition needs other noise to stay the cheapest: 4 a row. proofs/dawa.md.
-    Numerics:    exact: costs times a power of two are whole numbers, with discrete Laplace noise.
+    Numerics:    exact: costs times a power of two are whole numbers, with discrete Laplace noise;
+                 both are compared as integers without an end.
     Refuses:     an epsilon that is not positive; more than 4,096 bins; a share outside (0, 1).
     Reference:   Li, Hay, Miklau and Wang 2014. Three things differ. Their second stage is a
                  workload-aware tree; here it is the tree of HB over the buckets. Their public
@@ -155,15 +155,11 @@ class Dawa(BinCounts):
     def _partition(self, exact: Any) -> Any:
         """Edges of the buckets: differentially private, share * epsilon."""
         costs = scaled_costs(exact, multiple=self.multiple)
-        flat = np.concatenate(costs)
-        noisy = DiscreteLaplace(
-            scale=self.cost_scale,
-            l1_sensitivity=4 * self.multiple * self.moved,
-            dimension=len(flat),
-        ).sample(Sealed(flat))
-        noisy = noisy + self.bucket_cost
-        starts = np.cumsum([len(each) for each in costs])[:-1]
-        return cheapest_partition(np.split(noisy, starts), bins=len(exact))
+        noise = iter(unbounded_noise(self.cost_scale, sum(map(len, costs))))
+        noisy = [
+            [cost + next(noise) + self.bucket_cost for cost in each.tolist()] for each in costs
+        ]
+        return cheapest_partition(noisy, bins=len(exact))
 
     def describe(self) -> dict[str, object]:
         return {
