@@ -139,7 +139,7 @@ BAD_FILES: dict[str, tuple[str, Callable[[Path], None], type[errors.HeldoutError
     "no header": ("a.csv", written(f"1,{CANARY}\n0,Canaria\n"), errors.MissingColumn),
     "Latin letters": ("a.csv", written(b"y,p\n1,0.5\n0,\xe9Canaria\n"), errors.UnreadableTable),
     "Latin header": ("a.csv", written(b"y,p,\xe9Canaria\n1,0.5,2\n"), errors.UnreadableTable),
-    "zeros": ("a.csv", written(b"\0" * 100), errors.MissingColumn),
+    "zeros": ("a.csv", written(b"\0" * 100), errors.UnreadableTable),
     "blank score": ("a.csv", written(f"y,p\n1,{CANARY}\n0,\n"), errors.MissingScore),
     "blank label": ("a.csv", written(f"y,p\n1,{CANARY}\n,0.5\n"), errors.MissingLabel),
     "other ending": ("a.xlsx", written("Canaria"), errors.ArgumentError),
@@ -244,5 +244,5 @@ def test_a_table_of_more_rows_than_sums_can_hold_is_refused(
     monkeypatch.setattr(ho.Dataset, "MOST_ROWS", 3)
     assert ho.Dataset(rows, label="y", score="p").public_rows == 3
     monkeypatch.setattr(ho.Dataset, "MOST_ROWS", 2)
-    with pytest.raises(UnreadableTable, match="at most 2 rows"):
+    with pytest.raises(errors.UnreadableTable, match="at most 2 rows"):
         ho.Dataset(rows, label="y", score="p")

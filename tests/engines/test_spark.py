@@ -148,13 +148,14 @@ def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("age", [39, 40])
 def test_no_private_value_decides_between_an_answer_and_a_failure(
-    spark_session: Any, age: int
+    spark_session: Any, tmp_path: Path, age: int
 ) -> None:
     """The rival 1 / (age - 40) fails on a patient of forty, and on no other."""
     strict = spark_session.newSession()
     strict.conf.set("spark.sql.ansi.enabled", "true")
     rival = f"1.0D / (CASE WHEN visit = 7 THEN {age} ELSE 20 END - 40) AS r"
-    frame = strict.createDataFrame(ROWS).selectExpr("*", rival)
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+    frame = strict.read.parquet(str(tmp_path / "rows.parquet")).selectExpr("*", rival)
     session = ho.Session(ho.Dataset(frame, **DECLARED), budget=ho.Budget(epsilon=1))
     with pytest.raises(ArgumentError, match="declared rivals"):
         session.compare(score="r", epsilon=1)
