@@ -11,7 +11,7 @@ from heldout.errors import ArgumentError
 from heldout_papers import chen_2016_roc, registry
 from heldout_papers.registry import Context
 from heldout_papers.roc_pictures import corners, curves, in_order, lines
-from heldout_papers.roc_study import SMOOTH, Job, run, true_curves
+from heldout_papers.roc_study import DATA_THRESHOLDS, SMOOTH, Job, run, true_curves
 from heldout_papers.scored_sets import ScoredSet
 
 
@@ -23,6 +23,8 @@ def _cell() -> ScoredSet:
 
 METHODS = {
     "laplace": {},
+    DATA_THRESHOLDS: {"thresholds": 10},
+    "chen-2016-priroc-fix": {"thresholds": 32},
     "fixed-space": {"thresholds": 64},
     "recursive-medians": {"levels": 4, "counts": "dawa"},
     "hierarchical-quantile": {},
@@ -81,7 +83,7 @@ def test_results_come_in_the_order_of_their_jobs_and_make_pictures() -> None:
     assert {row["curve"] for row in made.table} == {"true", "laplace", SMOOTH}
     assert len(made.charts[0].to_dict()["concat"]) == 2
     table = [{"data": "small", "method": "a", "epsilon": "0.5", "median error": 0.1}]
-    assert lines(table, "epsilon", "test").to_dict()
+    assert lines(table, "epsilon", "Epsilon", y="median error").to_dict()
 
 
 def _steep() -> ScoredSet:

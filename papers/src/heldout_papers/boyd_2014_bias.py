@@ -38,7 +38,7 @@ class _Sums(NamedTuple):
     squares: dict[str, float]
 
 
-@figure(paper=_PAPER, number="4.5", title="Bias ratio by data set size")
+@figure(paper=_PAPER, number="4.5", quick=60, title="Bias ratio by data set size")
 def bias_by_size(context: Context) -> Reproduction:
     """Mean estimate over true area at prevalence 0.1, 100 to 10,000 examples."""
     cells = [(size, 0.1) for size in _SIZES]
@@ -52,7 +52,7 @@ def bias_by_size(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="4.6", title="Bias ratio by prevalence")
+@figure(paper=_PAPER, number="4.6", quick=60, title="Bias ratio by prevalence")
 def bias_by_prevalence(context: Context) -> Reproduction:
     """Mean estimate over true area with 1,000 examples, prevalence 0.01 to 0.5."""
     table = _study(context, [(1_000, pi) for pi in _PREVALENCES], "figure 4.6")

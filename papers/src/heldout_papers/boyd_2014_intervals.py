@@ -54,7 +54,7 @@ class _Found(NamedTuple):
     intervals: dict[tuple[str, str], tuple[Floats, Floats, Floats]]
 
 
-@figure(paper=_PAPER, number="4.7", title="Coverage of the intervals")
+@figure(paper=_PAPER, number="4.7", quick=60, title="Coverage of the intervals")
 def coverage(context: Context) -> Reproduction:
     """How often 95% intervals hold the true area."""
     table = study(context)
@@ -67,7 +67,7 @@ def coverage(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="4.8", title="Width of the intervals against coverage")
+@figure(paper=_PAPER, number="4.8", quick=60, title="Width of the intervals against coverage")
 def width(context: Context) -> Reproduction:
     """Mean width over the ideal width, against coverage."""
     table = study(context)
@@ -90,7 +90,7 @@ def width(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="4.9", title="Location of the intervals")
+@figure(paper=_PAPER, number="4.9", quick=60, title="Location of the intervals")
 def location(context: Context) -> Reproduction:
     """Mean location of the intervals over the true area."""
     table = study(context)

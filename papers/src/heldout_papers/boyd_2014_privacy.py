@@ -69,19 +69,24 @@ def figure_5_3(_: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="5.4", title="Root mean square error of private AUC")
+@figure(paper=_PAPER, number="5.4", quick=300, title="Root mean square error of private AUC")
 def figure_5_4(context: Context) -> Reproduction:
     """By epsilon, for several sizes."""
     return _errors(context, "auc")
 
 
-@figure(paper=_PAPER, number="5.5", title="Root mean square error of private average precision")
+@figure(
+    paper=_PAPER,
+    number="5.5",
+    quick=300,
+    title="Root mean square error of private average precision",
+)
 def figure_5_5(context: Context) -> Reproduction:
     """By epsilon, for several sizes."""
     return _errors(context, "average-precision")
 
 
-@figure(paper=_PAPER, number="5.6", title="Histograms of private average precision")
+@figure(paper=_PAPER, number="5.6", quick=300, title="Histograms of private average precision")
 def figure_5_6(context: Context) -> Reproduction:
     """epsilon 1, delta 0.01 for theirs and 0 for ours; the first data set, from large to small."""
     cells = [("average-precision", size) for size in (1000, 300, 100, 30)]

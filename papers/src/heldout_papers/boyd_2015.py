@@ -88,7 +88,9 @@ def figure_3(_: Context) -> Reproduction:
 # --- figure 4 ------------------------------------------------------------------------------------
 
 
-@figure(paper=_PAPER, number="4", title="Histograms of private AUC and average precision")
+@figure(
+    paper=_PAPER, number="4", quick=300, title="Histograms of private AUC and average precision"
+)
 def figure_4(context: Context) -> Reproduction:
     """epsilon 1, delta 0.01 for theirs and 0 for ours; 100 and 1,000 rows a class."""
     world = worlds(context)[-1]
@@ -99,7 +101,7 @@ def figure_4(context: Context) -> Reproduction:
 # --- figure 5 ------------------------------------------------------------------------------------
 
 
-@figure(paper=_PAPER, number="5", title="Mean absolute error by epsilon and size")
+@figure(paper=_PAPER, number="5", quick=300, title="Mean absolute error by epsilon and size")
 def figure_5(context: Context) -> Reproduction:
     """DP error and estimation error of AUC and average precision."""
     table = [row for metric in METRICS for row in error_table(context, metric)]
@@ -121,7 +123,9 @@ def figure_5(context: Context) -> Reproduction:
 # --- figure 6 ------------------------------------------------------------------------------------
 
 
-@figure(paper=_PAPER, number="6", title="Private ROC curves by the symmetric binormal method")
+@figure(
+    paper=_PAPER, number="6", quick=300, title="Private ROC curves by the symmetric binormal method"
+)
 def figure_6(context: Context) -> Reproduction:
     """epsilon 0.1, 1,000 rows a class; the true curve and quantiles of the private ones."""
     random = np.random.default_rng(6)

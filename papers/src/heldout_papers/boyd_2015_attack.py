@@ -41,13 +41,23 @@ class _Success(NamedTuple):
     series: dict[str, float]
 
 
-@figure(paper="boyd-2015", number="2", title="An adversary's success in finding a label from AUC")
+@figure(
+    paper="boyd-2015",
+    number="2",
+    quick=40,
+    title="An adversary's success in finding a label from AUC",
+)
 def attack_on_auc(context: Context) -> Reproduction:
     """Success at finding the missing row's class, by size and by digits; and against heldout."""
     return _made(context)
 
 
-@figure(paper="boyd-2014", number="5.1", title="An adversary's success in finding a label from AUC")
+@figure(
+    paper="boyd-2014",
+    number="5.1",
+    quick=40,
+    title="An adversary's success in finding a label from AUC",
+)
 def attack_on_auc_2014(context: Context) -> Reproduction:
     """The same figure in the dissertation."""
     return _made(context)

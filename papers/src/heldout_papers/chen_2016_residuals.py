@@ -60,7 +60,9 @@ def figure_2(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="3", title="Similarity of noisy plots to the real ideal plot")
+@figure(
+    paper=_PAPER, number="3", quick=30, title="Similarity of noisy plots to the real ideal plot"
+)
 def figure_3(context: Context) -> Reproduction:
     """Similarities of 1,000 noisy plots a case, and how far apart they are."""
     plots = context.repetitions or _PLOTS
@@ -168,7 +170,7 @@ def figure_5(context: Context) -> Reproduction:
     )
 
 
-@table(paper=_PAPER, number="1", title="Smallest violations that a plot shows")
+@table(paper=_PAPER, number="1", quick=40, title="Smallest violations that a plot shows")
 def table_1(context: Context) -> Reproduction:
     """The least alpha and beta at which ideal and faulty data are 0.95 apart."""
     draws = context.repetitions or _PLOTS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,9 @@ def reproduce(
     repetitions: int | None = None,
     workers: int | None = None,
     out: Path = Path("reproduced"),
+    everything: Annotated[bool, Parameter(name="--all", show_default=False)] = False,
+    quick: Annotated[bool, Parameter(show_default=False)] = False,
+    full: Annotated[bool, Parameter(show_default=False)] = False,
     list_all: Annotated[bool, Parameter(name="--list", show_default=False)] = False,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -42,6 +46,7 @@ def reproduce(
     heldout reproduce --list
     heldout reproduce boyd-2014 --figure 3.1
     heldout reproduce boyd-2014 --figure 4.5 --repetitions 200 --out figures
+    heldout reproduce --all --quick --data public-data --out figures
     ```
 
     Parameters
@@ -60,6 +65,13 @@ def reproduce(
         Processes to use instead of one a core.
     out
         Folder for the files.
+    everything
+        Make everything whose data are there, and one page of it, index.html, with the papers'
+        numbers beside ours and a verdict a line. What the folder holds already is not made again.
+    quick
+        With --all: few repetitions, so that it takes minutes.
+    full
+        With --all: the papers' own repetitions, which takes hours and can be resumed.
     list_all
         List everything that can be made.
     as_json
@@ -69,6 +81,13 @@ def reproduce(
 
     if list_all:
         _print_list(discover(), as_json)
+        return
+    if everything:
+        if quick == full:
+            raise ArgumentError("Pass either --quick or --full with --all.")
+        _positive("workers", workers)
+        _make_folder(out)
+        _make_all(data, workers, out, quick=quick, as_json=as_json)
         return
     asked = [("figure", n) for n in _numbers(figure)] + [("table", n) for n in _numbers(table)]
     if paper is None or not asked:
@@ -94,6 +113,7 @@ def reproduce(
                 "title": result.title,
                 "files": [str(path) for path in files],
                 "notes": list(result.notes),
+                "claims": [asdict(each) | {"verdict": each.verdict} for each in result.claims],
                 "table": [dict(row) for row in result.table],
             }
             for entry, result, files in made
@@ -102,6 +122,50 @@ def reproduce(
         return
     for _, result, files in made:
         _print_result(result, files)
+
+
+def _make_all(
+    data: Path | None, workers: int | None, out: Path, *, quick: bool, as_json: bool
+) -> None:
+    from heldout_papers.page import kept, remember, write_page
+    from heldout_papers.registry import Context, discover
+
+    found: list[dict[str, Any]] = []
+    left_out: list[tuple[Entry, str]] = []
+    shared: dict[str, Any] = {}
+    with _bar(not as_json) as progress:
+        entries = discover()
+        for done, entry in enumerate(entries):
+            progress("all", done, len(entries))
+            missing = entry.missing(data)
+            if missing:
+                left_out.append((entry, f"needs {', '.join(missing)}"))
+                continue
+            times = entry.quick if quick else None
+            known = kept(entry, out, times)
+            if known is None:
+                context = Context(
+                    data=data, repetitions=times, quick=quick, progress=progress, shared=shared
+                )
+                context = context if workers is None else replace(context, workers=workers)
+                start = time.monotonic()
+                result = entry.run(context)
+                seconds = time.monotonic() - start
+                known = remember(
+                    entry, result, _save(entry, result, out),
+                    repetitions=times, seconds=seconds, out=out,
+                )  # fmt: skip
+            found.append(known)
+        progress("all", len(entries), len(entries))
+    page = write_page(found, left_out, quick=quick, out=out)
+    if as_json:
+        print(json.dumps({"page": str(page), "made": found}, indent=2))
+        return
+    for each in found:
+        for claim in each["claims"]:
+            place = f"{each['paper']} {each['kind']} {each['number']}"
+            print(f"{claim['verdict']:<10} {place}: {claim['said']}")
+    print(page)
 
 
 def _numbers(given: list[str] | None) -> list[str]:
@@ -185,6 +249,12 @@ def _print_result(result: Reproduction, files: Sequence[Path]) -> None:
         console.print(shown)
         if step > 1:
             console.print(f"(1 in {step} of {len(rows)} rows; all are in the CSV)")
+    for claim in result.claims:
+        console.print(
+            f"[bold]{claim.verdict}[/bold]: {claim.said}: printed {claim.printed}; here "
+            f"{claim.found}.",
+            highlight=False,
+        )
     for note in result.notes:
         console.print(f"- {note}", highlight=False)
     for path in files:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,12 +31,13 @@ class Context:
     """What a figure may use.
 
     `data` is the folder of public data sets or None; `repetitions` None means the paper's own
-    number; `progress(label, done, total)` moves a bar; `shared` lives for one command, so that
-    figures of one study pay for it once.
+    number; `quick` asks for fewer folds of a cross-validation too; `progress(label, done, total)`
+    moves a bar; `shared` lives for one command, so that figures of one study pay for it once.
     """
 
     data: Path | None = None
     repetitions: int | None = None
+    quick: bool = False
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     progress: Progress = _silent
     shared: dict[str, Any] = field(default_factory=dict)
@@ -56,6 +57,22 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What a paper says of a table or figure, with its number beside ours."""
+
+    said: str
+    printed: str
+    found: str
+    holds: bool
+    why: str = ""
+    """Of what does not hold: the cause, or that none was found."""
+
+    @property
+    def verdict(self) -> str:
+        return "reproduced" if self.holds else "differs"
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """What a figure gives: charts (Altair or Vega-Lite mappings), a table, and what it shows."""
 
@@ -64,6 +81,7 @@ class Reproduction:
     charts: Sequence[Any] = ()
     description: str = ""
     notes: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
 
 
 @dataclass(frozen=True)
@@ -76,19 +94,21 @@ class Entry:
     title: str
     needs_data: tuple[str, ...]
     make: Callable[[Context], Reproduction]
+    quick: int | None = None
+    """Repetitions for a quick look; None: as many as the paper has."""
 
     @property
     def name(self) -> str:
         """File name without suffix, such as `boyd-2014-figure-4.5`."""
         return f"{self.paper}-{self.kind}-{self.number}"
 
+    def missing(self, data: Path | None) -> list[str]:
+        """What it needs and the folder does not have."""
+        return [name for name in self.needs_data if data is None or not (data / name).exists()]
+
     def run(self, context: Context) -> Reproduction:
         """Make it, after a look at the data it needs."""
-        missing = [
-            name
-            for name in self.needs_data
-            if context.data is None or not (context.data / name).exists()
-        ]
+        missing = self.missing(context.data)
         if missing:
             raise ArgumentError(
                 f"data must hold {', '.join(missing)} for {self.kind} {self.number} of "
@@ -103,17 +123,27 @@ Maker = Callable[[Context], Reproduction]
 
 
 def figure(
-    *, paper: str, number: str, title: str, needs_data: Iterable[str] | None = None
+    *,
+    paper: str,
+    number: str,
+    title: str,
+    needs_data: Iterable[str] | None = None,
+    quick: int | None = None,
 ) -> Callable[[Maker], Maker]:
     """Register a figure of a paper; `needs_data` are names below the data folder."""
-    return _register("figure", paper, number, title, needs_data)
+    return _register(Entry(paper, "figure", number, title, tuple(needs_data or ()), _none, quick))
 
 
 def table(
-    *, paper: str, number: str, title: str, needs_data: Iterable[str] | None = None
+    *,
+    paper: str,
+    number: str,
+    title: str,
+    needs_data: Iterable[str] | None = None,
+    quick: int | None = None,
 ) -> Callable[[Maker], Maker]:
     """Register a table of a paper."""
-    return _register("table", paper, number, title, needs_data)
+    return _register(Entry(paper, "table", number, title, tuple(needs_data or ()), _none, quick))
 
 
 def discover() -> list[Entry]:
@@ -143,17 +173,21 @@ def find(*, paper: str, kind: str, number: str) -> Entry:
     )
 
 
-def _register(
-    kind: str, paper: str, number: str, title: str, needs_data: Iterable[str] | None
-) -> Callable[[Maker], Maker]:
+def _none(_: Context) -> Reproduction:
+    """In the place of the function until it is known."""
+    raise NotImplementedError
+
+
+def _register(entry: Entry) -> Callable[[Maker], Maker]:
     def keep(make: Maker) -> Maker:
-        key = (paper, kind, number)
+        key = (entry.paper, entry.kind, entry.number)
         other = _ENTRIES.get(key)
         if other is not None and other.make.__module__ != make.__module__:
             raise ArgumentError(
-                f"{kind} must be registered once, got {number} of {paper} twice. Rename one."
+                f"{entry.kind} must be registered once, got {entry.number} of {entry.paper} "
+                "twice. Rename one."
             )
-        _ENTRIES[key] = Entry(paper, kind, number, title, tuple(needs_data or ()), make)
+        _ENTRIES[key] = replace(entry, make=make)
         return make
 
     return keep

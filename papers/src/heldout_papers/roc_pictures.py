@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from heldout_papers.altair_svg import rows
+from heldout_papers.colours import HELDOUT, scale
 from heldout_papers.registry import Context, Reproduction
 from heldout_papers.roc_study import OURS, Job, Result, known, run, true_curves
 from heldout_papers.scored_sets import ScoredSet, sms, twitter
@@ -44,7 +45,7 @@ def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Repr
             .encode(
                 x=alt.X("fpr:Q", title="False positive rate"),
                 y=alt.Y("tpr:Q", title="True positive rate"),
-                color=alt.Color("curve:N", title="Curve", sort=[name for name, _ in drawn]),
+                color=alt.Color("curve:N", title="Curve", scale=scale(n for n, _ in drawn)),
                 order="place:Q",
             )
         )
@@ -69,7 +70,7 @@ def text_sets(context: Context) -> list[ScoredSet]:
 
 
 def with_ours(methods: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
-    return {**methods, "ours": (OURS, {})} if known(OURS) else methods
+    return {**methods, HELDOUT: (OURS, {})} if known(OURS) else methods
 
 
 def in_order(results: Any, jobs: list[Job]) -> list[Result]:
@@ -87,26 +88,40 @@ def lines(
     x: str,
     title: str,
     *,
-    y: str = "median error",
+    y: str,
+    detail: str = "",
     colour: str = "method",
 ) -> Any:
-    """One panel a data set, one line a method (or what `colour` names)."""
+    """One panel a data set, one line a method (or what `colour` names); axes from zero."""
     import altair as alt
 
     kind = "Q" if "epsilon" in x else "O"
     shown = [{**row, x: float(row[x])} if kind == "Q" else dict(row) for row in found]
-    scale = alt.Scale(type="log") if kind == "Q" else alt.Undefined
+    names = list(dict.fromkeys(row[colour] for row in found))
+    places = sorted({row[x] for row in shown})
+    across = alt.X(
+        f"{x}:{kind}",
+        title=title,
+        scale=alt.Scale(type="log", nice=False, padding=12) if kind == "Q" else alt.Undefined,
+        axis=alt.Axis(values=places, format="~g" if kind == "Q" else "", labelAngle=0),
+    )
     panels = [
         alt.Chart(
             rows([row for row in shown if row["data"] == data]),
-            title=f"{data} ({title})",
+            title=f"{data}{detail}",
             width=260,
+            height=220,
         )
         .mark_line(point=True)
         .encode(
-            x=alt.X(f"{x}:{kind}", scale=scale),
-            y=alt.Y(f"{y}:Q", title=y.capitalize()),
-            color=alt.Color(f"{colour}:N"),
+            x=across,
+            y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(domainMin=0)),
+            color=alt.Color(
+                f"{colour}:N",
+                title=colour.capitalize(),
+                scale=scale(str(name) for name in names),
+                legend=alt.Legend(labelLimit=240),
+            ),
         )
         for data in dict.fromkeys(row["data"] for row in shown)
     ]

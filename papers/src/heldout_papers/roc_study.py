@@ -10,18 +10,30 @@ import numpy as np
 
 from heldout.mechanisms.curves.registry import METHODS, method
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
-from heldout.metrics.curves.assemble import precision_recall, roc
+from heldout.metrics.curves.assemble import cumulative_counts, precision_recall, roc
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 from heldout_papers.distance import area_between
 from heldout_papers.scored_sets import ScoredSet
 
-__all__ = ["OURS", "Curves", "Job", "Result", "drawer", "known", "run", "true_curves"]
+__all__ = [
+    "DATA_THRESHOLDS",
+    "OURS",
+    "Curves",
+    "Job",
+    "Result",
+    "drawer",
+    "known",
+    "run",
+    "true_curves",
+]
 
 OURS = "heldout"
 """The default method; it is read through `Session.curves`, as an analyst reads it."""
 SMOOTH = "smooth AUC"
 """Boyd et al. 2015: a noisy area, and the symmetric binormal curve that has it."""
+DATA_THRESHOLDS = "thresholds of the data"
+"""The Laplace baseline of Stoddard et al. 2014 with "thresholds chosen based on the data"."""
 _POINTS = 2**16 + 1
 
 
@@ -58,7 +70,7 @@ class Result(NamedTuple):
 
 def known(name: str) -> bool:
     """Whether a method is there; the default one may not be."""
-    return name in METHODS or name == SMOOTH
+    return name in METHODS or name in (SMOOTH, DATA_THRESHOLDS)
 
 
 def true_curves(cell: ScoredSet) -> Curves:
@@ -80,6 +92,8 @@ def drawer(
     protection = Protection(neighbours=neighbours)  # type: ignore[arg-type]
     if name == SMOOTH:
         return _smooth(cell, epsilon, protection)
+    if name == DATA_THRESHOLDS:
+        return _data_thresholds(cell, float(epsilon), **options)
     made = method(
         name,
         epsilon=Fraction(epsilon),
@@ -89,7 +103,7 @@ def drawer(
         **options,
     )
     sealed = Sealed(cell.table())
-    return lambda: _read(made.sample(sealed))
+    return lambda: _read(made.sample(sealed), corner=name != "hierarchical-quantile")
 
 
 def run(job: Job) -> Result:
@@ -108,10 +122,46 @@ def run(job: Job) -> Result:
     )
 
 
-def _read(table: NoisyTable) -> Curves:
+def _read(table: NoisyTable, *, corner: bool = False) -> Curves:
+    """The curves of a table.
+
+    The papers do not say what a rate is when noise leaves its class no row. `corner` holds rates to
+    [0, 1]: the class is called nowhere but at the last threshold. The product draws a diagonal.
+    """
     false, true, _ = roc(table)
     recall, precision, _ = precision_recall(table)
+    if corner:
+        false, true = (
+            rate if cumulative_counts(counts)[-1] > 0 else np.eye(len(rate))[-1]
+            for rate, counts in ((false, table.negatives), (true, table.positives))
+        )
     return Curves((false, true), (recall, precision), float(np.trapezoid(true, false)))
+
+
+def _data_thresholds(cell: ScoredSet, epsilon: float, *, thresholds: int) -> Callable[[], Curves]:
+    """Counts above quantiles of the scores with noise (2t + 1)/epsilon, and no monotone step.
+
+    Not private: the thresholds are the data's own. The points are joined in order of their false
+    positive rate. In doubles: a simulation.
+    """
+    random = np.random.default_rng()
+    places = np.quantile(cell.scores, np.linspace(1, 0, thresholds + 2)[1:-1])
+    above = [
+        np.array([(cell.scores[cell.labels == y] > place).sum() for place in (*places, -1)])
+        for y in (0, 1)
+    ]
+    sizes, scale = [int(each[-1]) for each in above], (2 * thresholds + 1) / epsilon
+
+    def draw() -> Curves:
+        noisy = [each + random.laplace(0, scale, each.size) for each in above]
+        false, true = (np.clip(each[:-1] / max(each[-1], 1), 0, 1) for each in noisy)
+        order = np.argsort(false, kind="stable")
+        false, true = (np.concatenate([[0], rate[order], [1]]) for rate in (false, true))
+        called = sizes[0] * false + sizes[1] * true
+        precision = np.divide(sizes[1] * true, called, out=np.ones_like(true), where=called > 0)
+        return Curves((false, true), (true, precision), float(np.trapezoid(true, false)))
+
+    return draw
 
 
 def _ours(

@@ -89,7 +89,9 @@ MECHANISMS: dict[str, Callable[[Histograms, float, Any], Any]] = {
 }
 
 
-@figure(paper=_PAPER, number="1", title="Separability of a Baltimore-like table by epsilon")
+@figure(
+    paper=_PAPER, number="1", quick=4, title="Separability of a Baltimore-like table by epsilon"
+)
 def by_epsilon(context: Context) -> Reproduction:
     """Laplace histograms and two mechanisms that keep zeros, at several epsilons."""
     from heldout.separability.score import separability
@@ -147,7 +149,7 @@ def by_epsilon(context: Context) -> Reproduction:
     )
 
 
-@table(paper=_PAPER, number="1", title="Variance within and between areas and months")
+@table(paper=_PAPER, number="1", quick=4, title="Variance within and between areas and months")
 def variances(context: Context) -> Reproduction:
     """The paper's table for its epsilon of 4, on the simulated table."""
     from heldout.separability.score import separability
@@ -186,7 +188,7 @@ def variances(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="2", title="Calibration: tables of one distribution")
+@figure(paper=_PAPER, number="2", quick=40, title="Calibration: tables of one distribution")
 def calibration(context: Context) -> Reproduction:
     """How often the interval holds 0 when there is nothing to tell apart."""
     trials = context.repetitions or _TRIALS
@@ -234,6 +236,7 @@ def one_trial(seed: int) -> dict[str, Any]:
 @table(
     paper=_PAPER,
     number="2",
+    quick=4,
     title="Detroit's fire incidents of 2015 and a privatized release of them",
     needs_data=["detroit_fire_2015"],
 )

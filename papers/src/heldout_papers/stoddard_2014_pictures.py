@@ -6,6 +6,7 @@ from typing import Any
 
 from heldout.drawing.colours import MUTED, PALETTE
 from heldout_papers.altair_svg import rows
+from heldout_papers.colours import scale
 
 __all__ = ["bars", "lines"]
 
@@ -21,7 +22,7 @@ def bars(found: list[dict[str, Any]]) -> Any:
         here = [row for row in found if row["data"] == data]
         base = alt.Chart(rows(here), title=data, width=230, height=18 * len(here)).encode(
             y=alt.Y("method:N", sort=[row["method"] for row in here], title=None),
-            x=alt.X("accuracy:Q", scale=alt.Scale(domain=[0.4, 1.06]), title="Accuracy"),
+            x=alt.X("accuracy:Q", scale=alt.Scale(domain=[0, 1.1]), title="Accuracy"),
         )
         colour = alt.Color(
             "private:N",
@@ -60,7 +61,7 @@ def lines(
                 y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(zero=False)),
                 color=alt.Color(
                     "method:N",
-                    sort=methods,
+                    scale=scale(methods),
                     title="Method",
                     legend=None if len(methods) == 1 else alt.Legend(labelLimit=240),
                 ),

