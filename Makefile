@@ -16,7 +16,7 @@ install: .venv/installed
 
 .venv/dev: .venv/installed papers/pyproject.toml
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $$($(BIN)/python tools/dev_requirements.py)
-	$(BIN)/python -m pip install --quiet --no-deps --editable papers
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable papers
 	@touch $@
 
 demo: install

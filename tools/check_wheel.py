@@ -111,7 +111,7 @@ def check_use(wheel: Path, papers: Path, *, within: Path) -> None:
     said = alone.stderr.decode()
     must(alone.returncode == 2 and "pip install heldout-papers" in said and said.count("\n") == 1,
          f"reproduce must say how to install the papers, got {said}")  # fmt: skip
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *constraint,
         papers, within=within)  # fmt: skip
     run(python, "-m", "pip", "check", within=within)
     listed = run(command, "reproduce", "--list", within=work)
