@@ -10,10 +10,11 @@ import pytest
 from sklearn import metrics as reference
 
 import heldout as ho
+from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError, PrivacyError
 from heldout.mechanisms.smooth import METHODS
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
-from heldout.ranking_request import LEAST_EPSILON, ranking_request
+from heldout.questions.ranking import LEAST_EPSILON
 from heldout.statistics import compute
 from heldout.statistics.ranking.ranked import RankingStatistic
 from heldout.statistics.sealed import unseal
@@ -57,7 +58,8 @@ def session(
 
 def exact_value(metric: str, dataset: ho.Dataset, **options: Any) -> RankingStatistic:
     """The un-noised statistic, which only a test may look at."""
-    request = ranking_request(metric, dataset, epsilon="1", method="piecewise-laplace", **options)
+    kind = q.Auc if metric == "auc" else q.AveragePrecision
+    request = kind(epsilon="1", **options).request(dataset.description)
     found = unseal(compute(request.statistic, dataset))
     assert isinstance(found, RankingStatistic)
     return found

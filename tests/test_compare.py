@@ -13,9 +13,9 @@ import pytest
 from sklearn import metrics as reference
 
 import heldout as ho
+from heldout import questions as q
 from heldout.cli import main
 from heldout.examples import readmission
-from heldout.ranking_request import ranking_request
 from heldout.statistics import compute
 from heldout.statistics.sealed import unseal
 
@@ -34,11 +34,8 @@ def session(table: Any = None, *, score: str = "good", **options: Any) -> ho.Ses
 
 def exact_half(dataset: ho.Dataset, rival: str) -> Fraction:
     """Half of the difference plus one half, un-noised, which only a test may look at."""
-    rivals = dataset.with_rival(rival)
-    request = ranking_request(
-        "auc-difference", rivals, epsilon="1", method="piecewise-laplace", scores="exact"
-    )
-    found: Fraction = unseal(compute(request.statistic, rivals)).value
+    request = q.Compare(score=rival, epsilon="1").request(dataset.description)
+    found: Fraction = unseal(compute(request.statistic, dataset.with_rival(rival))).value
     return found
 
 

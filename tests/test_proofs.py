@@ -148,7 +148,7 @@ def _watch(monkeypatch: pytest.MonkeyPatch, session: Any) -> list[str]:
         monkeypatch.setattr(owner, name, step)
 
     noted(session._ledger, "book")
-    noted(session.dataset, "_fetch")
+    noted(session._table, "_fetch")
     noted(DiscreteLaplace, "sample")
     return steps
 
@@ -182,7 +182,7 @@ def test_what_dies_after_the_booking_stays_booked(
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session.dataset if step == "_fetch" else DiscreteLaplace, step, die)
+    monkeypatch.setattr(session._table if step == "_fetch" else DiscreteLaplace, step, die)
     with pytest.raises(KeyboardInterrupt):
         session.confusion(threshold=0.5, epsilon="1/4")
     assert str(session.remaining) == "epsilon 3/4"

@@ -1,16 +1,37 @@
 """Several answers paid as one, each asked in the light of the public answers before it."""
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import heldout as ho
-from heldout.errors import BudgetExceeded
+from heldout.errors import AnswerLost, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
+from heldout.questions import Question
 from heldout.release import Drawn, Staged, Step
 from heldout.statistics import ThresholdCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Question):
+    """A question of any steps, whose answer is what was drawn."""
+
+    kind: ClassVar[str] = "steps of a test"
+    steps: Any
+
+    def request(self, about: Any) -> Staged:
+        staged: Staged = self.steps
+        return staged
+
+    def read(self, drawn: Drawn) -> Drawn:
+        return drawn
+
+    def booked(self) -> dict[str, Any]:
+        return {"question": self.kind}
+
 
 ROWS = {"y": [1, 0] * 200, "p": [0.8, 0.3] * 200}
 
@@ -50,7 +71,7 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
 ) -> None:
     door = session()
     taken: list[str] = []
-    for owner, name in ((door._ledger, "book"), (door.dataset, "_fetch")):
+    for owner, name in ((door._ledger, "book"), (door._table, "_fetch")):
         original = getattr(owner, name)
 
         def noted(*words: Any, _name: str = name, _do: Any = original, **named: Any) -> Any:
@@ -58,7 +79,7 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
             return _do(*words, **named)
 
         monkeypatch.setattr(owner, name, noted)
-    drawn: Drawn = door._release(two_steps([]))
+    drawn: Drawn = door.ask(Asked(epsilon="1", steps=two_steps([])))
     assert taken == ["book", "_fetch", "_fetch"]
     assert str(drawn.loss) == "epsilon 3/2"
     assert str(door.remaining) == "epsilon 1/2"
@@ -66,7 +87,7 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
 
 def test_a_step_sees_the_answers_before_it_and_no_row() -> None:
     seen: list[Any] = []
-    drawn = session()._release(two_steps(seen))
+    drawn = session().ask(Asked(epsilon="1", steps=two_steps(seen)))
     assert seen[0] == ()
     assert len(seen[1]) == 1
     assert np.array_equal(seen[1][0], drawn.values[0])
@@ -77,10 +98,10 @@ def test_a_step_sees_the_answers_before_it_and_no_row() -> None:
 def test_a_step_that_costs_something_else_than_was_booked_reads_nothing(price: str) -> None:
     door = session()
     fetched: list[str] = []
-    original = door.dataset._fetch
-    door.dataset._fetch = lambda body: fetched.append(body) or original(body)  # type: ignore[func-returns-value,method-assign]
-    with pytest.raises(BudgetExceeded, match="booked"):
-        door._release(two_steps([], second=price))
+    original = door._table._fetch
+    door._table._fetch = lambda body: fetched.append(body) or original(body)  # type: ignore[func-returns-value,method-assign]
+    with pytest.raises(AnswerLost, match="differs from the booked price"):
+        door.ask(Asked(epsilon="1", steps=two_steps([], second=price)))
     assert len(fetched) == 1
     assert str(door.remaining) == "epsilon 1/2"
 
@@ -89,6 +110,6 @@ def test_what_cannot_be_paid_in_full_is_not_begun() -> None:
     seen: list[Any] = []
     door = session(budget="1")
     with pytest.raises(BudgetExceeded):
-        door._release(two_steps(seen))
+        door.ask(Asked(epsilon="1", steps=two_steps(seen)))
     assert seen == []
     assert str(door.remaining) == "epsilon 1"

@@ -83,6 +83,17 @@ class BudgetExceeded(PrivacyError):
     left: str = ""
 
 
+class AnswerLost(HeldoutError):
+    """Something failed after the booking: the price stays booked, and there is no answer."""
+
+    def __init__(self, sequence: int, receipt: str, why: str = "") -> None:
+        super().__init__(
+            f"The answer was lost after it was booked as entry {sequence} (receipt {receipt}). "
+            f"The price stays booked. {why}".strip()
+        )
+        self.sequence, self.receipt = sequence, receipt
+
+
 class UnknownEvent(PrivacyError):
     """An event of a kind or version that this accountant cannot price."""
 

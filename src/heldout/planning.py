@@ -1,18 +1,26 @@
 """Which epsilon for which interval? Answered from public guesses, before anything is spent."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from heldout import questions as q
 from heldout.arguments import as_number, shown
+from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
-from heldout.forecast import BRIER, SMOOTH, Forecast, forecast, whole_number
 from heldout.measure import checked_level
-from heldout.metrics.registry import registered
+from heldout.metrics.registry import Metric, registered
 from heldout.privacy import Neighbours, Protection, exact
+from heldout.rules import Whole
 
+BRIER = "Brier score"
+AREAS = ("AUC", "average precision")
 ALSO_CALLED = {
     "ap": "average precision",
     "brier": BRIER,
@@ -127,9 +135,7 @@ def plan(
         if said is None:
             continue
         if metric is not None or value is not None:
-            raise ArgumentError(
-                f"{short} must stand alone. Leave metric, value and the like out, or {short}."
-            )
+            raise ArgumentError(f"Pass either {short}= or metric= and value=, not both.")
         metric, value = short, said
     name = canonical_metric(metric or "auc")
     if not isinstance(unit, bool):
@@ -140,17 +146,15 @@ def plan(
         rows_per_unit=rows_per_unit,
     )
     level = checked_level(level)
-    rows = whole_number(rows, "rows", most=None)
+    rows = Whole()(rows, "rows")
     if positives is not None:
-        positives = whole_number(positives, "positives", most=rows)
+        positives = Whole(1, rows)(positives, "positives")
     if (target is None) == (epsilon is None):
         got = "neither" if target is None else "both"
         raise ArgumentError(f"target or epsilon must be given, one of the two, got {got}.")
     expected = _expected(name, value, rows=rows, positives=positives)
-    ahead = forecast(
-        name, expected, rows=rows, positives=positives, alarms=alarms, level=level,
-        protection=protection,
-    )  # fmt: skip
+    guess, assumption = _guess(name, expected, rows=rows, positives=positives, alarms=alarms)
+    ahead = _forecast(name, guess, protection=protection, level=level)
     if epsilon is not None:
         price = exact(epsilon, name="epsilon", minimum=0)
     else:
@@ -167,13 +171,119 @@ def plan(
         enough_epsilon=_cheapest_or_none(ahead, ahead.sampling * ENOUGH),
         level=level,
         protection=protection,
-        assumption=ahead.assumption,
+        assumption=assumption,
     )
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How wide one measure's intervals would be, as functions of epsilon."""
+
+    widths: Callable[[Fraction], q.HalfWidths]
+    least: Fraction
+    most: Fraction
+
+    def noise(self, epsilon: Fraction) -> float:
+        return self.widths(epsilon).noise
+
+    def whole(self, epsilon: Fraction) -> float:
+        return self.widths(epsilon).whole
+
+    @property
+    def sampling(self) -> float:
+        """What is left when noise has become nothing."""
+        return self.whole(self.most)
+
+
+def _forecast(name: str, guess: q.Guess, *, protection: Protection, level: float) -> Forecast:
+    """The release's own arithmetic, on the guess: what `Session.quote` gives."""
+    rows = guess.rows if protection.row_count_is_public else None
+    about = ScoredRows(name="a plan", protection=protection, rows=rows, label="y", score="p")
+    kind: Any = {"AUC": q.Auc, "average precision": q.AveragePrecision, BRIER: q.Brier}.get(
+        name, q.Confusion
+    )
+
+    @lru_cache(maxsize=256)
+    def widths(epsilon: Fraction) -> q.HalfWidths:
+        found: q.HalfWidths = kind(epsilon=epsilon).expected(about, guess, level)[name]
+        return found
+
+    if name in AREAS:
+        return Forecast(widths, least=Fraction(1, 1000), most=Fraction(50))
+    return Forecast(widths, least=Fraction(1, 10**6), most=Fraction(1000))
+
+
+def _guess(
+    name: str, value: float, *, rows: int, positives: int | None, alarms: int | None
+) -> tuple[q.Guess, str]:
+    """Rows for which the measure has this value, and what was assumed to get there."""
+    if name in AREAS:
+        if positives is None:
+            raise ArgumentError(f"positives must be given for {name}. A guess will do.")
+        if name == "AUC":
+            return q.Guess(rows=rows, positives=positives, auc=value), "none"
+        return q.Guess(rows=rows, positives=positives, average_precision=value), "none"
+    if name == BRIER:
+        return q.Guess(rows=rows, mean_error=value).about(rows), "none"
+    cells, assumption = _cells(
+        registered()[name], value, rows=rows, positives=positives, alarms=alarms
+    )
+    guess = q.Guess(rows=rows, positives=positives).about(rows)
+    return replace(guess, cells=cells), assumption
+
+
+def _cells(
+    metric: Metric, value: float, *, rows: int, positives: int | None, alarms: int | None
+) -> tuple[tuple[float, ...], str]:
+    """Expected (true positives, false positives, false negatives, true negatives)."""
+    if positives is None:
+        if len(set(metric.denominator)) > 1:
+            raise ArgumentError(
+                f"positives must be given for {metric.name}. A guess of the prevalence will do."
+            )
+        positives = rows // 2  # the split does not matter to a ratio over all rows
+    negatives = rows - positives
+    if metric.name == "prevalence":
+        value = positives / rows
+    if alarms is None:
+        assumption = "the model finds the share of positives that it leaves alone of negatives"
+
+        def at(share: float) -> tuple[float, ...]:
+            return (
+                share * positives,
+                (1 - share) * negatives,
+                (1 - share) * positives,
+                share * negatives,
+            )
+    else:
+        called = Whole(1, rows)(alarms, "alarms")
+        assumption = f"the model calls {called:,} rows positive"
+        least, most = max(0, called - negatives), min(positives, called)
+
+        def at(share: float) -> tuple[float, ...]:
+            right = least + share * (most - least)
+            return (right, called - right, positives - right, negatives - called + right)
+
+    def worth(share: float) -> float:
+        cells = np.array(at(share))
+        bottom = float(np.array(metric.denominator) @ cells)
+        return float(np.array(metric.numerator) @ cells) / bottom if bottom else 0.0
+
+    if metric.name != "prevalence" and not worth(0) <= value <= worth(1):
+        raise ArgumentError(
+            f"value must lie within {worth(0):.3g} and {worth(1):.3g} for {metric.name} with "
+            f"these counts, got {value:g}."
+        )
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if worth(middle) < value else (low, middle)
+    return at(high), assumption
 
 
 def metrics() -> list[str]:
     """Everything that can be planned for."""
-    return [*registered(), BRIER, *SMOOTH]
+    return [*registered(), BRIER, *AREAS]
 
 
 def canonical_metric(name: str) -> str:

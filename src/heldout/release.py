@@ -7,21 +7,24 @@ crash at any point loses an answer and never a booking. A refused request costs 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import measures_card
 from heldout.drawing.words import spread
-from heldout.errors import BudgetExceeded
+from heldout.errors import AnswerLost, BudgetExceeded, HeldoutError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms import Mechanism
-from heldout.privacy import Account, Event, Ledger, Loss, Protection, Receipt, price
+from heldout.privacy import Account, Budget, Event, Ledger, Loss, Protection, Receipt, price
 from heldout.statistics import Statistic, compute
 
+__all__ = ["Drawn", "Priced", "Release", "Request", "Staged", "Step", "Together", "release"]
 
-class Question(Protocol):
+
+class Priced(Protocol):
     """What is asked of private rows and paid as one. All of it is public."""
 
     @property
@@ -32,10 +35,7 @@ class Question(Protocol):
     def claim(self) -> str: ...
 
     def event(self) -> Event:
-        """What the ledger books."""
-
-    def privacy_map(self) -> Loss:
-        """What it costs; the price of the event."""
+        """What the ledger books; its price is what this costs."""
 
     def draw(self, rows: PrivateTable) -> Any:
         """Noisy numbers of the rows; called by the door, after the booking."""
@@ -57,12 +57,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Request:
-    """One statistic, released once."""
+    """One statistic, released once; `view` says through which columns the rows are seen."""
 
     name: str
     statistic: Statistic
     mechanism: Mechanism
     parameters: Mapping[str, Any]
+    view: Callable[[Any], PrivateTable] | None = None
+    reading: Any = None
+    """What the reader of the answer needs to know of how it was asked. Public."""
 
     @property
     def claim(self) -> str:
@@ -71,11 +74,9 @@ class Request:
     def event(self) -> Event:
         return self.mechanism.event()
 
-    def privacy_map(self) -> Loss:
-        return price(self.mechanism.event())
-
     def draw(self, rows: PrivateTable) -> Any:
-        return Step(self.statistic, self.mechanism).draw(rows)
+        seen = rows if self.view is None else self.view(rows)
+        return Step(self.statistic, self.mechanism).draw(seen)
 
     def describe(self) -> dict[str, object]:
         return self.mechanism.describe()
@@ -104,21 +105,18 @@ class Staged:
     parameters: Mapping[str, Any]
     claim: str
     description: Mapping[str, object]
+    reading: Any = None
+    """What the reader of the answers needs to know of how they were asked. Public."""
 
     def event(self) -> Event:
         return Event.composed(self.prices)
-
-    def privacy_map(self) -> Loss:
-        return price(self.event())
 
     def draw(self, rows: PrivateTable) -> tuple[Any, ...]:
         answers: tuple[Any, ...] = ()
         for choose, booked in zip(self.steps, self.prices, strict=True):
             step = choose(answers)
             if price(step.mechanism.event()) != price(booked):
-                raise BudgetExceeded(
-                    "A step must cost what was booked for it, got another price. Book that one."
-                )
+                raise BudgetExceeded("Internal error: a step's cost differs from the booked price.")
             answers = (*answers, step.draw(rows))
         return answers
 
@@ -127,28 +125,90 @@ class Staged:
 
 
 @dataclass(frozen=True)
+class Together:
+    """Several requests of the same rows, by name: booked as one or not at all.
+
+    Claim:       the loss is that of the parts' events together.                [claim: staged]
+    """
+
+    name: str
+    parts: Mapping[str, Priced]
+    parameters: Mapping[str, Any]
+    claim: str = "staged"
+
+    def event(self) -> Event:
+        return Event.composed([part.event() for part in self.parts.values()])
+
+    def draw(self, rows: PrivateTable) -> dict[str, Any]:
+        return {name: part.draw(rows) for name, part in self.parts.items()}
+
+    def describe(self) -> dict[str, object]:
+        return {name: part.describe() for name, part in self.parts.items()}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What an account may spend, has spent and has left."""
+
+    budget: Budget
+    spent: Loss
+    remaining: Loss
+
+
+@dataclass(frozen=True)
 class Drawn:
     """What came out of the door: noisy numbers, and the terms on which they were given."""
 
-    request: Any  # a Question; whoever reads the values knows its kind
+    request: Any  # a Priced; whoever reads the values knows its kind
     values: Any
-    receipt: Receipt
-    protection: Protection
-    public_rows: int | None
-    data: str
+    receipt: Receipt | None
+    """None for a typical answer, which a quote is made of and nobody paid for."""
+    about: Any  # the Description of the rows; whoever reads the values knows its kind
+    standing: Callable[[], Standing] | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A fitted model keeps what was drawn; the way to its account stays here.
+        return self.__dict__ | {"standing": None}
+
+    def part(self, name: str) -> "Drawn":
+        """One of the requests that were booked together."""
+        return replace(self, request=self.request.parts[name], values=self.values[name])
 
     @property
     def loss(self) -> Loss:
-        loss: Loss = self.request.privacy_map()
-        return loss
+        return price(self.request.event())
+
+    @property
+    def protection(self) -> Protection:
+        found: Protection = self.about.protection
+        return found
+
+    @property
+    def public_rows(self) -> int | None:
+        rows: int | None = self.about.rows
+        return rows
+
+    @property
+    def data(self) -> str:
+        return str(self.about.name)
 
     @property
     def terms(self) -> str:
         return f"{self.loss}, {self.protection.describe()}"
 
 
-def release(request: Question, *, dataset: PrivateTable, ledger: Ledger, account: Account) -> Drawn:
+def release(
+    request: Priced,
+    *,
+    rows: PrivateTable,
+    about: Description,
+    ledger: Ledger,
+    account: Account,
+    words: Mapping[str, Any],
+) -> Drawn:
     """Let noisy numbers of private rows out, for a price that is booked first.
+
+    `words` are what the ledger keeps of what was asked.
 
     Claim:       every answer is drawn after its loss is durable in the ledger, and the ledger's
                  total never exceeds the budget.                               [claim: one-door]
@@ -159,18 +219,25 @@ def release(request: Question, *, dataset: PrivateTable, ledger: Ledger, account
     Reference:   Rogers, Roth, Ullman and Vadhan 2016, privacy filters.
     Cost:        one durable write, one pass over the rows for each statistic.
     """
-    dataset.check_unchanged()
-    booked = {"release": request.name, **request.parameters}
-    receipt = ledger.book(account, request.event(), request=booked)
-    values = request.draw(dataset)
-    return Drawn(
-        request=request,
-        values=values,
-        receipt=receipt,
-        protection=dataset.protection,
-        public_rows=dataset.public_rows,
-        data=dataset.name,
-    )
+    rows.check_unchanged()
+    receipt = ledger.book(account, request.event(), request=words)
+    try:
+        values = request.draw(rows)
+    except HeldoutError as error:  # its message holds no private value
+        lost = AnswerLost(receipt.sequence, receipt.hash, str(error))
+    except Exception:
+        lost = AnswerLost(receipt.sequence, receipt.hash)
+    except BaseException as stopped:  # Ctrl-C: whoever catches it can name the receipt
+        stopped.add_note(str(AnswerLost(receipt.sequence, receipt.hash)))
+        raise
+    else:
+
+        def standing() -> Standing:
+            spent, left = ledger.spent(account), ledger.remaining(account)
+            return Standing(account.budget, spent, left)
+
+        return Drawn(request, values, receipt, about, standing)
+    raise lost  # outside, so that not even its context holds what failed
 
 
 class Release(ABC):
@@ -202,6 +269,7 @@ class Release(ABC):
 
     @property
     def receipt(self) -> Receipt:
+        assert self._drawn.receipt is not None
         return self._drawn.receipt
 
     @property

@@ -1,24 +1,24 @@
-"""The analyst's handle: a data set, a budget and a ledger."""
+"""The analyst's handle: private rows, a budget and a ledger, and the questions that they pay."""
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from heldout import questions as q
 from heldout.data import Dataset, PrivateTable
+from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
-from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import MeanRelease
-from heldout.metrics.confusion import ConfusionRelease
-from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
-from heldout.metrics.ties import TiesRelease
-from heldout.privacy import Budget, Ledger, Loss, exact
+from heldout.privacy import Budget, Ledger, Loss
 from heldout.privacy.rational import Rational
-from heldout.ranking_request import ranking_request, ties_request
-from heldout.release import Drawn, Question, Request, release
-from heldout.statistics import BoundedSum, ThresholdCounts
+from heldout.questions.quote import booked_together
+from heldout.release import release
 
 if TYPE_CHECKING:
+    from heldout.metrics.bounded_mean import MeanRelease
+    from heldout.metrics.confusion import ConfusionRelease
     from heldout.metrics.curves.release import CurvesRelease
+    from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
+    from heldout.metrics.ties import TiesRelease
     from heldout.report import Report
 
 Epsilon = Rational
@@ -55,7 +55,7 @@ class PrivateSession:
         analyst: str | None = None,
         new: bool = False,
     ) -> None:
-        self._table, self._protection = dataset, dataset.protection
+        self._table = dataset
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
         self._account = self._ledger.resolve(
@@ -68,6 +68,12 @@ class PrivateSession:
             analyst=analyst,
             new=new,
         )
+        self._about = dataset.description  # after the digests, which read every cell
+
+    @property
+    def dataset(self) -> Description:
+        """What is public about the rows. The rows themselves stay behind the session."""
+        return self._about
 
     @property
     def budget(self) -> Budget:
@@ -82,19 +88,61 @@ class PrivateSession:
         """What is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
 
-    def _release(self, request: Question, *, dataset: PrivateTable | None = None) -> Drawn:
-        rows = self._table if dataset is None else dataset
+    def ask(self, *questions: q.Question) -> Any:
+        """Book all of the questions in one ledger entry, or none; then draw the answers.
+
+        One question gives its release, several a tuple of them. What cannot be asked or paid in
+        full is refused before anything is charged.
+
+        >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
+        >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(epsilon="3"))
+        >>> auc, cells = session.ask(q.Auc(epsilon="1/2"), q.Confusion(epsilon="1/2"))
+        >>> print(session.remaining)
+        epsilon 2
+        """
+        request = booked_together(questions, self._about)
+        words = {
+            "release": request.name,
+            "model": self._about.model,
+            "questions": [question.booked() for question in questions],
+        }
+        drawn = release(
+            request,
+            rows=self._table,
+            about=self._about,
+            ledger=self._ledger,
+            account=self._account,
+            words=words,
+        )
+        if len(questions) == 1:
+            return questions[0].read(drawn)
+        return tuple(each.read(drawn.part(str(at))) for at, each in enumerate(questions))
+
+    def quote(
+        self, *questions: q.Question, guess: q.Guess | None = None, level: float = 0.95, **said: Any
+    ) -> q.Quote:
+        """What `ask` would charge, exactly, and the half-widths to expect. Reads no row.
+
+        `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
+        `auc=0.85`, and `rows=5000` where their number is not public.
+        """
+        return q.Quote(questions, self._about, guess or q.Guess(**said), level)
+
+    def viewing(self, rows: PrivateTable) -> Self:
+        """A session on a view of the same rows (fewer features, say), paid out of this budget."""
         if not rows.is_view_of(self._table):
             raise ArgumentError(
-                "dataset must be a view of the session's own rows, got other rows, which another "
-                "budget pays for. Make a session for them."
+                "These are other rows, which another budget pays for. Make a session for them."
             )
-        if rows.protection != self._protection:
+        if rows.protection != self._about.protection:
             raise ArgumentError(
-                "protection must be the one that the session was opened with, got another. "
-                "Declare the data set anew."
+                "neighbours, unit and rows_per_unit differ from the session's. Declare the data "
+                "set anew."
             )
-        return release(request, dataset=rows, ledger=self._ledger, account=self._account)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._table, other._about = rows, rows.description
+        return other
 
     def __repr__(self) -> str:
         return (
@@ -143,150 +191,58 @@ class Session(PrivateSession):
         )
 
     @property
-    def dataset(self) -> Dataset:
-        """The private rows. The session keeps to them: its noise is made for no others."""
-        assert isinstance(self._table, Dataset)
-        return self._table
+    def dataset(self) -> ScoredRows:
+        """What is public about the rows. The rows themselves stay behind the session."""
+        assert isinstance(self._about, ScoredRows)
+        return self._about
 
-    def _counts_request(
-        self, name: str, statistic: Any, *, dimension: int, epsilon: Epsilon, **parameters: Any
-    ) -> Request:
-        mechanism = DiscreteLaplace.for_epsilon(
-            exact(epsilon, name="epsilon"),
-            l1_sensitivity=statistic.sensitivity(self.dataset.protection),
-            dimension=dimension,
-        )
-        return Request(name, statistic, mechanism, parameters | self.dataset.scale_parameters)
-
-    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon) -> ConfusionRelease:
+    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon) -> "ConfusionRelease":
         """The confusion matrix where rows with score >= threshold are called positive."""
-        at = self.dataset.threshold(threshold)
-        statistic = ThresholdCounts(thresholds=(self.dataset.counted_threshold(at),))
-        request = self._counts_request(
-            "confusion", statistic, dimension=4, epsilon=epsilon, threshold=at
-        )
-        return ConfusionRelease(self._release(request))
+        found: ConfusionRelease = self.ask(q.Confusion(threshold=threshold, epsilon=epsilon))
+        return found
 
-    def brier(self, *, epsilon: Epsilon) -> MeanRelease:
+    def brier(self, *, epsilon: Epsilon) -> "MeanRelease":
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        if self.dataset.score_range != (0.0, 1.0):
-            raise ArgumentError(
-                "score_range must be (0, 1) for the Brier score, which judges probabilities. "
-                "Use mean_squared_error for other scores."
-            )
-        return self._mean("Brier score", "squared", epsilon)
+        found: MeanRelease = self.ask(q.Brier(epsilon=epsilon))
+        return found
 
-    def mean_absolute_error(self, *, epsilon: Epsilon) -> MeanRelease:
+    def mean_absolute_error(self, *, epsilon: Epsilon) -> "MeanRelease":
         """The mean distance of the score from the end of its range that the label stands for."""
-        return self._mean("mean absolute error", "absolute", epsilon)
+        found: MeanRelease = self.ask(q.MeanAbsoluteError(epsilon=epsilon))
+        return found
 
-    def mean_squared_error(self, *, epsilon: Epsilon) -> MeanRelease:
+    def mean_squared_error(self, *, epsilon: Epsilon) -> "MeanRelease":
         """The mean squared distance of the score from its label's end of the range."""
-        return self._mean("mean squared error", "squared", epsilon)
+        found: MeanRelease = self.ask(q.MeanSquaredError(epsilon=epsilon))
+        return found
 
-    def _mean(self, name: str, error: str, epsilon: Epsilon) -> MeanRelease:
-        if self.dataset.score_map is not None:
-            raise ArgumentError(
-                "score_map must be left out for a mean error, which is told in the scores' own "
-                "unit. Declare score_range instead."
-            )
-        with_rest = not self.dataset.protection.row_count_is_public
-        statistic = BoundedSum(
-            error=error, score_range=self.dataset.score_range, with_rest=with_rest
-        )
-        request = self._counts_request(
-            name, statistic, dimension=1 + with_rest, epsilon=epsilon, error=error
-        )
-        return MeanRelease(self._release(request))
+    def auc(self, *, epsilon: Epsilon, **options: Any) -> "AucRelease":
+        """The area under the ROC curve; `options` are those of `heldout.questions.Auc`."""
+        found: AucRelease = self.ask(q.Auc(epsilon=epsilon, **options))
+        return found
 
-    def auc(
-        self,
-        *,
-        epsilon: Epsilon,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
-    ) -> AucRelease:
-        """The area under the ROC curve; a tied pair counts one half, as in scikit-learn.
+    def average_precision(self, *, epsilon: Epsilon, **options: Any) -> "RankingRelease":
+        """The mean precision at the positive rows' ranks; `options` are as in `auc`."""
+        found: RankingRelease = self.ask(q.AveragePrecision(epsilon=epsilon, **options))
+        return found
 
-        `smaller_class` is a public guess of the smaller class, which makes the noise fit better
-        and costs nothing when it is wrong but accuracy. `method` may name another noise law:
-        "polynomial-tail", "cauchy", or the papers' "boyd-2015-cauchy" and "boyd-2015-laplace"
-        (with `delta`). `scores` is "exact" or "grid"; a ranking on the grid needs little memory
-        and is the default for more than five million rows where their number is public.
-        """
-        request = ranking_request(
-            "auc",
-            self.dataset,
-            epsilon=epsilon,
-            method=method,
-            smaller_class=smaller_class,
-            delta=delta,
-            scores=scores,
-        )
-        return AucRelease(self._release(request))
-
-    def average_precision(
-        self,
-        *,
-        epsilon: Epsilon,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-        delta: Epsilon | None = None,
-        scores: str | None = None,
-    ) -> RankingRelease:
-        """The mean precision at the positive rows' ranks; within a tie negatives come first.
-
-        `smaller_class` is a public guess of the number of positives; the rest is as in `auc`.
-        """
-        request = ranking_request(
-            "average-precision",
-            self.dataset,
-            epsilon=epsilon,
-            method=method,
-            smaller_class=smaller_class,
-            delta=delta,
-            scores=scores,
-        )
-        return RankingRelease(self._release(request))
-
-    def grid_ties(self, *, epsilon: Epsilon) -> TiesRelease:
+    def grid_ties(self, *, epsilon: Epsilon) -> "TiesRelease":
         """The share of pairs that the public grid ties: how much ranking on it can matter.
 
-        Half of it bounds what the order of rows within cells can do to the AUC. It moves like an
-        AUC, so a small epsilon is enough where there are many rows.
+        Half of it bounds what the order of rows within cells can do to the AUC.
         """
-        return TiesRelease(self._release(ties_request(self.dataset, epsilon=epsilon)))
+        found: TiesRelease = self.ask(q.GridTies(epsilon=epsilon))
+        return found
 
-    def compare(
-        self,
-        *,
-        score: str,
-        epsilon: Epsilon,
-        method: str = "piecewise-laplace",
-        smaller_class: int | None = None,
-    ) -> CompareRelease:
+    def compare(self, *, score: str, epsilon: Epsilon, **options: Any) -> "CompareRelease":
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
         One release with noise of twice one AUC's; the difference of two releases at half the price
-        each would have 1.4 times that. A score that is missing counts as the lowest.
+        each would have 1.4 times that. A score that is missing counts as the lowest. `options`
+        are those of `heldout.questions.Compare`.
         """
-        if not isinstance(score, str):
-            raise ArgumentError(
-                f"score must be the name of a column, got a {type(score).__name__}. Name one."
-            )
-        rivals = self.dataset.with_rival(score)
-        request = ranking_request(
-            "auc-difference",
-            rivals,
-            epsilon=epsilon,
-            method=method,
-            smaller_class=smaller_class,
-            scores="grid" if rivals.remote else "exact",
-            rival=score,
-        )
-        return CompareRelease(self._release(request, dataset=rivals))
+        found: CompareRelease = self.ask(q.Compare(score=score, epsilon=epsilon, **options))
+        return found
 
     def curves(
         self, *, epsilon: Epsilon, method: str = "heldout", **options: Any
@@ -296,10 +252,9 @@ class Session(PrivateSession):
         `method` may name one of the papers' instead: "laplace", "fixed-space",
         "recursive-medians" or "hierarchical-quantile", with its own options.
         """
-        from heldout.metrics.curves.release import CurvesRelease, curves_request
-
-        request = curves_request(self.dataset, epsilon=epsilon, method=method, **options)
-        return CurvesRelease(self._release(request))
+        asked = q.Curves(epsilon=epsilon, method=method, options=options)
+        found: CurvesRelease = self.ask(asked)
+        return found
 
     def report(
         self,
@@ -312,18 +267,12 @@ class Session(PrivateSession):
     ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
-        `threshold` is the middle of the score range unless it is given; `curves` adds them, for
-        half of the price; `sections` buys only those named, of "auc", "average_precision",
-        "confusion", "brier" and "curves"; `scores` is as in `auc`. What cannot be made or paid in
-        full is refused before anything is charged.
+        One booking pays for all of it. `threshold` is the middle of the score range unless it is
+        given; `curves` adds them, for half of the price; `sections` buys only those named, of
+        "auc", "average_precision", "confusion", "brier" and "curves"; `scores` is as in `auc`.
         """
-        from heldout.report import build
-
-        return build(
-            self,
-            epsilon=epsilon,
-            threshold=threshold,
-            curves=curves,
-            sections=sections,
-            scores=scores,
+        asked = q.Report(
+            epsilon=epsilon, threshold=threshold, curves=curves, sections=sections, scores=scores
         )
+        found: Report = self.ask(asked)
+        return found

@@ -15,7 +15,7 @@ def receipt(evaluate):
 
 def test_show_has_the_budget_and_each_booking(run, receipt):
     out = run("ledger", "show", "ledger.sqlite").out
-    for text in ("test.parquet", "epsilon 3", "epsilon 1", "confusion", "Brier score", receipt[:8]):
+    for text in ("test.parquet", "epsilon 3", "epsilon 1", "report", receipt[:8]):
         assert text in out
 
 

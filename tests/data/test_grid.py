@@ -12,7 +12,7 @@ import pytest
 
 import heldout as ho
 import heldout.data.dataset
-import heldout.ranking_request
+import heldout.questions.ranking
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.grid import CELLS, GridTally, KeptColumns, grid_body
 from heldout.errors import (
@@ -34,7 +34,7 @@ MANY = 200
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heldout.data.dataset, "MANY_ROWS", MANY)
-    monkeypatch.setattr(heldout.ranking_request, "LARGEST_EXACT", MANY)
+    monkeypatch.setattr(heldout.questions.ranking, "LARGEST_EXACT", MANY)
 
 
 @pytest.fixture

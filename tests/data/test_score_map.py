@@ -92,7 +92,9 @@ def test_a_confusion_matrix_is_that_of_the_raw_scores() -> None:
     rows = dataset(scores, score_map=(0.3, 2))
     labels = np.arange(500) % 2
     for threshold in (-6.0, -0.1, 0.0, 0.3, 2.7):
-        table = ThresholdCounts(thresholds=(rows.counted_threshold(rows.threshold(threshold)),))
+        about = rows.description
+        counted = about.counted_threshold(about.threshold(threshold))
+        table = ThresholdCounts(thresholds=(counted,))
         called = np.array(scores) >= threshold
         expected = [
             int(np.sum((labels == label) & (called == above)))

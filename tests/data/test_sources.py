@@ -242,7 +242,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(
     path = tmp_path / "rows.csv"
     path.write_text("y,p\n1,0.25\n0,0.5\n")
     session = ho.Session(ho.Dataset(path, label="y", score="p"), budget=ho.Budget(epsilon=1))
-    engine = session.dataset._engine
+    engine = session._table._engine
     fetch = type(engine).fetch
 
     def interrupted(self: Any, statement: str) -> Any:

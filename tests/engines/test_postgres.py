@@ -153,12 +153,12 @@ def test_what_is_missing_is_named(postgres: Any, place: str) -> None:
 
 def test_what_others_write_is_not_seen(postgres: Any, held: Any, place: str) -> None:
     session = ho.Session(ho.Dataset(held, **DECLARED), budget=ho.Budget(epsilon=1))
-    before = counts(session.dataset)
+    before = counts(session._table)
     postgres.connection.execute(f"INSERT INTO {place} VALUES (99, NULL, 'NaN', 7)")
     postgres.connection.execute(f"UPDATE {place} SET p = 17, y = 5")
     postgres.connection.execute(f"DELETE FROM {place} WHERE visit < 20")
-    assert not session.dataset.has_changed()
-    assert counts(session.dataset) == before
+    assert not session._table.has_changed()
+    assert counts(session._table) == before
     session.brier(epsilon="1/2")
     with pytest.raises(ho.errors.DataError):
         ho.Dataset(held, **DECLARED)
@@ -167,7 +167,7 @@ def test_what_others_write_is_not_seen(postgres: Any, held: Any, place: str) -> 
 def test_a_lost_connection_is_refused_and_nothing_is_charged(postgres: Any, held: Any) -> None:
     session = ho.Session(ho.Dataset(held, **DECLARED), budget=ho.Budget(epsilon=1))
     session.confusion(epsilon="1/4")
-    me = session.dataset._engine._connection.info.backend_pid
+    me = session._table._engine._connection.info.backend_pid
     postgres.connection.execute("SELECT pg_terminate_backend(%s)", (me,))
     with pytest.raises(UnreadableTable, match="connection must last"):
         session.confusion(epsilon="1/4")

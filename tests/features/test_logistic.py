@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
-from heldout.features.logistic import LogisticPlan
+from heldout.features.logistic_plan import LogisticPlan
 from heldout.mechanisms.objective import SLACK, ObjectivePerturbation
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import rows_moved
@@ -262,7 +262,7 @@ def test_few_rows_no_features_or_one_class_never_fail(X, y, epsilon):
 
 def test_what_is_wrong_is_refused_before_anything_is_booked():
     X, y = separable(40)
-    with pytest.raises(ArgumentError, match="most_rows must be declared"):
+    with pytest.raises(ArgumentError, match="needs a public bound on the number of rows"):
         PrivateLogisticRegression(epsilon="1").fit(FeatureMatrix(X, y, neighbours="add-remove"))
     with pytest.raises(DataError, match="expected_rows"):
         PrivateLogisticRegression(epsilon="1", neighbours="add-remove", expected_rows=1).fit(X, y)

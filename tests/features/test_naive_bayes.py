@@ -15,7 +15,7 @@ from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnknownLabe
 from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
 from heldout.features.cut import STEP, Cuts
-from heldout.features.naive_bayes import NaiveBayesPlan, row_scores
+from heldout.features.naive_bayes_plan import NaiveBayesPlan, row_scores
 from heldout.features.shrinkage import log_odds
 from heldout.mechanisms.top_k import PermuteAndFlip
 from heldout.privacy import Budget, price

@@ -92,7 +92,7 @@ def test_what_cannot_be_kept_is_refused():
     X, y = separable(40)
     for wrong, words in (
         ({"select": "private-threshold-testing"}, "select must be"),
-        ({"split": "1/2"}, "split must be left out"),
+        ({"split": "1/2"}, "Leave split out"),
         ({"select": "cluster", "split": "3/2"}, "split must lie"),
         ({"classifier": "forest"}, "classifier must be"),
         ({"select": "cluster", "selection_score": "luck"}, "score must be"),

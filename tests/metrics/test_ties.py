@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import heldout as ho
-import heldout.ranking_request
+import heldout.questions.ranking
 from heldout.metrics.ties import TieBound
 
 
@@ -77,7 +77,7 @@ def test_exact_scores_have_no_bound_to_tell() -> None:
 def test_a_report_on_the_grid_tells_the_bound_and_costs_the_same(
     monkeypatch: pytest.MonkeyPatch, curves: bool
 ) -> None:
-    monkeypatch.setattr(heldout.ranking_request, "LARGEST_EXACT", 100)
+    monkeypatch.setattr(heldout.questions.ranking, "LARGEST_EXACT", 100)
     labels, scores = rows(3000, decimals=9)
     asked = session(labels, scores)
     report = asked.report(epsilon=40, curves=curves)
@@ -95,7 +95,7 @@ def test_a_report_on_the_grid_tells_the_bound_and_costs_the_same(
 
 
 def test_a_report_too_cheap_for_ties_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heldout.ranking_request, "LARGEST_EXACT", 100)
+    monkeypatch.setattr(heldout.questions.ranking, "LARGEST_EXACT", 100)
     labels, scores = rows(3000, decimals=9)
     report = session(labels, scores).report(epsilon="0.02")
     assert "grid_ties" not in report.releases

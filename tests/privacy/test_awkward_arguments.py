@@ -73,7 +73,9 @@ def test_numbers_that_no_double_holds_are_refused(value: Any) -> None:
         lambda: ho.ScoreMap(value, 1),
         lambda: ho.ScoreMap(0, 1).image(value),
         lambda: ho.ScoreMap(0, 1).score(value),
-        lambda: ho.Dataset({"y": [1, 0], "p": [0.5, 0.1]}, label="y", score="p").threshold(value),
+        lambda: ho.Dataset(
+            {"y": [1, 0], "p": [0.5, 0.1]}, label="y", score="p"
+        ).description.threshold(value),
     ):
         with pytest.raises(ArgumentError) as caught:
             ask()

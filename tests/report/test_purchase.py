@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout import Budget, Dataset, Session
+from heldout import questions as q
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.report import sections
-from heldout.report.purchase import rehearsed
 from heldout.report.sections import SECTIONS, Options, shared
 
 
@@ -56,11 +56,11 @@ def test_a_request_that_cannot_be_made_costs_nothing(make_session, bad):
 def test_a_section_that_fails_late_is_found_before_an_earlier_one_is_paid(
     make_session, monkeypatch
 ):
-    def refuse(session, epsilon, options):
+    def refuse(epsilon, options):
         raise ArgumentError("never")
 
-    last = replace(SECTIONS[-1], ask=refuse)
-    monkeypatch.setattr("heldout.report.purchase.SECTIONS", (*SECTIONS[:-1], last))
+    last = replace(SECTIONS[-1], question=refuse)
+    monkeypatch.setattr("heldout.report.question.SECTIONS", (*SECTIONS[:-1], last))
     session = make_session()
     with pytest.raises(ArgumentError, match="never"):
         session.report(epsilon="1")
@@ -68,13 +68,13 @@ def test_a_section_that_fails_late_is_found_before_an_earlier_one_is_paid(
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda each: each.name)
-def test_a_rehearsal_knows_the_price_and_reads_and_books_nothing(
-    make_session, section, monkeypatch
-):
+def test_a_quote_knows_the_price_and_reads_and_books_nothing(make_session, section, monkeypatch):
     session = make_session()
     monkeypatch.setattr(Dataset, "_fetch", lambda *_: pytest.fail("rows were read"))
-    loss = rehearsed(session, section, Fraction(1, 3), Options(threshold=0.5))
-    assert loss.epsilon == Fraction(1, 3)
+    question = section.question(Fraction(1, 3), Options(threshold=0.5))
+    quote = session.quote(question)
+    assert quote.loss.epsilon == Fraction(1, 3)
+    assert all(each.noise > 0 for each in quote.half_widths[0].values())
     assert session.spent.epsilon == 0
 
 
@@ -92,13 +92,21 @@ def test_a_budget_in_zcdp_is_charged_in_its_own_kind(bundled):
     dataset = Dataset(bundled, label="readmitted", score="risk_a")
     session = Session(dataset, budget=Budget(rho="1"))
     report = session.report(epsilon="1")
-    charges = [release.receipt.charge.rho for release in report.releases.values()]
-    assert session.spent.rho == sum(charges)
+    charges = {release.receipt.charge.rho for release in report.releases.values()}
+    assert charges == {session.spent.rho}, "one booking pays for all"
     # The parts of a composed release are charged one by one, which is less than the whole at once.
-    assert sum(charges) <= sum(share**2 / 2 for share in report.shares.values())
-    assert report["confusion"].receipt.charge.rho == report.shares["confusion"] ** 2 / 2
+    assert session.spent.rho <= sum(share**2 / 2 for share in report.shares.values())
     with pytest.raises(BudgetExceeded):
         session.report(epsilon="3")
+
+
+def test_a_report_is_one_ledger_entry_that_holds_the_question(make_session):
+    session = make_session()
+    report = session.report(epsilon="1", curves=True)
+    [entry] = session._ledger.entries(session._account)
+    [asked] = entry.request["questions"]
+    assert q.from_dict(asked) == q.Report(epsilon="1", curves=True)
+    assert {release.receipt.hash for release in report} == {entry.hash}
 
 
 def test_a_report_keeps_no_rows(make_session):

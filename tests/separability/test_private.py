@@ -13,8 +13,9 @@ from heldout.errors import BudgetExceeded, MissingColumn
 from heldout.mechanisms.discrete_laplace import unseal
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.privacy import Budget, Ledger, Loss, price
-from heldout.separability import private
-from heldout.separability.private import private_separability, ridge_for
+from heldout.separability import question
+from heldout.separability.private import private_separability
+from heldout.separability.question import ridge_for
 from heldout.statistics.base import compute
 from heldout.statistics.recipe import Recipe
 from heldout.statistics.sealed import Sealed
@@ -198,5 +199,5 @@ def test_the_count_is_of_rows_called_true_and_of_the_others():
 
 
 def test_the_ridge_is_made_of_public_numbers():
-    assert ridge_for(Fraction(1), moved=2, expected=10**9, dimension=9) == private.FLATTEST
-    assert ridge_for(Fraction(1, 10**6), moved=2, expected=5, dimension=9) == private.STEEPEST
+    assert ridge_for(Fraction(1), moved=2, expected=10**9, dimension=9) == question.FLATTEST
+    assert ridge_for(Fraction(1, 10**6), moved=2, expected=5, dimension=9) == question.STEEPEST

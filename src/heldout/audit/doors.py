@@ -21,7 +21,9 @@ from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget
 from heldout.privacy.loss import Loss
-from heldout.release import Drawn, Release, Request
+from heldout.questions import Question
+from heldout.questions.quote import booked_together
+from heldout.release import Drawn, Release, Staged
 from heldout.session import Session
 from heldout.statistics.base import compute
 
@@ -42,20 +44,26 @@ EVERYTHING = Budget(epsilon=10**9, delta="0.999")
 
 
 class ReplayedSession(Session):
-    """A session that goes through the door once a request and then only draws."""
+    """A session that goes through the door once a question and then only draws."""
 
-    def _release(self, request: Any, **words: Any) -> Drawn:
-        if not isinstance(request, Request):  # of several steps: through the door each time
-            return super()._release(request, **words)
-        known: dict[str, tuple[Drawn, Any]] = self.__dict__.setdefault("_known", {})
-        key = f"{request.name} {request.statistic} {dict(request.parameters)}"
-        if key not in known:
-            drawn = super()._release(request, **words)
-            sealed = compute(request.statistic, words.get("dataset") or self.dataset)
-            known[key] = drawn, sealed
-            return drawn
-        drawn, sealed = known[key]
-        return replace(drawn, request=request, values=request.mechanism.sample(sealed))
+    def ask(self, *questions: Question) -> Any:
+        request = booked_together(questions, self._about)
+        known: dict[str, Drawn] = self.__dict__.setdefault("_known", {})
+        key = f"{request.name} {[replace(each, epsilon=1) for each in questions]}"
+        if len(questions) > 1 or isinstance(request, Staged) or key not in known:
+            answer = super().ask(*questions)
+            if isinstance(answer, Release):
+                known[key] = answer._drawn
+            return answer
+        return questions[0].read(replace(known[key], request=request, values=self._drawn(request)))
+
+    def _drawn(self, request: Any) -> Any:
+        sealed: dict[str, Any] = self.__dict__.setdefault("_sealed", {})
+        name = f"{request.name} {request.statistic} {dict(request.parameters)}"
+        if name not in sealed:
+            rows = self._table if request.view is None else request.view(self._table)
+            sealed[name] = compute(request.statistic, rows)
+        return request.mechanism.sample(sealed[name])
 
 
 def session_on(pair: Pair, side: int, door: str) -> Session:

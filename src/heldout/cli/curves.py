@@ -75,7 +75,7 @@ def curves(
     try:
         if out is not None:
             with patience(f"Writing {out.name}"):
-                _write(out, release, session, kind=kind, title=title, labels=called)
+                _write(out, release, kind=kind, title=title, labels=called)
     finally:
         if as_json:
             print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
@@ -97,19 +97,16 @@ def _checked_out(out: Path) -> None:
     checked_place(out.with_suffix(".html") if out.suffix.lower() == ".svg" else out)
 
 
-def _write(
-    out: Path, release: "CurvesRelease", session: "Session", *, kind: str, **words: Any
-) -> None:
+def _write(out: Path, release: "CurvesRelease", *, kind: str, **words: Any) -> None:
     from heldout.drawing.place import write_file
-    from heldout.report.purchase import assembled
+    from heldout.report.question import assembled
 
     if out.suffix.lower() == ".svg":
         write_file(out, release.svg(kind))
         return
     price = release.loss.epsilon
     assert price is not None
-    parts = {"curves": release}
-    report = assembled(session, parts, epsilon=price, shares={"curves": price}, left_out={})
+    report = assembled(release._drawn, {"curves": release}, shares={"curves": price}, left_out={})
     report.save(out, **words)
 
 

@@ -56,7 +56,7 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
 
     say = console()
     subject = report.subject
-    say.print(one_line(f"{subject.score} on {subject.data}, outcome {subject.label}"), style="bold")
+    say.print(one_line(f"{subject.score} on {subject.name}, outcome {subject.label}"), style="bold")
     measures = report.plotted() if brief else report.measures()
     rows = [[name, *spread(measure, level)] for name, measure in measures.items()]
     print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.separability.private import SeparabilityRelease
+    from heldout.separability.release import SeparabilityRelease
     from heldout.separability.result import Separability
 
 

@@ -12,7 +12,7 @@ from heldout.arguments import shown
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.data import Dataset
+    from heldout.data.description import ScoredRows
 
 
 def label_value(text: str) -> object:
@@ -39,16 +39,15 @@ def label_value(text: str) -> object:
 Labels = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 
 
-def checked_labels(dataset: "Dataset", pairs: Sequence[str]) -> dict[str, str]:
+def checked_labels(dataset: "ScoredRows", pairs: Sequence[str]) -> dict[str, str]:
     """NAME=TEXT as they are typed, looked at before anything is paid."""
     from heldout.report.page import checked_labels
-    from heldout.report.report import Subject
 
     labels = dict(each.partition("=")[::2] for each in pairs)
     empty = [each for each in pairs if not each.partition("=")[2]]
     if empty:
         raise ArgumentError(f"--labels must be like score='Risk model', got {shown(empty[0])}.")
-    checked_labels(Subject.of(dataset), labels)
+    checked_labels(dataset, labels)
     return labels
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from heldout.arguments import as_number, is_one_of, shown
 from heldout.data import sql, validation
+from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import Engine
 from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
@@ -148,7 +149,7 @@ class Dataset(PrivateTable):
 
     def _score_rules(self, name: str) -> list[validation.Rule]:
         score_type = self._engine.columns[name]
-        if self.score_map is None and self.out_of_range == "refuse":
+        if self._plain_scores:
             return validation.score_rules(name, score_type, self.score_range)
         rules = validation.number_rules("score", name, score_type)
         return rules[:1] if self.out_of_range == "clip" else rules
@@ -158,6 +159,10 @@ class Dataset(PrivateTable):
         rows = self._quickly_validated()
         return super()._validated() if rows is None else (rows, None)
 
+    @property
+    def _plain_scores(self) -> bool:
+        return self.score_map is None and self.out_of_range == "refuse"
+
     def _quickly_validated(self) -> int | None:
         """The number of rows, if there are many and the score table shows that all are sound.
 
@@ -166,7 +171,7 @@ class Dataset(PrivateTable):
         """
         types, keys = self._engine.columns, self._keys.names
         plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
-        declared = self._values == validation.LabelValues(1, 0) and not self.scale_parameters
+        declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
         if self.dialect != "duckdb" or not plain or not declared or keys or self.rivals:
             return None
         shows = self.rivals is None and not self._engine.copied
@@ -205,35 +210,25 @@ class Dataset(PrivateTable):
         return self._kept[body].open()
 
     @property
-    def scale_parameters(self) -> dict[str, Any]:
-        """What is declared of the scores beside a range: public, and booked with each release."""
-        found: dict[str, Any] = {}
-        if self.score_map is not None:
-            found["score_map"] = [self.score_map.centre, self.score_map.scale]
-        if self.out_of_range == "clip":
-            found["out_of_range"] = "clip"
-        return found
+    def description(self) -> ScoredRows:
+        """What is public about these rows."""
+        return self._described()
+
+    def _described(self) -> ScoredRows:
+        return ScoredRows(
+            **self._public_facts(),
+            label=self.label,
+            score=self.score,
+            score_range=self.score_range,
+            score_map=self.score_map,
+            out_of_range=self.out_of_range,
+            rivals=tuple(self._engine.columns) if self._read else tuple(self.rivals or ()),
+        )
 
     @property
-    def middle(self) -> float:
-        """The middle of the range, or the map's centre, in the scores' own unit."""
-        low, high = self.score_range
-        return low + (high - low) / 2 if self.score_map is None else self.score_map.centre
-
-    def threshold(self, given: Any) -> float:
-        """A threshold in the scores' own unit, checked: within the range, or any finite number."""
-        low, high = (-FURTHEST, FURTHEST) if self.score_map else self.score_range
-        number = as_number(given)
-        if not low <= number <= high:
-            range_name = "the map's reach" if self.score_map else "score_range"
-            raise ArgumentError(
-                f"threshold must lie within {range_name} ({low:g}, {high:g}), got {shown(given)}."
-            )
-        return number
-
-    def counted_threshold(self, threshold: float) -> float:
-        """What scores are compared with once they are mapped."""
-        return threshold if self.score_map is None else self.score_map.image(threshold)
+    def _read(self) -> bool:
+        """Whether every cell of the table was read when it was validated."""
+        return not self.remote and (self._engine.copied or self._digests is not None)
 
     def with_rival(self, score: str) -> "Dataset":
         """The same rows with a second model's score beside the first, as `rival`.
@@ -243,14 +238,7 @@ class Dataset(PrivateTable):
         number counts as the lowest score, and what is out of range as the nearest end. Only the
         schema and the public number of rows decide whether it is refused.
         """
-        if not is_one_of(score, self._engine.columns):
-            raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
-        read = self._engine.copied or self._digests is not None
-        if score not in (self.rivals or ()) and (self.remote or not read):
-            raise ArgumentError(
-                f"score must be one of the data set's declared rivals, got {shown(score)}, which "
-                f"was never validated. Make the Dataset with rivals=[{shown(score)}]."
-            )
+        self.description.check_rival(score)
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])

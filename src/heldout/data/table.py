@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
+from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
@@ -62,6 +63,24 @@ class PrivateTable(ABC):
         rows, self._digests = self._validated()
         # Where the number of rows is private not even this object keeps it.
         self._rows = rows if self.protection.row_count_is_public else None
+
+    @property
+    def description(self) -> Description:
+        """What is public about these rows."""
+        return self._described()
+
+    def _described(self) -> Description:
+        return Description(**self._public_facts())
+
+    def _public_facts(self) -> dict[str, Any]:
+        """What every kind of rows has in its description."""
+        return {
+            "name": self.name,
+            "protection": self.protection,
+            "rows": self.public_rows,
+            "columns": dict(self._types),
+            "remote": self.remote,
+        }
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Private rows of 0/1 features with a label: what is selected from and trained on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from heldout.arguments import as_array, as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import _other_label
+from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, DataError
 from heldout.features.bounding import bounded
@@ -16,7 +18,22 @@ from heldout.features.text import Space
 from heldout.privacy.neighbours import Neighbours
 from heldout.statistics.feature_rows import MOST_ROWS
 
-__all__ = ["FeatureMatrix"]
+__all__ = ["FeatureMatrix", "FeatureRows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureRows(Description):
+    """What is public about the rows of a feature matrix."""
+
+    features: int
+    features_per_row: int
+    feature_names: tuple[str, ...] | None = None
+    most_rows: int | None = None
+
+    @property
+    def row_bound(self) -> int | None:
+        """The number of rows where it is public, else the declared bound, else None."""
+        return self.rows if self.rows is not None else self.most_rows
 
 
 class FeatureMatrix(PrivateTable):
@@ -235,9 +252,22 @@ class FeatureMatrix(PrivateTable):
         return other
 
     @property
+    def description(self) -> FeatureRows:
+        """What is public about these rows."""
+        return self._described()
+
+    def _described(self) -> FeatureRows:
+        return FeatureRows(
+            **self._public_facts(),
+            features=self.features,
+            features_per_row=self.features_per_row,
+            feature_names=self.feature_names,
+            most_rows=self.most_rows,
+        )
+
+    @property
     def row_bound(self) -> int | None:
-        """The number of rows where it is public, else the declared bound, else None."""
-        return self.public_rows if self.public_rows is not None else self.most_rows
+        return self.description.row_bound
 
     def _fetch(self, body: str) -> sql.Columns:
         """The rows that count, by what each sets; see `statistics.feature_rows`."""

@@ -1,36 +1,27 @@
 """Select and train under one price, booked at once; the split is said."""
 
 import os
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
-from heldout.features.budget import features_to_take, selection_share
 from heldout.features.logistic import PrivateLogisticRegression
-from heldout.features.matrix import FeatureMatrix
-from heldout.features.model import ModelRelease
 from heldout.features.naive_bayes import PrivateNaiveBayes
-from heldout.features.selection_methods import METHODS, Plan, plan_selection
+from heldout.features.questions import JOINT, Training
 from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.neighbours import Neighbours
-from heldout.session import Epsilon, PrivateSession
-from heldout.statistics.feature_scores import score_named
+from heldout.session import Epsilon
 
 __all__ = ["PrivatePipeline"]
 
-JOINT = "joint"
 CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
     "naive-bayes": PrivateNaiveBayes,
     "logistic": PrivateLogisticRegression,
 }
-BY_NUMBER = ("noisy-top-k", "permute-and-flip", "sparse-vector")
-"""Methods whose noise grows with k."""
-MORE = 8  # times as many features from the others, as the training can tell noise by itself
 SAMPLED = 10  # features a row may set while features are selected: the paper's r
 
 
@@ -113,7 +104,7 @@ class PrivatePipeline(PrivateClassifier):
             from sklearn.base import clone
 
             model = clone(self.classifier)
-        elif isinstance(self.classifier, str) and self.classifier in CLASSIFIERS:
+        elif is_one_of(self.classifier, CLASSIFIERS):
             model = CLASSIFIERS[self.classifier]()
         else:
             raise ArgumentError(
@@ -123,90 +114,31 @@ class PrivatePipeline(PrivateClassifier):
         model.set_params(expected_rows=self.expected_rows, binarize=self.binarize)
         return model
 
-    def _selects(self) -> bool:
-        """Whether a selection of its own comes before the training."""
-        if self.select is not None and not is_one_of(self.select, (JOINT, *METHODS)):
-            raise ArgumentError(
-                f"select must be 'joint', None or one of {', '.join(METHODS)}, got "
-                f"{shown(self.select)}."
-            )
-        alone = self.select is None or self.select == JOINT
-        if alone and self.split is not None:
-            raise ArgumentError(
-                f"split must be left out with select={self.select!r}, where all of epsilon trains."
-            )
-        return not alone
-
-    def _private(self, X: Any, y: Any, *, unit: Any, row_keys: Any) -> FeatureMatrix:
-        self._selects(), self._classifier()
-        return super()._private(X, y, unit=unit, row_keys=row_keys)
+    def _question(self, price: Fraction) -> Training:
+        trained: Training = self._classifier()._question(price)
+        return replace(
+            trained,
+            select=self.select,
+            split=self.split,
+            selection_score=self.selection_score,
+            k=self.k,
+            threshold=self.threshold,
+        )
 
     def _bound(self) -> int | None:
         """Rows are sampled down for the selection alone; the training weighs them instead."""
-        if self.features_per_row is None and self._selects():
+        if self.features_per_row is None and self._question(Fraction(1)).selects:
             return SAMPLED
         return self.features_per_row
 
     def _most_rows(self) -> int:
         return int(self._classifier()._most_rows())
 
-    def _selection(self, private: FeatureMatrix, epsilon: Fraction) -> Plan:
-        k = self.k
-        if k is None and self.threshold is None:
-            k = features_to_take(
-                epsilon,
-                rows=self._rows(private),
-                features=private.features,
-                protection=private.protection,
-            )
-            k = k if self.select in BY_NUMBER else min(MORE * k, private.features)
-        return plan_selection(
-            private,
-            epsilon=epsilon,
-            method=str(self.select),
-            score=score_named(self.selection_score),
-            k=k,
-            threshold=self.threshold,
-        )
-
-    def _train(self, private: FeatureMatrix, price: Fraction, session: PrivateSession) -> None:
+    def _understand(self, stages: Stages, place: int) -> None:
         model = self._classifier()
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
-        selection: Plan | None = None
-        share = Fraction(0)
-        if self._selects():
-            share = selection_share(self.split, method=str(self.select))
-            selection = self._selection(private, share * price)
-        stages = Stages(model.plan(private, price - share * price), selection)
-        drawn = session._release(
-            stages.request("select and train", claim="pipeline", **self._words(private, selection))
-        )
-        model._understand(stages, drawn.values[-1][0])
+        model._understand(stages, place)
         self.classifier_, self._chosen = model, stages.chosen
-        self.split_ = stages.split()
-        """What each part cost, in epsilon."""
-        chosen = np.arange(private.features) if stages.chosen is None else list(stages.chosen)
-        weights = np.zeros(private.features)
-        weights[chosen] = model.weights_
-        self.weights_ = weights
-        self.selected_ = model.selected_ if stages.chosen is None else np.array(chosen)
-        self.release_ = ModelRelease(
-            drawn,
-            weights=weights,
-            selected=self.selected_,
-            split=self.split_,
-            names=private.feature_names,
-        )
-
-    def _words(self, private: FeatureMatrix, selection: Plan | None) -> dict[str, Any]:
-        words: dict[str, Any] = {"features": private.features, "select": self.select}
-        if selection is not None:
-            words |= {
-                "score": self.selection_score,
-                "k": selection.k,
-                "threshold": selection.threshold,
-            }
-        return words
 
     def _scores(self, matrix: Any) -> Any:
         seen = matrix if self._chosen is None else matrix[:, list(self._chosen)]

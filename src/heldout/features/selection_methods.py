@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.features.clusters import clusters
-from heldout.features.matrix import FeatureMatrix
+from heldout.features.matrix import FeatureRows
 from heldout.mechanisms import DiscreteLaplace, Mechanism
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip
@@ -65,7 +65,7 @@ class Plan:
     threshold: float | None
 
 
-Maker = Callable[[FeatureMatrix, Asked], Plan]
+Maker = Callable[[FeatureRows, Asked], Plan]
 METHODS: dict[str, Maker] = {}
 
 
@@ -78,7 +78,7 @@ def _method(name: str) -> Callable[[Maker], Maker]:
 
 
 def plan_selection(
-    private: FeatureMatrix,
+    private: FeatureRows,
     *,
     epsilon: Fraction,
     method: str,
@@ -109,13 +109,13 @@ def plan_selection(
 
 
 @_method("noisy-counts")
-def _noisy_counts(private: FeatureMatrix, asked: Asked) -> Plan:
+def _noisy_counts(private: FeatureRows, asked: Asked) -> Plan:
     """Noise on the counts; the score of noisy counts is free."""
     return _from_counts("noisy-counts", private, asked, _best)
 
 
 @_method("cluster")
-def _cluster(private: FeatureMatrix, asked: Asked) -> Plan:
+def _cluster(private: FeatureRows, asked: Asked) -> Plan:
     """The mended Cluster Selection: noise on the counts first, then clusters of what came out."""
 
     def whole_clusters(scores: Any, k: int | None, threshold: float | None) -> Any:
@@ -127,7 +127,7 @@ def _cluster(private: FeatureMatrix, asked: Asked) -> Plan:
     return _from_counts("cluster", private, asked, whole_clusters)
 
 
-def _from_counts(name: str, private: FeatureMatrix, asked: Asked, pick: Any) -> Plan:
+def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: Any) -> Plan:
     by_label = asked.score.needs_label
     statistic = FeatureCounts(private.features, private.features_per_row, by_label)
     mechanism = DiscreteLaplace.for_epsilon(
@@ -154,7 +154,7 @@ def _from_counts(name: str, private: FeatureMatrix, asked: Asked, pick: Any) -> 
 
 
 @_method("score-perturbation")
-def _score_perturbation(private: FeatureMatrix, asked: Asked) -> Plan:
+def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
     """Noise on the scores themselves, all of them released."""
     score = asked.score
     mechanism = DiscreteLaplace.for_epsilon(
@@ -194,7 +194,7 @@ def _score_perturbation(private: FeatureMatrix, asked: Asked) -> Plan:
 
 
 @_method("sparse-vector")
-def _sparse_vector(private: FeatureMatrix, asked: Asked) -> Plan:
+def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
     """Features one by one against a threshold, in random order, until k were above it."""
     score, k = asked.score, asked.k or min(FEW, private.features)
     each = score.of_each(private.protection, most_rows=private.row_bound)
@@ -216,19 +216,19 @@ def _sparse_vector(private: FeatureMatrix, asked: Asked) -> Plan:
 
 
 @_method("noisy-top-k")
-def _noisy_top_k(private: FeatureMatrix, asked: Asked) -> Plan:
+def _noisy_top_k(private: FeatureRows, asked: Asked) -> Plan:
     """The names of the k best scores after geometric noise."""
     return _names("noisy-top-k", NoisyTopK, private, asked)
 
 
 @_method("permute-and-flip")
-def _permute_and_flip(private: FeatureMatrix, asked: Asked) -> Plan:
+def _permute_and_flip(private: FeatureRows, asked: Asked) -> Plan:
     """The names of k scores, each drawn by permute-and-flip."""
     return _names("permute-and-flip", PermuteAndFlip, private, asked)
 
 
 def _names(
-    name: str, kind: type[NoisyTopK] | type[PermuteAndFlip], private: FeatureMatrix, asked: Asked
+    name: str, kind: type[NoisyTopK] | type[PermuteAndFlip], private: FeatureRows, asked: Asked
 ) -> Plan:
     if asked.threshold is not None:
         raise ArgumentError(

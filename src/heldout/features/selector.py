@@ -15,12 +15,12 @@ from heldout.features.baselines import (
     private_threshold_testing,
 )
 from heldout.features.matrix import FeatureMatrix
+from heldout.features.questions import Selection as SelectionQuestion
 from heldout.features.selection import NotPrivateSelection, Selection
-from heldout.features.selection_methods import METHODS, Chosen, plan_selection
+from heldout.features.selection_methods import METHODS, Chosen
 from heldout.mechanisms.not_private import baseline_noise, shown_as_it_is
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
-from heldout.release import Request
 from heldout.session import Epsilon, PrivateSession
 from heldout.statistics import compute
 from heldout.statistics.feature_scores import FeatureScores, score_named
@@ -128,41 +128,32 @@ def select_from(
 ) -> Selection | NotPrivateSelection:
     """A selection from private rows that exist already, out of their budget."""
     amount = exact(epsilon, name="epsilon", minimum=0)
-    words = {
-        "method": method,
-        "score": score,
-        "k": k,
-        "threshold": threshold,
-        "features": private.features,
-        "features_per_row": private.features_per_row,
-    }
     if is_one_of(method, BASELINES):
         if not not_private:
             raise NotPrivate(
                 f"method must be private, got {method!r}, which is not: {BASELINES[method]}. Use "
                 f"{DEFAULT}, or pass not_private=True to run it on data that may be shown."
             )
+        words = {
+            "method": method,
+            "score": score,
+            "k": k,
+            "threshold": threshold,
+            "features": private.features,
+            "features_per_row": private.features_per_row,
+        }
         return _baseline(private, words, float(amount))
     if not is_one_of(method, METHODS):
         known = ", ".join([*METHODS, *BASELINES])
         raise ArgumentError(f"method must be one of {known}, got {shown(method)}.")
     if not_private:
         raise ArgumentError(f"not_private must be left out for {method!r}, which is private.")
-    plan = plan_selection(
-        private,
-        epsilon=amount,
-        method=method,
-        score=score_named(score),
-        k=k,
-        threshold=threshold,
-    )
-    words |= {"k": plan.k, "threshold": plan.threshold}
+    asked = SelectionQuestion(epsilon=amount, method=method, score=score, k=k, threshold=threshold)
     if session is None:
         spare = Budget(epsilon=amount) if budget is None and ledger is None else budget
         session = PrivateSession(private, budget=spare, ledger=ledger)
-    request = Request("selection", plan.statistic, plan.mechanism, words)
-    drawn = session._release(request, dataset=private)
-    return Selection(drawn, private, plan.read(drawn.values))
+    found: Selection = session.viewing(private).ask(asked)
+    return found
 
 
 def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> NotPrivateSelection:

@@ -30,6 +30,12 @@ class TrainingPlan(Protocol):
     def cut(self, found: Any, chosen: Features) -> Step:
         """What is asked of the rows last: where the model calls a row positive."""
 
+    def weights(self, found: Any) -> Any:
+        """A weight for each feature it was trained on."""
+
+    def told_apart(self, weights: Any) -> Any:
+        """Which of these features count as selected."""
+
 
 class Stages:
     """A selection, if there is one, then learning, then the cut; paid as one.
@@ -56,6 +62,7 @@ class Stages:
             parameters=words | self.split(),
             claim=claim,
             description={"name": f"{name} in {len(steps)} steps", "split": self.split()},
+            reading=self,
         )
 
     def split(self) -> dict[str, str]:

@@ -17,7 +17,9 @@ from heldout.arguments import as_array, as_number, as_numbers, as_whole, shown
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.features.budget import GUESSED_ROWS
 from heldout.features.matrix import FeatureMatrix
+from heldout.features.questions import Training
 from heldout.features.sources import check_places
+from heldout.features.stages import Stages
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
 from heldout.session import Epsilon, PrivateSession
@@ -108,12 +110,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
         price = self._price()
+        question = self._question(price)
         private = self._private(X, y, unit=unit, row_keys=row_keys)
         budget = self.budget
         if budget is None and self.ledger is None:
             budget = Budget(epsilon=price)
         session = PrivateSession(private, budget=budget, ledger=self.ledger)
-        self._train(private, price, session)
+        release = session.ask(question)
+        drawn = release._drawn
+        self.release_, self.split_ = release, release.split
+        self.weights_, self.selected_ = release.weights, release.selected
+        self._understand(drawn.request.reading, drawn.values[-1][0])
         return self
 
     def _price(self) -> Fraction:
@@ -125,8 +132,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return price
 
     @abstractmethod
-    def _train(self, private: FeatureMatrix, price: Fraction, session: PrivateSession) -> None:
-        """Ask the rows once, through the session, and set what `decision_function` needs."""
+    def _question(self, price: Fraction) -> Training:
+        """What one fit asks of the rows."""
+
+    @abstractmethod
+    def _understand(self, stages: Stages, place: int) -> None:
+        """Set what `decision_function` needs: what the answers meant, and which cut was chosen."""
 
     @abstractmethod
     def _scores(self, matrix: Any) -> Any:
@@ -219,12 +230,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if rows is None or rows < 1:
             raise ArgumentError(f"expected_rows must be a whole number from 1, got {shown(guess)}.")
         return rows
-
-    def _rows(self, private: FeatureMatrix) -> int:
-        """About how many rows there are, from public facts."""
-        if private.public_rows is not None:
-            return max(1, private.public_rows)
-        return self._guess()
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "release_")

@@ -199,19 +199,20 @@ class MetricsPlan:
         sums = self.sums_mechanism(name, example)
         return [(sums.event(), lambda answers: Step(build(answers), sums))]
 
-    def staged(self) -> Staged:
+    def staged(self, **named: str) -> Staged:
         """The request that the door books and draws."""
         asked = [each for name in self.shares for each in self._asked(name)]
         return Staged(
             name="regression metrics",
             steps=tuple(choose for _, choose in asked),
             prices=tuple(event for event, _ in asked),
-            parameters=self.parameters(),
+            parameters={**named, **self.parameters()},
             claim="regression-metrics",
             description={
                 "name": "bounded sums and a tree",
                 **{f"{name}_epsilon": str(self.part(name)) for name in self.shares},
             },
+            reading=self,
         )
 
     def parameters(self) -> dict[str, Any]:

@@ -248,16 +248,17 @@ class PlotPlan:
         found.append((self.mechanism(most).event(), table))
         return found
 
-    def staged(self) -> Staged:
+    def staged(self, **named: str) -> Staged:
         """The request that the door books and draws."""
         steps = self._steps()
         return Staged(
             name="residual plot",
             steps=tuple(choose for _, choose in steps),
             prices=tuple(event for event, _ in steps),
-            parameters=self.parameters(),
+            parameters={**named, **self.parameters()},
             claim="residual-plot",
             description=self.describe(),
+            reading=self,
         )
 
     def parameters(self) -> dict[str, Any]:

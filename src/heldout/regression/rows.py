@@ -3,17 +3,31 @@
 import contextlib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from heldout.arguments import as_number, shown
 from heldout.data import sql, validation
+from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore
 from heldout.privacy.neighbours import Neighbours
 
-__all__ = ["RegressionTable"]
+__all__ = ["FittedRows", "RegressionTable"]
 
 INTERCEPT = "intercept"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedRows(Description):
+    """What is public about the rows of a regression."""
+
+    observed: str
+    predicted: str
+
+    @property
+    def model(self) -> str:
+        return self.predicted
 
 
 class RegressionTable(PrivateTable):
@@ -126,6 +140,13 @@ class RegressionTable(PrivateTable):
                 ),
             ]
         return found
+
+    def _described(self) -> FittedRows:
+        return FittedRows(
+            **self._public_facts(),
+            observed=self.observed,
+            predicted=self.predicted or "a linear model",
+        )
 
     def __repr__(self) -> str:
         if self.coefficients is None:

@@ -1,6 +1,5 @@
 """Figures, HTML and JSON of what was released. No row and no noise here."""
 
-from heldout.report.purchase import build
 from heldout.report.report import Report
 
-__all__ = ["Report", "build"]
+__all__ = ["Report"]

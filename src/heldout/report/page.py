@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from heldout.arguments import shown
+from heldout.data.description import ScoredRows
 from heldout.drawing.page import rendered
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
@@ -12,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.privacy import Loss
 from heldout.release import Release
-from heldout.report.report import Report, Subject
+from heldout.report.report import Report
 from heldout.report.sections import section
 
 __all__ = ["checked_labels", "page"]
@@ -62,11 +63,11 @@ def page(
     drawn = [interval_plot(report.plotted(), level=level)]
     for release in report:
         drawn += release.figures(level)
-    heading = title or f"How good is {named(subject.score)} on {named(subject.data)}?"
+    heading = title or f"How good is {named(subject.score)} on {named(subject.name)}?"
     earlier = report.spent != Loss.pure(report.epsilon)
     return rendered(
         "evaluation.html",
-        title=title or f"{named(subject.score)} on {named(subject.data)}: private evaluation",
+        title=title or f"{named(subject.score)} on {named(subject.name)}: private evaluation",
         heading=heading,
         report=report,
         level=level,
@@ -95,9 +96,9 @@ def page(
     )
 
 
-def checked_labels(subject: Subject, labels: Mapping[str, str]) -> Mapping[str, str]:
+def checked_labels(subject: ScoredRows, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Names of the data and its columns, and what the page is to call them."""
-    names = [subject.data, subject.score, subject.label, subject.protection.unit_name]
+    names = [subject.name, subject.score, subject.label, subject.protection.unit_name]
     unknown = [each for each in labels if each not in names]
     if unknown:
         known = ", ".join(shown(each) for each in names if each)

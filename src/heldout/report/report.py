@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import heldout
-from heldout.data import Dataset
-from heldout.data.score_map import ScoreMap
+from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
 from heldout.measure import Measure
 from heldout.metrics.ranking import AucRelease
 from heldout.metrics.ties import TieBound
-from heldout.privacy import Budget, Loss, Protection
+from heldout.privacy import Budget, Loss
 from heldout.release import Release
 from heldout.report.sections import section
 
@@ -25,60 +24,11 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What was evaluated: the public facts of a data set, without the data set."""
-
-    data: str
-    label: str
-    score: str
-    score_range: tuple[float, float]
-    protection: Protection
-    rows: int | None
-    score_map: ScoreMap | None = None
-    clipped: bool = False
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> "Subject":
-        return cls(
-            data=dataset.name,
-            label=dataset.label,
-            score=dataset.score,
-            score_range=dataset.score_range,
-            protection=dataset.protection,
-            rows=dataset.public_rows,
-            score_map=dataset.score_map,
-            clipped=dataset.out_of_range == "clip",
-        )
-
-    def scores_in_words(self) -> str:
-        """What a score may be, and what became of the others."""
-        low, high = self.score_range
-        if self.score_map is None:
-            rest = ", those beyond counted as the nearer end" if self.clipped else ""
-            return f"from {low:g} to {high:g}{rest}"
-        rest = ", infinite ones counted as the nearer end" if self.clipped else ""
-        return f"of any size{rest}, ranked by {self.score_map.describe()}"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "data": self.data,
-            "label": self.label,
-            "score": self.score,
-            "score_range": list(self.score_range),
-            "score_map": None
-            if self.score_map is None
-            else [self.score_map.centre, self.score_map.scale],
-            "out_of_range": "clip" if self.clipped else "refuse",
-            "protection": self.protection.as_dict(),
-            "rows": self.rows,
-        }
-
-
-@dataclass(frozen=True)
 class Report:
     """What was released, by section. Everything here is already paid for."""
 
-    subject: Subject
+    subject: ScoredRows
+    """What was evaluated: the public facts of the rows."""
     epsilon: Fraction
     shares: Mapping[str, Fraction]
     releases: Mapping[str, Release]
@@ -116,7 +66,7 @@ class Report:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.subject.score} on {self.subject.data}, {self.terms}"]
+        lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
         width = max(len(name) for name in self.plotted())
         for name, each in self.plotted().items():
             low, high = each.interval()
@@ -188,7 +138,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         return measures_card(
-            f"{self.subject.score} on {self.subject.data}",
+            f"{self.subject.score} on {self.subject.name}",
             self.plotted(),
             note=f"Paid: {self.terms}.",
         )

@@ -8,15 +8,12 @@ up to the whole price exactly.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-from heldout.data import Dataset
+from heldout import questions as q
+from heldout.data.description import ScoredRows
 from heldout.measure import Measure
 from heldout.metrics.readings import CELLS
 from heldout.release import Release
-
-if TYPE_CHECKING:
-    from heldout.session import Session
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class Options:
     scores: str | None = None  # "exact" or "grid"; None leaves it to the number of rows
 
 
-def _always(dataset: Dataset) -> str | None:
+def _always(about: ScoredRows) -> str | None:
     return None
 
 
@@ -39,8 +36,8 @@ def _all_measures(release: Release) -> dict[str, Measure]:
 class Section:
     """One release of a report.
 
-    `ask` buys it; `why_not` says why it does not apply to a data set (from what is declared of
-    it, never from its rows); `plotted` are the measures of the interval plot, all in [0, 1];
+    `question` asks for it at a share of the price; `why_not` says why it does not apply to rows
+    with this description; `plotted` are the measures of the interval plot, all in [0, 1];
     `cards` are those shown large, the headline if none.
     """
 
@@ -48,44 +45,44 @@ class Section:
     title: str
     meaning: str
     weight: int
-    ask: Callable[["Session", Fraction, Options], Release]
-    why_not: Callable[[Dataset], str | None] = _always
+    question: Callable[[Fraction, Options], q.Question]
+    why_not: Callable[[ScoredRows], str | None] = _always
     plotted: Callable[[Release], dict[str, Measure]] = _all_measures
     cards: tuple[str, ...] = ()
     lower_is_better: bool = False
 
 
-def _auc(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.auc(epsilon=epsilon, scores=options.scores)
+def _auc(epsilon: Fraction, options: Options) -> q.Question:
+    return q.Auc(epsilon=epsilon, scores=options.scores)
 
 
-def _average_precision(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.average_precision(epsilon=epsilon, scores=options.scores)
+def _average_precision(epsilon: Fraction, options: Options) -> q.Question:
+    return q.AveragePrecision(epsilon=epsilon, scores=options.scores)
 
 
-def _confusion(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.confusion(threshold=options.threshold, epsilon=epsilon)
+def _confusion(epsilon: Fraction, options: Options) -> q.Question:
+    return q.Confusion(threshold=options.threshold, epsilon=epsilon)
 
 
 def _ratios(release: Release) -> dict[str, Measure]:
     return {name: each for name, each in release.measures.items() if name not in CELLS}
 
 
-def _brier(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.brier(epsilon=epsilon)
+def _brier(epsilon: Fraction, options: Options) -> q.Question:
+    return q.Brier(epsilon=epsilon)
 
 
-def _not_a_probability(dataset: Dataset) -> str | None:
-    if dataset.score_range == (0.0, 1.0):
+def _not_a_probability(about: ScoredRows) -> str | None:
+    if about.score_range == (0.0, 1.0):
         return None
-    low, high = dataset.score_range
-    if dataset.score_map is not None:
+    low, high = about.score_range
+    if about.score_map is not None:
         return "it judges probabilities, and the scores have no range"
     return f"it judges probabilities, and the scores have the range {low:g} to {high:g}"
 
 
-def _curves(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.curves(epsilon=epsilon)
+def _curves(epsilon: Fraction, options: Options) -> q.Question:
+    return q.Curves(epsilon=epsilon)
 
 
 def _curve_measures(release: Release) -> dict[str, Measure]:
@@ -93,8 +90,8 @@ def _curve_measures(release: Release) -> dict[str, Measure]:
     return dict(list(release.measures.items())[:3])
 
 
-def _grid_ties(session: "Session", epsilon: Fraction, options: Options) -> Release:
-    return session.grid_ties(epsilon=epsilon)
+def _grid_ties(epsilon: Fraction, options: Options) -> q.Question:
+    return q.GridTies(epsilon=epsilon)
 
 
 def _nothing(release: Release) -> dict[str, Measure]:
@@ -108,7 +105,7 @@ SECTIONS: tuple[Section, ...] = (
         meaning="How often a positive row has a higher score than a negative one; a tie counts "
         "one half, and 0.5 is chance.",
         weight=20,
-        ask=_auc,
+        question=_auc,
     ),
     Section(
         name="average_precision",
@@ -116,14 +113,14 @@ SECTIONS: tuple[Section, ...] = (
         meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
         "top of the list are right. Chance gives the prevalence.",
         weight=40,
-        ask=_average_precision,
+        question=_average_precision,
     ),
     Section(
         name="confusion",
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
         weight=40,
-        ask=_confusion,
+        question=_confusion,
         plotted=_ratios,
         cards=("accuracy", "recall", "precision"),
     ),
@@ -133,7 +130,7 @@ SECTIONS: tuple[Section, ...] = (
         meaning="How far the predicted probability lies from the outcome, squared, on average; "
         "0 is perfect.",
         weight=20,
-        ask=_brier,
+        question=_brier,
         why_not=_not_a_probability,
         lower_is_better=True,
     ),
@@ -148,7 +145,7 @@ WITH_CURVES: tuple[Section, ...] = (
         "precision-recall curve, the largest gap between the two rates (KS) and how far "
         "predicted lie from observed shares.",
         weight=120,
-        ask=_curves,
+        question=_curves,
         plotted=_curve_measures,
     ),
 )
@@ -163,12 +160,16 @@ ON_GRID: tuple[Section, ...] = (
         "pairs of a positive and a negative row that share a cell; half of it is what the order "
         "within cells can do to the AUC.",
         weight=1,
-        ask=_grid_ties,
+        question=_grid_ties,
         plotted=_nothing,
         lower_is_better=True,
     ),
 )
 """What a report holds beside the rest if scores are ranked on the grid."""
+
+
+EVERY = tuple(each.name for each in (*SECTIONS, *WITH_CURVES))
+"""What a report may be asked for, by name."""
 
 
 def section(name: str) -> Section:

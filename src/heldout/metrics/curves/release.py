@@ -5,13 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.data import Dataset
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.heldout import TableWithArea
-from heldout.mechanisms.curves.registry import method as curve_method
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.area import area_intervals
 from heldout.metrics.curves.bands import Rectangles, rectangles
@@ -26,32 +24,12 @@ from heldout.metrics.curves.readings import (
 )
 from heldout.metrics.curves.threshold import CurveConfusion
 from heldout.metrics.ties import TieBound, bin_ties
-from heldout.privacy import exact
-from heldout.privacy.rational import Rational
-from heldout.release import Drawn, Release, Request
+from heldout.release import Drawn, Release
 from heldout.statistics import ScoreTable
 
-__all__ = ["CurvesRelease", "curves_request"]
+__all__ = ["CurvesRelease"]
 
 _GRID: Final = np.linspace(0.0, 1.0, 513)
-
-
-def curves_request(
-    dataset: Dataset, *, epsilon: Rational, method: str = "heldout", **options: Any
-) -> Request:
-    """What `Session.curves` asks for. Refuses what is wrong before anything is charged."""
-    statistic = ScoreTable(score_range=dataset.score_range)
-    mechanism = curve_method(
-        method,
-        epsilon=exact(epsilon, name="epsilon"),
-        protection=dataset.protection,
-        points=statistic.points,
-        rows=dataset.public_rows,
-        **options,
-    )
-    chosen = {name: str(value) for name, value in options.items() if value is not None}
-    parameters = {"method": method, **chosen, **dataset.scale_parameters}
-    return Request("curves", statistic, mechanism, parameters)
 
 
 class CurvesRelease(Release):

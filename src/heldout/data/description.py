@@ -1,0 +1,120 @@
+"""What is public about private rows: a value that holds no row and leads to none.
+
+Questions are priced from it, releases and reports carry it, and an analyst's session shows it in
+the place of the rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from heldout.arguments import as_number, is_one_of, shown
+from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.errors import ArgumentError
+from heldout.privacy.neighbours import Protection
+
+__all__ = ["Description", "ScoredRows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """The public facts of a private table of any kind."""
+
+    name: str
+    protection: Protection
+    rows: int | None
+    """Their number, where the neighbouring relation makes it public."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Names and types."""
+    remote: bool = False
+    """Whether the rows are in a database or a cluster, from where only counts should travel."""
+
+    @property
+    def model(self) -> str | None:
+        """Whose answers are judged: the column with a model's scores or predictions."""
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredRows(Description):
+    """Rows with a label and a score."""
+
+    label: str
+    score: str
+    score_range: tuple[float, float] = (0.0, 1.0)
+    score_map: ScoreMap | None = None
+    out_of_range: str = "refuse"
+    rivals: tuple[str, ...] = ()
+    """Columns that another model's scores may be read from: those that were validated."""
+
+    @property
+    def model(self) -> str:
+        return self.score
+
+    @property
+    def clipped(self) -> bool:
+        return self.out_of_range == "clip"
+
+    @property
+    def scale_parameters(self) -> dict[str, Any]:
+        """What is declared of the scores beside a range: public, and booked with each release."""
+        found: dict[str, Any] = {}
+        if self.score_map is not None:
+            found["score_map"] = [self.score_map.centre, self.score_map.scale]
+        if self.clipped:
+            found["out_of_range"] = "clip"
+        return found
+
+    @property
+    def middle(self) -> float:
+        """The middle of the range, or the map's centre, in the scores' own unit."""
+        low, high = self.score_range
+        return low + (high - low) / 2 if self.score_map is None else self.score_map.centre
+
+    def threshold(self, given: Any) -> float:
+        """A threshold in the scores' own unit, checked: within the range, or any finite number."""
+        low, high = (-FURTHEST, FURTHEST) if self.score_map else self.score_range
+        number = as_number(given)
+        if not low <= number <= high:
+            range_name = "the map's reach" if self.score_map else "score_range"
+            raise ArgumentError(
+                f"threshold must lie within {range_name} ({low:g}, {high:g}), got {shown(given)}."
+            )
+        return number
+
+    def check_rival(self, score: str) -> None:
+        """Refuse a column that is none, or whose cells nobody has looked at."""
+        if not is_one_of(score, self.columns):
+            raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
+        if score not in self.rivals:
+            raise ArgumentError(
+                f"score must be one of the data set's declared rivals, got {shown(score)}, which "
+                f"was never validated. Make the Dataset with rivals=[{shown(score)}]."
+            )
+
+    def counted_threshold(self, threshold: float) -> float:
+        """What scores are compared with once they are mapped."""
+        return threshold if self.score_map is None else self.score_map.image(threshold)
+
+    def scores_in_words(self) -> str:
+        """What a score may be, and what became of the others."""
+        low, high = self.score_range
+        if self.score_map is None:
+            rest = ", those beyond counted as the nearer end" if self.clipped else ""
+            return f"from {low:g} to {high:g}{rest}"
+        rest = ", infinite ones counted as the nearer end" if self.clipped else ""
+        return f"of any size{rest}, ranked by {self.score_map.describe()}"
+
+    def as_dict(self) -> dict[str, Any]:
+        mapped = self.scale_parameters.get("score_map")
+        return super().as_dict() | {
+            "label": self.label,
+            "score": self.score,
+            "score_range": list(self.score_range),
+            "score_map": mapped,
+            "out_of_range": self.out_of_range,
+        }

@@ -1,0 +1,144 @@
+"""The two steps of a private logistic regression: coefficients, then the cut."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.features.budget import shares_for
+from heldout.features.cut import STEP, Cuts, RowScores
+from heldout.features.stages import Features
+from heldout.mechanisms.objective import ObjectivePerturbation
+from heldout.privacy.events import Event
+from heldout.privacy.neighbours import Protection
+from heldout.release import Step
+from heldout.statistics.base import rows_moved
+from heldout.statistics.joint_counts import UNIT, row_units
+from heldout.statistics.logistic_loss import LogisticLoss
+
+__all__ = ["CUTS", "LogisticPlan", "row_scores"]
+
+CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
+LARGEST = 2.0**20
+LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
+
+
+def row_scores(coefficients: Any, weight: int) -> RowScores:
+    """The regression's score of each row, from coefficients in whole lattice steps."""
+
+    def scores(matrix: Any) -> Any:
+        own = np.asarray(matrix.astype(np.int64) @ coefficients[:-1]).ravel()
+        return own * row_units(matrix, weight) // UNIT + coefficients[-1]
+
+    return scores
+
+
+@dataclass(frozen=True)
+class LogisticPlan:
+    """One logistic regression before it is paid: coefficients, then the cut. Public facts alone."""
+
+    features: int
+    epsilon: Fraction
+    weight: int
+    ridge: Fraction | None
+    rows: int
+    most_rows: int | None
+    protection: Protection
+
+    def __post_init__(self) -> None:
+        if not LEAST_PRICE <= self.epsilon <= MOST_PRICE:
+            raise ArgumentError(
+                f"epsilon must lie between {LEAST_PRICE} and {MOST_PRICE:,} for a logistic "
+                "regression. Try 1."
+            )
+        if self.most_rows is None:
+            raise ArgumentError(
+                "A logistic regression needs a public bound on the number of rows where the number "
+                "itself is not public. Pass FeatureMatrix(..., most_rows=...)."
+            )
+
+    @property
+    def cut_epsilon(self) -> Fraction:
+        shares = shares_for(self.epsilon, rows=self.rows, protection=self.protection)
+        return self.epsilon * shares.cut
+
+    @property
+    def loss_epsilon(self) -> Fraction:
+        return self.epsilon - self.cut_epsilon
+
+    def split(self) -> dict[str, str]:
+        return {"coefficients": str(self.loss_epsilon), "cut": str(self.cut_epsilon)}
+
+    def prices(self) -> tuple[Event, Event]:
+        chooser = CUTS.chooser(self.cut_epsilon, protection=self.protection)
+        first = Event("objective-perturbation", {"epsilon": self.loss_epsilon})
+        return first, chooser.event()
+
+    def loss(self, chosen: Features = None) -> LogisticLoss:
+        count = self.features if chosen is None else len(chosen)
+        weight = min(self.weight, count)
+        assert self.most_rows is not None
+        return LogisticLoss(count, weight, self.ridge_for(weight), self.most_rows, chosen)
+
+    def learn(self, chosen: Features = None) -> Step:
+        loss = self.loss(chosen)
+        return Step(loss, self.mechanism(loss))
+
+    def mechanism(self, loss: LogisticLoss) -> ObjectivePerturbation:
+        return ObjectivePerturbation(
+            epsilon=self.loss_epsilon,
+            moved=rows_moved(self.protection),
+            rows_per_unit=self.protection.rows_per_unit,
+            row=loss.row,
+            dimension=loss.dimension,
+            ridge=loss.ridge,
+            step=loss.step,
+            slack=loss.slack,
+        )
+
+    def understood(self, noisy: Any, chosen: Features = None) -> Any:
+        """The coefficients in lattice steps of scores, held to a range that no sum overflows."""
+        real = np.asarray(noisy, dtype=float) * float(self.loss(chosen).lattice)
+        return np.rint(np.clip(real, -LARGEST, LARGEST) * STEP).astype(np.int64)
+
+    def cut(self, found: Any, chosen: Features = None) -> Step:
+        return CUTS.step(
+            row_scores(found, self.loss(chosen).weight),
+            epsilon=self.cut_epsilon,
+            protection=self.protection,
+            chosen=chosen,
+        )
+
+    def ridge_for(self, weight: int) -> Fraction:
+        """A power of two: what was asked for, or about four times the noise in one coefficient."""
+        row = weight + 1
+        least = ObjectivePerturbation.least_ridge(
+            self.loss_epsilon, row=row, rows_per_unit=self.protection.rows_per_unit
+        )
+        wanted = 4 * rows_moved(self.protection) * row / self.loss_epsilon
+        if self.ridge is not None:
+            wanted = self.ridge
+        return _next_power_of_two(max(least, wanted))
+
+    def weights(self, found: Any) -> Any:
+        """The coefficients without the intercept."""
+        return found[:-1] / STEP
+
+    def told_apart(self, weights: Any) -> Any:
+        """All of them: a penalty leaves none out."""
+        return np.arange(len(weights))
+
+
+def _next_power_of_two(number: Fraction) -> Fraction:
+    """The smallest power of two that is not below the number.
+
+    >>> _next_power_of_two(Fraction(5)), _next_power_of_two(Fraction(1, 3))
+    (Fraction(8, 1), Fraction(1, 2))
+    """
+    power = Fraction(2) ** math.ceil(math.log2(number))
+    while power < number:
+        power *= 2
+    return power

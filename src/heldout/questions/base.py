@@ -1,0 +1,143 @@
+"""What a question is: frozen data that needs no rows, knows its price and reads its own answer."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar, Self, get_type_hints
+
+from heldout.arguments import shown
+from heldout.errors import ArgumentError
+from heldout.privacy.loss import Loss
+from heldout.questions.guess import Guess, HalfWidths
+from heldout.release import Drawn, Priced
+from heldout.rules import Price
+
+__all__ = ["Question"]
+
+VERSION = 1
+KINDS: dict[str, type["Question"]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    """One question to private rows, at one exact price.
+
+    A kind of question is a frozen dataclass. Each field says in its annotation what it may be
+    (`heldout.rules`), which is checked when the question is made; what depends on the rows' public
+    description is checked by `request`, still before anything is booked.
+
+    To add one: a subclass with `kind`, `request` and `read`, and its line in
+    `heldout.questions.PLACES`. The command line, quotes, reports, audits and the server speak it.
+    """
+
+    kind: ClassVar[str]
+    draws: ClassVar[int] = 1
+    """How many typical answers a forecast takes the median of; 1 where they have no noise."""
+    epsilon: Price
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        if "kind" in vars(cls):
+            KINDS[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        rules = _rules(type(self))
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name in rules and not (value is None and each.default is None):
+                object.__setattr__(self, each.name, rules[each.name](value, each.name))
+
+    @property
+    def price(self) -> Fraction:
+        """Epsilon, exactly."""
+        assert isinstance(self.epsilon, Fraction)
+        return self.epsilon
+
+    @abstractmethod
+    def request(self, about: Any) -> Priced:
+        """What the door books and draws, from the public description of the rows."""
+
+    @abstractmethod
+    def read(self, drawn: Drawn) -> Any:
+        """The release: what people read of the numbers that were drawn."""
+
+    def loss(self, about: Any) -> Loss:
+        """What it costs, exactly."""
+        from heldout.privacy import price
+
+        return price(self.request(about).event())
+
+    def typical(self, about: Any, guess: Guess) -> Any:
+        """What `request(about).draw` gives on rows like the guessed ones, with no row read.
+
+        None: nothing can be said of its half-widths beforehand.
+        """
+        return None
+
+    def typical_release(self, about: Any, guess: Guess) -> Any:
+        """The release that `typical` makes, by the very arithmetic of a paid one."""
+        values = self.typical(about, guess)
+        if values is None:
+            return None
+        return self.read(Drawn(self.request(about), values, None, about, None))
+
+    def expected(self, about: Any, guess: Guess, level: float = 0.95) -> dict[str, HalfWidths]:
+        """How far the intervals of each measure will reach, if the guess is right."""
+        found: dict[str, list[HalfWidths]] = {}
+        for _ in range(self.draws):
+            release = self.typical_release(about, guess)
+            for name, measure in ({} if release is None else release.measures).items():
+                found.setdefault(name, []).append(HalfWidths.of(measure, level))
+        return {name: HalfWidths.median(several) for name, several in found.items()}
+
+    # --- as data ---------------------------------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON, exact numbers as text; what is left at its default is left out."""
+        content = {
+            each.name: _plain(getattr(self, each.name))
+            for each in fields(self)
+            if getattr(self, each.name) != each.default
+        }
+        return {"question": self.kind, "version": VERSION, **content}
+
+    def booked(self) -> dict[str, Any]:
+        """What the ledger keeps of the question."""
+        return self.as_dict()
+
+    @classmethod
+    def of_fields(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` wrote, without `question` and `version`."""
+        known = {each.name: each for each in fields(cls)}
+        strange = sorted(set(content) - set(known))
+        if strange:
+            raise ArgumentError(
+                f"A question of kind {cls.kind!r} has no field {shown(strange[0])}. Fields: "
+                f"{', '.join(known)}."
+            )
+        for name, each in known.items():
+            if each.default is MISSING and each.default_factory is MISSING and name not in content:
+                raise ArgumentError(f"A question of kind {cls.kind!r} needs the field {name!r}.")
+        return cls(**content)
+
+
+@cache
+def _rules(kind: type) -> dict[str, Any]:
+    """The rule of each field, from its annotation."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for each in getattr(hint, "__metadata__", ()):
+            found[name] = each
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return value

@@ -1,0 +1,206 @@
+"""Questions about the residuals of a regression."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.arguments import as_number, as_whole, shown
+from heldout.errors import ArgumentError
+from heldout.questions import Guess, Question
+from heldout.regression.measures import RegressionMetrics as MetricsRelease
+from heldout.regression.measures_plan import MetricsPlan
+from heldout.regression.plan import METHODS, PlotPlan
+from heldout.regression.release import ResidualPlot as PlotRelease
+from heldout.regression.rows import FittedRows, RegressionTable
+from heldout.regression.search import Interval
+from heldout.release import Drawn, Staged
+from heldout.rules import Flag, Number, OneOf, Whole
+
+__all__ = ["RegressionMetrics", "ResidualPlot"]
+
+NARROWEST, WIDEST = 1e-150, 1e150
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Of a scale: whatever bounds are found from it are then within the widths above."""
+MOST_MADE_UP: Final = 20_000
+GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly, and in no order
+Scale = Annotated[
+    float,
+    Number(
+        SMALLEST, LARGEST, "Pass the unit of the outcome: 1 for a test score, 1000 for a salary."
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Publicly known intervals by name; of a residual one number will do, alike on both sides."""
+
+    names: tuple[str, str]
+
+    def __call__(self, value: Any, name: str) -> dict[str, tuple[float, float]]:
+        if not isinstance(value, Mapping):
+            raise ArgumentError(
+                f"{name} must be intervals by name, got {shown(value)}. Pass {{'residual': 20}}."
+            )
+        if not set(value) <= set(self.names):
+            first, second = self.names
+            raise ArgumentError(
+                f"{name} must name {first!r}, {second!r} or both. Pass {{'residual': 20}}."
+            )
+        return {key: _interval(each, key) for key, each in value.items() if each is not None}
+
+
+def _interval(value: Any, name: str) -> Interval:
+    if name == "residual" and not isinstance(value, tuple | list):
+        value = (-as_number(value), as_number(value))
+    pair = isinstance(value, tuple | list) and len(value) == 2
+    low, high = (as_number(each) for each in value) if pair else (math.nan, math.nan)
+    width = high - low
+    if not (NARROWEST <= width <= WIDEST) or max(abs(low), abs(high)) > 1e9 * width:
+        raise ArgumentError(
+            f"bounds of {name} must be two finite numbers, the lower first, got {shown(value)}."
+        )
+    return (low, high)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of the residual and of the predicted value; one number stands for both."""
+
+    def __call__(self, value: Any, name: str) -> tuple[int, int]:
+        pair = (value, value) if as_whole(value) is not None else value
+        if isinstance(pair, tuple | list) and len(pair) == 2:
+            down, across = (as_whole(each, most=256) for each in pair)
+            if down is not None and across is not None and min(down, across) >= 1:
+                return down, across
+        raise ArgumentError(
+            f"{name} must be whole numbers of cells from 1 to 256, got {shown(value)}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfResiduals(Question):
+    """What both questions about residuals share.
+
+    `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
+    powers of two. Where the row count is private, `expected_rows` is a public guess that divides
+    epsilon better.
+    """
+
+    scale: Scale = 1.0
+    expected_rows: Annotated[int | None, Whole()] = None
+
+    def plan(self, about: FittedRows) -> Any:
+        raise NotImplementedError
+
+    def request(self, about: FittedRows) -> Staged:
+        plan = self.plan(about)
+        staged: Staged = plan.staged(observed=about.observed, predicted=about.predicted)
+        return staged
+
+    draws: ClassVar[int] = 5
+
+    def typical(self, about: FittedRows, guess: Guess) -> Any:
+        """The answer to the question about made-up rows, which are no secret."""
+        assert guess.rows is not None
+        rows = min(guess.rows, MOST_MADE_UP)
+        from scipy.special import ndtri
+
+        at = (np.arange(rows) + 0.5) / rows
+        mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
+        residual = self.scale * guess.spread * ndtri(mixed)
+        predicted = 3 * self.scale * guess.spread * (2 * at - 1)
+        made_up = RegressionTable(
+            {"observed": predicted + residual, "predicted": predicted},
+            observed="observed",
+            predicted="predicted",
+            neighbours=about.protection.neighbours,
+        )
+        return self.request(about).draw(made_up)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualPlot(_OfResiduals):
+    """Rows by predicted value and residual, as a table with noise.
+
+    `bounds` declares what is publicly known, {"predicted": (0, 100), "residual": 20}, and saves
+    the search. `grid` is (residual cells, predicted cells). `method` is "heldout", "dawa", or
+    the paper's own "chen-2016-prirp".
+    """
+
+    kind: ClassVar[str] = "residual-plot"
+    method: Annotated[str, OneOf(METHODS)] = "heldout"
+    bounds: Annotated[Mapping[str, Any], Bounds(("predicted", "residual"))] = field(
+        default_factory=dict
+    )
+    grid: Annotated[Any, Grid()] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method != "heldout" and self.grid is not None:
+            down, across = self.grid
+            if down != across or down not in (1, 2, 4, 8, 16, 32, 64):
+                raise ArgumentError(
+                    f"grid must be a power of two to 64 for {self.method}, alike for both, got "
+                    f"{shown(self.grid)}. Try 16."
+                )
+
+    def plan(self, about: FittedRows) -> PlotPlan:
+        return PlotPlan(
+            epsilon=self.price,
+            protection=about.protection,
+            rows=about.rows,
+            expected_rows=self.expected_rows,
+            scale=self.scale,
+            method=self.method,
+            predicted=self.bounds.get("predicted"),
+            residual=self.bounds.get("residual"),
+            grid=self.grid,
+        )
+
+    def read(self, drawn: Drawn) -> PlotRelease:
+        return PlotRelease(drawn, drawn.request.reading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionMetrics(_OfResiduals):
+    """MAE, RMSE, R squared and quantiles of the residuals, in one release.
+
+    `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
+    the search; what lies beyond is clipped. Without `r_squared` nothing is spent on the outcome's
+    spread.
+    """
+
+    kind: ClassVar[str] = "regression-metrics"
+    bounds: Annotated[Mapping[str, Any], Bounds(("observed", "residual"))] = field(
+        default_factory=dict
+    )
+    r_squared: Annotated[bool, Flag()] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        residual = self.bounds.get("residual")
+        if residual is not None and residual[0] != -residual[1]:
+            raise ArgumentError(
+                f"bounds of residual must be alike on both sides, got {shown(residual)}. Pass one "
+                "positive number."
+            )
+
+    def plan(self, about: FittedRows) -> MetricsPlan:
+        residual = self.bounds.get("residual")
+        return MetricsPlan(
+            epsilon=self.price,
+            protection=about.protection,
+            rows=about.rows,
+            expected_rows=self.expected_rows,
+            scale=self.scale,
+            residual=None if residual is None else residual[1],
+            observed=self.bounds.get("observed"),
+            outcome=self.r_squared,
+        )
+
+    def read(self, drawn: Drawn) -> MetricsRelease:
+        return MetricsRelease(drawn, drawn.request.reading)

@@ -1,0 +1,137 @@
+"""The question that a report answers: several questions at exact shares of one price."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+from heldout.data.description import ScoredRows
+from heldout.errors import ArgumentError
+from heldout.metrics.auc_interval import Look
+from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.ranking import RankingRelease
+from heldout.questions import Guess, HalfWidths, Question
+from heldout.questions.ranking import LEAST_EPSILON, resolution_of
+from heldout.release import Drawn, Release, Together
+from heldout.report.report import Report as Answer
+from heldout.report.sections import EVERY, ON_GRID, SECTIONS, WITH_CURVES, Options, Section, shared
+from heldout.rules import Choices, Flag, Number, OneOf
+
+__all__ = ["Purchase", "Report", "assembled"]
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What a report will hold of rows with this description, and what each section costs."""
+
+    shares: Mapping[str, Fraction]
+    questions: Mapping[str, Question]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(Question):
+    """Everything that a reader of a report asks for, each at its own exact share of epsilon.
+
+    `threshold` is the middle of the score range unless it is given; `curves` adds their section;
+    `sections` are the names of those to buy, all but the curves if it is left out; `scores` is as
+    in `Auc`.
+    """
+
+    kind: ClassVar[str] = "report"
+    threshold: Annotated[float | None, Number()] = None
+    curves: Annotated[bool, Flag()] = False
+    sections: Annotated[Any, Choices(EVERY)] = None
+    scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
+
+    @cached_property
+    def _chosen(self) -> tuple[Section, ...]:
+        every = (*SECTIONS, *WITH_CURVES)
+        if self.sections is None:
+            return every if self.curves else SECTIONS
+        asked = {*self.sections, "curves"} if self.curves else set(self.sections)
+        return tuple(each for each in every if each.name in asked)
+
+    def purchase(self, about: ScoredRows) -> Purchase:
+        """The sections that apply, by what is declared of the rows, with a question for each."""
+        at = about.threshold(about.middle if self.threshold is None else self.threshold)
+        options, chosen = Options(at, self.scores), self._chosen
+        ranked = any(each.name == "auc" for each in chosen)
+        grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
+        reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}
+        wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
+        if not wanted:
+            reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+            raise ArgumentError(f"No section applies ({reason}). Name others.")
+        shares = shared(self.price, {each.name: each.weight for each in wanted})
+        if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
+            wanted = [each for each in wanted if each not in grid]
+            shares = shared(self.price, {each.name: each.weight for each in wanted})
+        return Purchase(
+            shares=shares,
+            questions={each.name: each.question(shares[each.name], options) for each in wanted},
+            left_out={name: why for name, why in reasons.items() if why is not None},
+        )
+
+    def request(self, about: ScoredRows) -> Together:
+        questions = self.purchase(about).questions
+        parts = {name: question.request(about) for name, question in questions.items()}
+        return Together("report", parts, {})
+
+    def read(self, drawn: Drawn) -> Answer:
+        bought = self.purchase(drawn.about)
+        releases = {
+            name: question.read(drawn.part(name)) for name, question in bought.questions.items()
+        }
+        return assembled(drawn, _informed(releases), shares=bought.shares, left_out=bought.left_out)
+
+    def expected(
+        self, about: ScoredRows, guess: Guess, level: float = 0.95
+    ) -> dict[str, HalfWidths]:
+        releases = {
+            name: question.typical_release(about, guess)
+            for name, question in self.purchase(about).questions.items()
+        }
+        return {
+            name: HalfWidths.of(measure, level)
+            for release in _informed(releases).values()
+            for name, measure in release.measures.items()
+        }
+
+
+def assembled(
+    drawn: Drawn,
+    releases: Mapping[str, Release],
+    *,
+    shares: Mapping[str, Fraction],
+    left_out: Mapping[str, str],
+) -> Answer:
+    """The report of releases that are paid for already, by section."""
+    assert drawn.standing is not None
+    standing = drawn.standing()
+    return Answer(
+        subject=drawn.about,
+        epsilon=sum(shares.values(), Fraction(0)),
+        shares=shares,
+        releases=releases,
+        left_out=left_out,
+        budget=standing.budget,
+        spent=standing.spent,
+        remaining=standing.remaining,
+        time=datetime.now(UTC),
+    )
+
+
+def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
+    """Rankings with the class counts that a confusion matrix tells beside them: narrower."""
+    counts = [look for each in releases.values() for look in _class_counts(each)]
+    return {
+        name: each.told(counts) if isinstance(each, RankingRelease) else each
+        for name, each in releases.items()
+    }
+
+
+def _class_counts(release: Release) -> tuple[Look, ...]:
+    return release.class_counts() if isinstance(release, ConfusionRelease) else ()

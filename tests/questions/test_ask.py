@@ -1,0 +1,191 @@
+"""Questions are data; asking them is one booking, and a quote is what asking will cost."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.errors import AnswerLost, ArgumentError, BudgetExceeded
+from heldout.mechanisms import DiscreteLaplace
+from heldout.questions.base import KINDS
+from heldout.regression import RegressionSession, RegressionTable
+
+RANDOM = np.random.default_rng(5)
+LABELS = (RANDOM.random(600) < 0.4).astype(int)
+SCORES = np.clip(RANDOM.normal(0.4 + 0.2 * LABELS, 0.15), 0, 1)
+TABLE = {"y": LABELS, "p": SCORES, "q": RANDOM.random(600)}
+PUBLIC = {"numbers": {"a": [1.0, 2.0, None, 4.5]}, "texts": {"b": ["x", None, "y", "x"]}}
+EXAMPLES: list[q.Question] = [
+    q.Auc(epsilon="1/3"),
+    q.Auc(epsilon="1", method="boyd-2015-laplace", delta="1e-6", scores="grid"),
+    q.AveragePrecision(epsilon=0.1, smaller_class=40),
+    q.Brier(epsilon="2"),
+    q.Compare(epsilon="1", score="q"),
+    q.Confusion(epsilon="1", threshold=0.25),
+    q.Curves(epsilon="1", method="recursive-medians", options={"levels": 4}),
+    q.GridTies(epsilon="1/50"),
+    q.MeanAbsoluteError(epsilon="1"),
+    q.MeanSquaredError(epsilon="1"),
+    q.RegressionMetrics(epsilon="1", bounds={"residual": 20}, r_squared=False),
+    q.Report(epsilon="1", curves=True, sections=["auc", "brier"], threshold=0.3),
+    q.ResidualPlot(epsilon="1", bounds={"predicted": (0, 10)}, grid=8, scale=2),
+    q.Selection(epsilon="1", k=3, score="total-count"),
+    q.Separability(epsilon="1", privatized=PUBLIC),
+    q.Training(epsilon="1", classifier="logistic", select="noisy-counts", ridge="1/4"),
+]
+each_question = pytest.mark.parametrize("question", EXAMPLES, ids=lambda each: each.kind)
+
+
+def session(budget: Any = 10, **declared: Any) -> ho.Session:
+    dataset = ho.Dataset(TABLE, label="y", score="p", **declared)
+    return ho.Session(dataset, budget=ho.Budget(epsilon=budget))
+
+
+def test_every_kind_has_an_example_here() -> None:
+    assert {each.kind for each in EXAMPLES} == set(q.kinds())
+
+
+@each_question
+def test_a_question_goes_to_json_and_back(question: q.Question) -> None:
+    text = json.dumps(question.as_dict(), allow_nan=False)
+    back = q.from_dict(json.loads(text))
+    assert back == question
+    assert back.as_dict() == question.as_dict()
+    assert isinstance(back.price, Fraction)
+
+
+@each_question
+def test_unknown_kinds_fields_and_versions_are_refused(question: q.Question) -> None:
+    content = question.as_dict()
+    for wrong, words in (
+        (content | {"question": "everything"}, "question must be one of"),
+        (content | {"version": 2}, "version must be 1"),
+        (content | {"colour": "red"}, "has no field 'colour'"),
+        ({name: each for name, each in content.items() if name != "epsilon"}, "needs the field"),
+        (content | {"epsilon": "0"}, "epsilon must be more than 0"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            q.from_dict(wrong)
+
+
+def test_what_is_no_object_is_no_question() -> None:
+    for content in (None, 7, "auc", [], {"question": ["auc"]}, {}):
+        with pytest.raises(ArgumentError):
+            q.from_dict(content)  # type: ignore[arg-type]
+
+
+def test_a_question_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        q.Auc(epsilon=1).epsilon = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("given", [3, "3", 3.0, Fraction(3)])
+def test_a_price_is_one_exact_number_however_it_is_written(given: Any) -> None:
+    assert q.Auc(epsilon=given) == q.Auc(epsilon="6/2")
+    assert q.Auc(epsilon=given).as_dict()["epsilon"] == "3"
+
+
+def test_several_questions_are_one_entry_or_none() -> None:
+    door = session(budget=2)
+    asked = (q.Auc(epsilon="1/2"), q.Confusion(epsilon="1/2"), q.Compare(score="q", epsilon="1/2"))
+    auc, cells, difference = door.ask(*asked)
+    [entry] = door._ledger.entries(door._account)
+    assert auc.receipt == cells.receipt == difference.receipt
+    assert auc.receipt.hash == entry.hash
+    assert [q.from_dict(each) for each in entry.request["questions"]] == list(asked)
+    assert entry.request["model"] == "p"
+    assert (auc.loss.epsilon, str(entry.loss)) == (Fraction(1, 2), "epsilon 3/2")
+    with pytest.raises(BudgetExceeded, match="Nothing was charged"):
+        door.ask(*asked)
+    assert len(door._ledger.entries(door._account)) == 1
+    assert door.remaining == ho.Loss.pure("1/2")
+
+
+def test_one_that_cannot_be_asked_keeps_the_others_from_being_paid() -> None:
+    door = session()
+    for wrong in (q.Confusion(epsilon=1, threshold=7), q.Compare(score="nobody", epsilon=1)):
+        with pytest.raises(ArgumentError):
+            door.ask(q.Auc(epsilon=1), wrong)
+    for nothing in ((), ("auc",), (q.Auc(epsilon=1), None)):
+        with pytest.raises(ArgumentError, match="Pass one question or more"):
+            door.ask(*nothing)  # type: ignore[arg-type]
+    assert door.spent == ho.Loss.pure(0)
+
+
+def test_what_is_lost_after_the_booking_is_said_with_its_receipt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    door = session(budget=1)
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("17 rows")
+
+    monkeypatch.setattr(DiscreteLaplace, "sample", fail)
+    with pytest.raises(AnswerLost, match="The price stays booked") as caught:
+        door.confusion(epsilon="1/4")
+    [entry] = door._ledger.entries(door._account)
+    assert caught.value.receipt == entry.hash
+    assert "17" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert door.remaining == ho.Loss.pure("3/4")
+
+
+def test_an_analyst_gets_a_description_and_no_rows() -> None:
+    door = session(neighbours="add-remove")
+    about = door.dataset
+    assert (about.label, about.score, about.rows) == ("y", "p", None)
+    assert not hasattr(about, "_fetch")
+    assert json.loads(json.dumps(about.as_dict()))["protection"]["neighbours"] == "add-remove"
+    with pytest.raises(ArgumentError, match=r"must be a heldout\.Dataset"):
+        ho.Session(about, budget=ho.Budget(epsilon=9))  # type: ignore[arg-type]
+
+
+def test_every_registered_kind_is_listed() -> None:
+    ours = {kind for kind, found in KINDS.items() if found.__module__.startswith("heldout")}
+    assert ours == set(q.kinds())
+
+
+# --- quotes --------------------------------------------------------------------------------------
+
+OF_SCORES = [each for each in EXAMPLES if type(each).__module__.startswith("heldout.questions")]
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("question", OF_SCORES, ids=lambda each: each.kind)
+def test_a_quote_is_what_the_ledger_charges(question: q.Question, neighbours: str) -> None:
+    budget = ho.Budget(epsilon=10, delta="1e-5")
+    door = ho.Session(ho.Dataset(TABLE, label="y", score="p", neighbours=neighbours), budget=budget)
+    quote = door.quote(question)
+    assert door.spent.epsilon == 0
+    door.ask(question)
+    [entry] = door._ledger.entries(door._account)
+    assert entry.loss == quote.loss
+    assert entry.event == quote.event
+
+
+def test_a_quote_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = session()
+    table = RegressionTable({"o": SCORES, "f": TABLE["q"]}, observed="o", predicted="f")
+    fits = RegressionSession(table, budget=ho.Budget(epsilon=9))
+    for rows in (door._table, table):
+        monkeypatch.setattr(rows, "_fetch", lambda *_: pytest.fail("rows were read"))
+    for quote in (
+        door.quote(*OF_SCORES[3:5], q.Report(epsilon="1", curves=True)),
+        fits.quote(q.ResidualPlot(epsilon="1"), q.RegressionMetrics(epsilon="1")),
+    ):
+        assert all(widths for widths in quote.half_widths)
+        assert json.dumps(quote.as_dict(), allow_nan=False)
+        assert "±" in str(quote)
+
+
+def test_a_quote_needs_a_guess_of_rows_that_are_not_public() -> None:
+    door = session(neighbours="add-remove")
+    quote = door.quote(q.Auc(epsilon="1"))
+    assert quote.loss == ho.Loss.pure(1)
+    with pytest.raises(ArgumentError, match="not public here"):
+        _ = quote.half_widths
+    assert door.quote(q.Auc(epsilon="1"), rows=600).half_widths[0]["AUC"].noise > 0
