@@ -89,7 +89,8 @@ def test_what_was_paid_for_is_on_the_page():
         assert release.receipt.hash in page
     for name in errors.measures:
         assert name[:1].upper() + name[1:] in page
-    assert "Trend" in page or ">trend<" in page
+    for name in ("curvature", "fan", "trend"):
+        assert f'<span class="name">{name}</span>' in page
 
 
 def test_a_page_goes_only_where_a_file_can_be(plot, tmp_path):

@@ -15,6 +15,7 @@ LEAK = (
 )
 
 SECTIONS = ("auc", "confusion", "brier")
+WITH_CURVES = ("confusion", "brier", "curves")  # the AUC is read off the curves
 
 
 def demo(
@@ -50,7 +51,8 @@ def demo(
     with TemporaryDirectory(prefix="heldout-demo-") as place, patience("Evaluating the examples"):
         reports = _reports(Path(place) / "ledger.sqlite")
         if out is not None:
-            reports["risk_b"].save(out)
+            labels = {"risk_b": "the new risk score", "patient_id": "patient"}
+            reports["risk_b"].save(out, labels=labels)
     if as_json:
         print_json({name: each.as_dict() for name, each in reports.items()})
         return
@@ -80,7 +82,8 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
             )
             session = Session(dataset, budget=Budget(epsilon=3), ledger=book)
             # Average precision is left out: three stays a patient drown it at this price.
-            reports[score] = session.report(epsilon="3/2", threshold=0.3, sections=SECTIONS)
+            sections = WITH_CURVES if score == "risk_b" else SECTIONS
+            reports[score] = session.report(epsilon="3/2", threshold=0.3, sections=sections)
         samples = Dataset(breast_cancer(), label="malignant", score="risk", name="breast cancer")
         session = Session(samples, budget=Budget(epsilon=2), ledger=book)
         reports["breast cancer"] = session.report(epsilon=2, sections=SECTIONS)
@@ -94,7 +97,9 @@ def _tell(reports: dict[str, "Report"]) -> None:
     say.print("1. A hospital asks how good its model is on 5,000 stays that nobody may see.")
     say.print("   Each patient is protected with all stays, of which three count.\n")
     print_report(reports["risk_a"])
-    say.print("\n2. A second model on the same patients is paid out of the same budget.\n")
+    say.print(
+        "\n2. A second model on the same patients, with its curves, out of the same budget.\n"
+    )
     print_report(reports["risk_b"], brief=True)
     say.print("\n3. On 284 samples the noise counts more: less data is dearer to ask.\n")
     print_report(reports["breast cancer"], brief=True)

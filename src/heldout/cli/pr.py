@@ -40,6 +40,7 @@ def pr(
     interval: str = "effective",
     confidence: float = 0.95,
     out: Path | None = None,
+    title: str = "",
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Report the precision-recall curve of public data: all areas, interval, AUCNPR.
@@ -71,6 +72,8 @@ def pr(
         Confidence of the interval.
     out
         Write a report to this .html file, or the picture of the curve to this .svg file.
+    title
+        The heading of the report, or the title of the picture.
     as_json
         Print JSON and nothing else.
     """
@@ -80,7 +83,7 @@ def pr(
     drawn = curve(truth, scores, estimator=estimator)
     facts = _facts(drawn, method=interval, confidence=confidence)
     if out is not None:
-        facts["picture"] = _save(drawn, facts, out, name=file.name)
+        facts["picture"] = _save(drawn, facts, out, name=file.name, title=title)
     if as_json:
         print(json.dumps(facts, indent=2, allow_nan=False))
     else:
@@ -213,15 +216,16 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
     }
 
 
-def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str) -> str:
+def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
     from heldout.report.precision_recall import page
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
             f"out must end in .html or .svg, got {out.name}. Pass --out report.html."
         )
-    svg = drawn.svg(confidence=facts["interval"]["confidence"])
-    whole = svg if out.suffix.lower() == ".svg" else page(facts, name=name, svg=svg)
+    alone = out.suffix.lower() == ".svg"
+    svg = drawn.svg(confidence=facts["interval"]["confidence"], title=title if alone else "")
+    whole = svg if alone else page(facts, name=name, svg=svg, title=title)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(whole, encoding="utf-8")

@@ -19,6 +19,7 @@ _ANSWERS: Final = {
     "too noisy": "too noisy to tell",
     "too coarse": "too coarse to tell",
     "no verdict": "no verdict",
+    "not judged": "not judged beside a bend",
 }
 
 

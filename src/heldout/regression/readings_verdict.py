@@ -48,7 +48,8 @@ _NOISY: Final = {
     "fan": "too noisy to tell whether residuals fan out",
     "trend": "too noisy to tell whether residuals rise or fall",
 }
-_ORDER: Final = ("seen", "not seen", "too noisy", "too coarse", "no verdict")
+_ORDER: Final = ("seen", "not seen", "too noisy", "too coarse", "no verdict", "not judged")
+_BENT: Final = "a trend is not judged beside a bend, which makes one of its own"
 _COARSE: Final = {
     "curvature": "too coarse to tell whether residuals curve",
     "fan": "too coarse to tell whether residuals fan out",
@@ -63,8 +64,8 @@ _NO_VERDICT: Final = (
 class Finding:
     """One score and what follows from it.
 
-    "seen", "not seen", "too noisy", "too coarse" (nearly all rows lie in a few cells) or "no
-    verdict".
+    "seen", "not seen", "too noisy", "too coarse" (nearly all rows lie in a few cells), "no
+    verdict" or "not judged" (a trend beside a bend).
     """
 
     score: Score
@@ -100,7 +101,7 @@ class Verdict:
         return tuple(each.sentence for each in found)
 
     def __str__(self) -> str:
-        answers = {each.answer for each in self.findings.values()}
+        answers = {each.answer for each in self.findings.values()} - {"not judged"}
         if answers == {"no verdict"}:
             return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
         if answers == {"too noisy"}:
@@ -109,7 +110,7 @@ class Verdict:
             return "Too coarse to tell: nearly all rows lie in a few cells. Declare bounds."
         if answers == {"not seen"}:
             return "No sign of curvature, a fan or a trend at this epsilon."
-        text = "; ".join(self.sentences)
+        text = "; ".join(each for each in self.sentences if each != _BENT)
         return text[:1].upper() + text[1:] + "."
 
     def __repr__(self) -> str:
@@ -153,10 +154,7 @@ class Readings:
 
     @cached_property
     def verdict(self) -> Verdict:
-        scores = {"curvature": self.curvature, "fan": self.fan}
-        if not self.curvature.seen:
-            # A bend makes some trend of its own; by itself a trend is a fault of its own.
-            scores["trend"] = self.trend
+        scores = {"curvature": self.curvature, "fan": self.fan, "trend": self.trend}
         if not self._table.unbiased:
             silent = {
                 name: Finding(each, "no verdict", _NO_VERDICT) for name, each in scores.items()
@@ -164,12 +162,14 @@ class Readings:
             return Verdict(silent)
         # Skew residuals that fan out also drift a little: beside a fan a trend must be plain.
         least = {"trend": PLAIN if self.fan.seen else 0.0}
-        return Verdict(
-            {
-                name: self._finding(name, score, least=least.get(name, 0.0))
-                for name, score in scores.items()
-            }
-        )
+        found = {
+            name: self._finding(name, score, least=least.get(name, 0.0))
+            for name, score in scores.items()
+        }
+        if self.curvature.seen:
+            # A bend makes some trend of its own; by itself a trend is a fault of its own.
+            found["trend"] = Finding(self.trend, "not judged", _BENT)
+        return Verdict(found)
 
     @cached_property
     def coarse(self) -> bool:

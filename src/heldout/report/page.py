@@ -61,7 +61,11 @@ def page(
     if protection.unit_name is not None:
         protection = replace(protection, unit_name=named(protection.unit_name))
     drawn = [interval_plot(report.plotted(), level=level)]
-    for release in report:
+    # What the headline is of comes first.
+    releases = dict(
+        sorted(report.releases.items(), key=lambda each: each[1].headline is not report.headline)
+    )
+    for release in releases.values():
         drawn += release.figures(level)
     heading = title or f"How good is {named(subject.score)} on {named(subject.name)}?"
     earlier = report.spent != Loss.pure(report.epsilon)
@@ -74,8 +78,7 @@ def page(
         named=named,
         protection=protection,
         parts=[
-            Part.of(name, release, alone=len(report.releases) == 1)
-            for name, release in report.releases.items()
+            Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()
         ],
         drawn=drawn,
         ties=report.tie_bound(level),
@@ -90,7 +93,7 @@ def page(
                 release.receipt.sequence,
                 release.receipt.hash,
             )
-            for name, release in report.releases.items()
+            for name, release in releases.items()
         ],
         engines=", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES),
     )

@@ -20,7 +20,7 @@ REMARKS: Mapping[str, str] = {
 """What Boyd (2014, chapter 4) found of each estimator of the area."""
 
 
-def page(found: Mapping[str, Any], *, name: str, svg: str, title: str | None = None) -> str:
+def page(found: Mapping[str, Any], *, name: str, svg: str, title: str = "") -> str:
     """The whole document; `found` is what `heldout pr --json` prints."""
     estimator = found["estimator"]
     caption = (
