@@ -12,12 +12,12 @@ from sklearn import metrics as reference
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError, PrivacyError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.smooth import METHODS
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.questions.ranking import LEAST_EPSILON
 from heldout.statistics import compute
 from heldout.statistics.ranking.ranked import RankingStatistic
-from heldout.statistics.sealed import unseal
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000

@@ -16,8 +16,8 @@ import heldout as ho
 from heldout import questions as q
 from heldout.cli import main
 from heldout.examples import readmission
+from heldout.mechanisms.base import unseal
 from heldout.statistics import compute
-from heldout.statistics.sealed import unseal
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000

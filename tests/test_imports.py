@@ -14,7 +14,7 @@ SOURCE = Path(heldout.__file__).parent
 
 # A room may import from the rooms before it, and from itself.
 ORDER = [
-    ("heldout.errors", "heldout.bisection", "heldout.workers"),
+    ("heldout.errors", "heldout.workers"),
     ("heldout.arguments",),
     ("heldout.measure", "heldout.privacy"),
     ("heldout.rules",),

@@ -20,7 +20,7 @@ import pytest
 
 import heldout as ho
 from heldout.data import sql
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.privacy import Neighbours, Protection
 from heldout.statistics import (
     InfluenceMoments,

@@ -12,7 +12,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import UnreadableTable
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import BoundedSum, ThresholdCounts, compute
 
 OURS = [

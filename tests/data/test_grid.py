@@ -25,7 +25,7 @@ from heldout.errors import (
     UnknownLabel,
     UnreadableTable,
 )
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import ScoreTable, Statistic, ThresholdCounts, compute
 
 MANY = 200

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import heldout as ho
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore, ScoreOutOfRange
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import ScoreTable, ThresholdCounts, compute
 
 AWKWARD = [

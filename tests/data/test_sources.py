@@ -16,7 +16,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import ArgumentError, UnreadableTable
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import BoundedSum, ScoreTable, ThresholdCounts, compute
 
 ROWS = 40

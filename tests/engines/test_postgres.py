@@ -13,7 +13,7 @@ import pytest
 import heldout as ho
 from heldout.cli import main
 from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import ThresholdCounts, compute
 
 SECRET = "canary5ecret"

@@ -9,7 +9,7 @@ import pytest
 
 import heldout as ho
 from heldout import errors
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import ThresholdCounts, compute
 
 CANARY = 0.8675309

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.regression import RegressionSession, RegressionTable
 from heldout.statistics import Axis, GridCounts, PowerSums, RowCount, compute
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.privacy import Protection
 from heldout.regression.rows import RegressionTable
 from heldout.statistics import (

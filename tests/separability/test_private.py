@@ -10,7 +10,7 @@ import pytest
 from heldout.data.truth import Truth
 from heldout.data.two_tables import Table
 from heldout.errors import BudgetExceeded, MissingColumn
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.privacy import Budget, Ledger, Loss, price
 from heldout.separability import question

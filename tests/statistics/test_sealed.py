@@ -23,7 +23,7 @@ import heldout
 import heldout as ho
 from heldout.errors import AnswerLost, SealedError
 from heldout.mechanisms import DiscreteLaplace
-from heldout.mechanisms.discrete_laplace import unseal
+from heldout.mechanisms.base import unseal
 from heldout.statistics import Sealed, ThresholdCounts, compute
 
 SECRET = 8675309

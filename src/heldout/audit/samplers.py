@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from heldout.audit.parallel import Progress, mapper
-from heldout.bisection import falls_to
 from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.bisection import falls_to
 from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
 from heldout.mechanisms.smooth.law import NoiseLaw
 from heldout.privacy.neighbours import Protection

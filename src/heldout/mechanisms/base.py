@@ -1,9 +1,11 @@
 """What a mechanism is: an object that knows its own price, sampling and error."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
+
+Content = TypeVar("Content")
 
 
 class Mechanism(Protocol):
@@ -17,3 +19,8 @@ class Mechanism(Protocol):
 
     def describe(self) -> dict[str, object]:
         """Name and public parameters, for the release."""
+
+
+def unseal(sealed: Sealed[Content]) -> Content:
+    """The content, for a mechanism that is about to add noise to it."""
+    return sealed._content

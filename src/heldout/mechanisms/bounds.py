@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.cuts import choose_exactly
 from heldout.mechanisms.smooth.exact import Randomness
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import rows_moved
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["BoundSearch", "BoundSearchAsPrinted", "IntervalChoice"]
 

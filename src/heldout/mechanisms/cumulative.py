@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.counts import ClassCounts
 from heldout.mechanisms.curves.tree import Tree
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["CumulativeCounts"]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 
 @dataclass(frozen=True)

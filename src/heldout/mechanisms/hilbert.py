@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.as_printed import DawaChen2016
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["HilbertDawa", "SquareCounts", "hilbert_order"]
 

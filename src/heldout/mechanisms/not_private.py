@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["baseline_noise", "shown_as_it_is"]
 

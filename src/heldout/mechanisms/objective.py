@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import unbounded_noise
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["Minimiser", "ObjectivePerturbation"]
 

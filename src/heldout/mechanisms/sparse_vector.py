@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.exact import discrete_laplace
 from heldout.privacy.events import Event
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 _LEAST, _MOST = -(2**63), 2**63 - 1  # where OpenDP's integers end
 

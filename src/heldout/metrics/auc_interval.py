@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.bisection import halved
+from heldout.mechanisms.bisection import halved
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics.influence import Scatter
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from heldout.bisection import falls_to
+from heldout.mechanisms.bisection import falls_to
 
 SMALLEST = 1e-9  # a noise of whole numbers at this scale is never seen; smaller ones underflow
 SPACING = 0.005  # equal weights are spread by this much, upwards, so that the fractions exist

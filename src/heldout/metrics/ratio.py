@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.bisection import halved
+from heldout.mechanisms.bisection import halved
 from heldout.metrics.noise import NoiseSum
 
 Vector = NDArray[np.float64]

@@ -12,7 +12,7 @@ class Sealed(Generic[Content]):
 
     Python cannot hide a value from code that runs in the same process; this keeps it out of
     prints, logs, tracebacks, JSON, pickles and comparisons, where values escape by accident. Only
-    `heldout.mechanisms` calls `unseal`; a test reads the source to be sure.
+    `heldout.mechanisms` has the key, `unseal`; a test reads the source to be sure.
 
     >>> secret = Sealed(42)
     >>> secret
@@ -41,8 +41,3 @@ class Sealed(Generic[Content]):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _refuse
     __array__ = __copy__ = __deepcopy__ = _refuse
     __reduce__ = __reduce_ex__ = __getstate__ = _refuse
-
-
-def unseal(sealed: Sealed[Content]) -> Content:
-    """The content, for a mechanism that is about to add noise to it."""
-    return sealed._content

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.cuts import MedianCuts
 from heldout.mechanisms.curves.public_measure import public_edges
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
@@ -19,7 +20,7 @@ from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
 from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking import area_of_table
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["HeldoutCurves", "TableWithArea", "build"]
 

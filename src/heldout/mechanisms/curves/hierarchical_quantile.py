@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.counts import ClassCounts
 from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
@@ -17,7 +18,7 @@ from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import rows_moved
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["HierarchicalQuantile", "build", "quantiles"]
 

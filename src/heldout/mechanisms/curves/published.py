@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.counts import BinCounts, Cumulative, Flat
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
@@ -19,7 +20,7 @@ from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
 from heldout.statistics.base import rows_moved
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["COUNTS", "TableMethod", "fixed_space", "laplace", "recursive_medians"]
 

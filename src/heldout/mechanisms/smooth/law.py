@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from heldout.bisection import falls_to
+from heldout.mechanisms.bisection import falls_to
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, draw_on_lattice, rational
 from heldout.privacy.events import Event
 from heldout.statistics.ranking.sensitivity import RungSensitivity

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.choose import METHODS, choose, guessed_rung, sensitivity_for
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, discrete_laplace
@@ -23,7 +24,7 @@ from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.metric import ranking_metric
 from heldout.statistics.ranking.ranked import RankingStatistic
 from heldout.statistics.ranking.sensitivity import RungSensitivity
-from heldout.statistics.sealed import Sealed, unseal
+from heldout.statistics.sealed import Sealed
 
 __all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic"]
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.bisection import halved
+from heldout.mechanisms.bisection import halved
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.metrics.curves.curve import Curve, grid_scores
