@@ -11,7 +11,7 @@ import heldout as ho
 from heldout.errors import AnswerLost, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
 from heldout.questions import Question
-from heldout.release import Drawn, Staged, Step
+from heldout.release import Answers, Booked, Drawn, Staged, Step
 from heldout.statistics import ThresholdCounts
 
 
@@ -47,19 +47,21 @@ def laplace(epsilon: str, dimension: int) -> DiscreteLaplace:
 def two_steps(seen: list[Any], *, second: str = "1") -> Staged:
     """The label counts, then a threshold that these counts decide."""
 
-    def first(answers: tuple[Any, ...]) -> Step:
-        seen.append(answers)
+    def first(answers: Answers) -> Step:
+        seen.append(dict(answers))
         return Step(ThresholdCounts(thresholds=()), laplace("1/2", 2))
 
-    def then(answers: tuple[Any, ...]) -> Step:
-        seen.append(answers)
-        threshold = 0.25 if answers[0][0] > 0 else 0.75
+    def then(answers: Answers) -> Step:
+        seen.append(dict(answers))
+        threshold = 0.25 if answers["labels"][0] > 0 else 0.75
         return Step(ThresholdCounts(thresholds=(threshold,)), laplace(second, 4))
 
     return Staged(
         name="two steps",
-        steps=(first, then),
-        prices=(laplace("1/2", 2).event(), laplace("1", 4).event()),
+        steps={
+            "labels": Booked(laplace("1/2", 2).event(), first),
+            "threshold": Booked(laplace("1", 4).event(), then),
+        },
         parameters={},
         claim="staged",
         description={"name": "two draws"},
@@ -88,10 +90,10 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
 def test_a_step_sees_the_answers_before_it_and_no_row() -> None:
     seen: list[Any] = []
     drawn = session().ask(Asked(epsilon="1", steps=two_steps(seen)))
-    assert seen[0] == ()
-    assert len(seen[1]) == 1
-    assert np.array_equal(seen[1][0], drawn.values[0])
-    assert len(drawn.values) == 2
+    assert seen[0] == {}
+    assert list(seen[1]) == ["labels"]
+    assert np.array_equal(seen[1]["labels"], drawn.values["labels"])
+    assert list(drawn.values) == ["labels", "threshold"]
 
 
 @pytest.mark.parametrize("price", ["2", "1/2"])

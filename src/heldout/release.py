@@ -8,6 +8,7 @@ crash at any point loses an answer and never a booking. A refused request costs 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from heldout.data.description import Description
@@ -55,6 +56,27 @@ class Step:
         return self.mechanism.sample(compute(self.statistic, rows))
 
 
+Answers = Mapping[str, Any]
+"""Noisy numbers by the name of the step that gave them: public."""
+
+
+@dataclass(frozen=True)
+class Booked:
+    """A step to come: what is booked for it, and how it is chosen once earlier answers are out."""
+
+    price: Event
+    choose: Callable[[Answers], Step]
+
+    @classmethod
+    def of(cls, step: Step) -> "Booked":
+        """One that no answer changes."""
+        return cls(step.mechanism.event(), partial(_always, step))
+
+
+def _always(step: Step, answers: Answers) -> Step:
+    return step
+
+
 @dataclass(frozen=True)
 class Request:
     """One statistic, released once; `view` says through which columns the rows are seen."""
@@ -86,8 +108,8 @@ class Request:
 class Staged:
     """Several statistics paid as one, each chosen in the light of the answers before it.
 
-    `steps` are functions of the answers so far, which are public; `prices` are the events that
-    are booked, all at once, before the first row is read. A step may not cost anything else than
+    Each step has a name, by which the later ones and the reader find its answer. The prices of all
+    steps are booked at once, before the first row is read; a step may not cost anything else than
     was booked for it.
 
     Claim:       the loss is that of the booked events together.                [claim: staged]
@@ -100,8 +122,7 @@ class Staged:
     """
 
     name: str
-    steps: tuple[Callable[[tuple[Any, ...]], Step], ...]
-    prices: tuple[Event, ...]
+    steps: Mapping[str, Booked]
     parameters: Mapping[str, Any]
     claim: str
     description: Mapping[str, object]
@@ -109,15 +130,15 @@ class Staged:
     """What the reader of the answers needs to know of how they were asked. Public."""
 
     def event(self) -> Event:
-        return Event.composed(self.prices)
+        return Event.composed([each.price for each in self.steps.values()])
 
-    def draw(self, rows: PrivateTable) -> tuple[Any, ...]:
-        answers: tuple[Any, ...] = ()
-        for choose, booked in zip(self.steps, self.prices, strict=True):
-            step = choose(answers)
-            if price(step.mechanism.event()) != price(booked):
+    def draw(self, rows: PrivateTable) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for name, booked in self.steps.items():
+            step = booked.choose(answers)
+            if price(step.mechanism.event()) != price(booked.price):
                 raise BudgetExceeded("Internal error: a step's cost differs from the booked price.")
-            answers = (*answers, step.draw(rows))
+            answers[name] = step.draw(rows)
         return answers
 
     def describe(self) -> dict[str, object]:

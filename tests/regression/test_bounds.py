@@ -161,7 +161,8 @@ def test_a_search_finds_where_many_rows_are_whatever_their_centre() -> None:
     cells = search.cells(size, 5000)
     inside = np.histogram(values, cells)[0]
     place = search.place_mechanism(5000).sample(Sealed(np.append(inside, 0)))
-    low, high = search.interval((size, place), 5000)
+    answers = {"predicted size": size, "predicted place": place}
+    low, high = search.interval(answers, 5000)
     assert 0 < low <= 1025 <= high <= 2048
     assert high - low <= 512
 

@@ -28,12 +28,12 @@ PROTECTION: Final = Protection(neighbours=Neighbours.REPLACE_ONE)
 def drawn(fit: Fitted, epsilon: str, method: str, scale: float) -> ResidualTable:
     """As `heldout.regression.residual_plot` draws it under replace-one."""
     plan = _plan(epsilon, fit.rows, scale, method)
-    answers: tuple[Any, ...] = ()
-    for choose in plan.staged().steps:
-        step = choose(answers)
+    answers: dict[str, Any] = {}
+    for name, booked in plan.staged().steps.items():
+        step = booked.choose(answers)
         assert isinstance(step.statistic, GridCounts)
         sealed = Sealed(counted(step.statistic, fit))
-        answers = (*answers, step.mechanism.sample(sealed))
+        answers[name] = step.mechanism.sample(sealed)
     return plan.table(answers)
 
 

@@ -80,4 +80,4 @@ class ModelRelease(Release):
 
     def _noisy(self) -> list[list[int]]:
         """What was drawn, step by step, in lattice steps."""
-        return [[int(each) for each in answer] for answer in self._drawn.values]
+        return [[int(each) for each in answer] for answer in self._drawn.values.values()]

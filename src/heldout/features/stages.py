@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from heldout.features.selection_methods import Plan
 from heldout.privacy.events import Event, price
-from heldout.release import Staged, Step
+from heldout.release import Answers, Booked, Staged, Step
 
 __all__ = ["Stages", "TrainingPlan"]
 
@@ -51,14 +51,14 @@ class Stages:
     def request(self, name: str, *, claim: str, **words: Any) -> Staged:
         # What cannot be drawn at this price is refused here, before anything is booked.
         self.plan.learn(None)
-        steps, prices = [self._learn, self._cut], list(self.plan.prices())
+        learning, cutting = self.plan.prices()
+        steps = {"learning": Booked(learning, self._learn), "cut": Booked(cutting, self._cut)}
         if self.selection is not None:
-            steps.insert(0, self._select)
-            prices.insert(0, self.selection.mechanism.event())
+            first = Step(self.selection.statistic, self.selection.mechanism)
+            steps = {"selection": Booked.of(first)} | steps
         return Staged(
             name=name,
-            steps=tuple(steps),
-            prices=tuple(prices),
+            steps=steps,
             parameters=words | self.split(),
             claim=claim,
             description={"name": f"{name} in {len(steps)} steps", "split": self.split()},
@@ -71,19 +71,15 @@ class Stages:
             return parts
         return {"selection": str(price(self.selection.mechanism.event()).epsilon)} | parts
 
-    def _select(self, answers: tuple[Any, ...]) -> Step:
-        assert self.selection is not None
-        return Step(self.selection.statistic, self.selection.mechanism)
-
-    def _learn(self, answers: tuple[Any, ...]) -> Step:
+    def _learn(self, answers: Answers) -> Step:
         if self.selection is not None:
-            indices = self.selection.read(answers[0]).indices
+            indices = self.selection.read(answers["selection"]).indices
             # With nothing selected the model is one of the rows' sizes and of any one feature.
             self.chosen = tuple(sorted(int(each) for each in indices)) or (0,)
         return self.plan.learn(self.chosen)
 
-    def _cut(self, answers: tuple[Any, ...]) -> Step:
-        self.found = self.plan.understood(answers[-1], self.chosen)
+    def _cut(self, answers: Answers) -> Step:
+        self.found = self.plan.understood(answers["learning"], self.chosen)
         return self.plan.cut(self.found, self.chosen)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         drawn = release._drawn
         self.release_, self.split_ = release, release.split
         self.weights_, self.selected_ = release.weights, release.selected
-        self._understand(drawn.request.reading, drawn.values[-1][0])
+        self._understand(drawn.request.reading, drawn.values["cut"][0])
         return self
 
     def _price(self) -> Fraction:

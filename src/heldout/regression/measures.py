@@ -38,7 +38,7 @@ class RegressionMetrics(Release):
         self.residual_bound = plan.residual_bound(answers)
         self.observed_bounds = plan.observed_bounds(answers) if plan.outcome else None
         self._edges = plan.residual_edges(answers)
-        self._above = plan.answer("quantiles", answers)
+        self._above = answers["quantiles"]
 
     # --- means of errors -------------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ class RegressionMetrics(Release):
         build = plan.errors_statistic if name == "errors" else plan.outcome_statistic
         statistic = build(answers)
         counts = noisy_parts(
-            plan.answer(name, answers),
+            answers[name],
             scale=plan.sums_mechanism(name, statistic).float_scale,
             unit=float(statistic.resolution),
             rows=plan.rows,
@@ -227,7 +227,7 @@ class RegressionMetrics(Release):
 
     def _noisy(self) -> Any:
         names = ("errors", "outcome") if self._plan.outcome else ("errors",)
-        sums = {name: self._plan.answer(name, self._drawn.values).tolist() for name in names}
+        sums = {name: self._drawn.values[name].tolist() for name in names}
         return {
             "rows": self.rows,
             **sums,

@@ -10,10 +10,9 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.cumulative import CumulativeCounts
-from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.regression.search import Choose, Interval, Search
-from heldout.release import Staged, Step
+from heldout.regression.search import Interval, Search
+from heldout.release import Answers, Booked, Staged, Step
 from heldout.statistics import Axis, GridCounts, PowerSums, RowCount
 from heldout.statistics.base import rows_moved
 
@@ -105,31 +104,21 @@ class MetricsPlan:
             if name in self.shares
         }
 
-    @cached_property
-    def _starts(self) -> dict[str, int]:
-        """Where the answers of each step begin."""
-        found, place = {}, 0
-        for name in self.shares:
-            found[name] = place
-            place += self.searches[name].steps if name in self.searches else 1
-        return found
+    def row_count(self, answers: Answers) -> int:
+        return self.rows if self.rows is not None else max(int(answers["count"][0]), 1)
 
-    def row_count(self, answers: tuple[Any, ...]) -> int:
-        return self.rows if self.rows is not None else max(int(answers[0][0]), 1)
-
-    def residual_bound(self, answers: tuple[Any, ...]) -> float:
+    def residual_bound(self, answers: Answers) -> float:
         if self.residual is not None:
             return self.residual
         return self._found("residual", answers)[1]
 
-    def observed_bounds(self, answers: tuple[Any, ...]) -> Interval:
+    def observed_bounds(self, answers: Answers) -> Interval:
         return self.observed if self.observed is not None else self._found("observed", answers)
 
-    def _found(self, name: str, answers: tuple[Any, ...]) -> Interval:
-        search, start = self.searches[name], self._starts[name]
-        return search.interval(answers[start : start + search.steps], self.row_count(answers))
+    def _found(self, name: str, answers: Answers) -> Interval:
+        return self.searches[name].interval(answers, self.row_count(answers))
 
-    def errors_statistic(self, answers: tuple[Any, ...]) -> PowerSums:
+    def errors_statistic(self, answers: Answers) -> PowerSums:
         return PowerSums(
             column="residual",
             bounds=(0.0, self.residual_bound(answers)),
@@ -138,7 +127,7 @@ class MetricsPlan:
             with_rest=self.rows is None,
         )
 
-    def outcome_statistic(self, answers: tuple[Any, ...]) -> PowerSums:
+    def outcome_statistic(self, answers: Answers) -> PowerSums:
         return PowerSums(
             column="observed",
             bounds=self.observed_bounds(answers),
@@ -146,16 +135,16 @@ class MetricsPlan:
             with_rest=self.rows is None,
         )
 
-    def cells(self, answers: tuple[Any, ...]) -> int:
+    def cells(self, answers: Answers) -> int:
         """Within the bounds: more than a few only where noise leaves something to see in them."""
         visible = self.row_count(answers) * self.part("quantiles") / rows_moved(self.protection)
         return MANY if visible >= ENOUGH else FEW
 
-    def residual_edges(self, answers: tuple[Any, ...]) -> Any:
+    def residual_edges(self, answers: Answers) -> Any:
         bound = self.residual_bound(answers)
         return np.linspace(-bound, bound, self.cells(answers) + 1)
 
-    def quantiles_statistic(self, answers: tuple[Any, ...]) -> GridCounts:
+    def quantiles_statistic(self, answers: Answers) -> GridCounts:
         inner = self.residual_edges(answers).tolist()
         return GridCounts(axes=(Axis("residual", (-EDGE, *inner, EDGE)),))
 
@@ -177,19 +166,18 @@ class MetricsPlan:
             self.part("count"), l1_sensitivity=self.protection.rows_per_unit, dimension=1
         )
 
-    def _quantiles_step(self, answers: tuple[Any, ...]) -> Step:
+    def _quantiles_step(self, answers: Answers) -> Step:
         statistic = self.quantiles_statistic(answers)
         return Step(statistic, self.quantiles_mechanism(statistic.size - 1))
 
-    def _asked(self, name: str) -> list[tuple[Event, Choose]]:
-        """Prices and steps of one part."""
+    def _asked(self, name: str) -> dict[str, Booked]:
+        """The steps of one part."""
         if name == "count":
-            count = self.count_mechanism
-            return [(count.event(), lambda answers: Step(RowCount(), count))]
+            return {name: Booked.of(Step(RowCount(), self.count_mechanism))}
         if name in self.searches:
-            return self.searches[name].asked(self._starts[name], self.row_count)
+            return self.searches[name].asked(self.row_count)
         if name == "quantiles":
-            return [(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)]
+            return {name: Booked(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)}
         build = self.errors_statistic if name == "errors" else self.outcome_statistic
         # The sensitivity does not depend on the bounds: any stand for those that come.
         powers = 3 if name == "errors" else 2
@@ -197,15 +185,16 @@ class MetricsPlan:
             column="residual", bounds=(0.0, 1.0), powers=powers, with_rest=self.rows is None
         )
         sums = self.sums_mechanism(name, example)
-        return [(sums.event(), lambda answers: Step(build(answers), sums))]
+        return {name: Booked(sums.event(), lambda answers: Step(build(answers), sums))}
 
     def staged(self, **named: str) -> Staged:
         """The request that the door books and draws."""
-        asked = [each for name in self.shares for each in self._asked(name)]
+        steps: dict[str, Booked] = {}
+        for name in self.shares:
+            steps |= self._asked(name)
         return Staged(
             name="regression metrics",
-            steps=tuple(choose for _, choose in asked),
-            prices=tuple(event for event, _ in asked),
+            steps=steps,
             parameters={**named, **self.parameters()},
             claim="regression-metrics",
             description={
@@ -223,7 +212,3 @@ class MetricsPlan:
         )
         found: dict[str, Any] = {"scale": repr(self.scale), "r_squared": str(self.outcome)}
         return found | {name: str(value) for name, value in declared if value is not None}
-
-    def answer(self, name: str, answers: tuple[Any, ...]) -> Any:
-        """The last answer of a part."""
-        return answers[self._starts[name]]

@@ -12,11 +12,10 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.hilbert import HilbertDawa, SquareCounts
-from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.regression.search import Choose, Interval, Search, SearchAsPrinted
+from heldout.regression.search import Interval, Search, SearchAsPrinted
 from heldout.regression.table import ResidualTable
-from heldout.release import Staged, Step
+from heldout.release import Answers, Booked, Staged, Step
 from heldout.statistics import Axis, GridCounts, RowCount
 from heldout.statistics.base import rows_moved
 
@@ -146,34 +145,19 @@ class PlotPlan:
             slack=slack,
         )
 
-    @cached_property
-    def _places(self) -> tuple[slice, slice, slice]:
-        """Which answers are the count's, the residual search's and the predicted search's."""
-        sizes = [
-            int(self.rows is None),
-            0 if self.residual_search is None else self.residual_search.steps,
-            0 if self.predicted_search is None else self.predicted_search.steps,
-        ]
-        ends = np.cumsum(sizes)
-        first, second, third = (
-            slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True)
-        )
-        return first, second, third
-
-    def row_count(self, answers: tuple[Any, ...]) -> int:
+    def row_count(self, answers: Answers) -> int:
         """The public number of rows, or the noisy one, at least 1."""
         if self.rows is not None:
             return self.rows
-        return max(int(answers[0][0]), 1)
+        return max(int(answers["count"][0]), 1)
 
-    def bounds(self, answers: tuple[Any, ...]) -> tuple[Interval, Interval]:
+    def bounds(self, answers: Answers) -> tuple[Interval, Interval]:
         """Of the predicted values and of the residuals."""
-        _, residual_at, predicted_at = self._places
         residual, predicted, rows = self.residual, self.predicted, self.row_count(answers)
         if self.residual_search is not None:
-            residual = self.residual_search.interval(answers[residual_at], rows)
+            residual = self.residual_search.interval(answers, rows)
         if self.predicted_search is not None:
-            predicted = self.predicted_search.interval(answers[predicted_at], rows)
+            predicted = self.predicted_search.interval(answers, rows)
         assert residual is not None
         assert predicted is not None
         return predicted, residual
@@ -197,7 +181,7 @@ class PlotPlan:
         wanted = math.sqrt(max(0.9025 * rows * float(self.epsilon) / 10, 1.0))
         return int(min(2 ** round(math.log2(wanted)), MOST_CELLS)) if wanted > 2 else 2
 
-    def statistic(self, answers: tuple[Any, ...]) -> GridCounts:
+    def statistic(self, answers: Answers) -> GridCounts:
         predicted, residual = self.bounds(answers)
         down, across = self.cells(self.row_count(answers))
         return GridCounts(
@@ -226,18 +210,15 @@ class PlotPlan:
             self.count_epsilon, l1_sensitivity=self.protection.rows_per_unit, dimension=1
         )
 
-    def _steps(self) -> list[tuple[Event, Choose]]:
-        found: list[tuple[Event, Choose]] = []
+    def _steps(self) -> dict[str, Booked]:
+        found: dict[str, Booked] = {}
         if self.rows is None:
-            count = self.count_mechanism
-            found.append((count.event(), lambda answers: Step(RowCount(), count)))
-        for search, places in zip(
-            (self.residual_search, self.predicted_search), self._places[1:], strict=True
-        ):
+            found["count"] = Booked.of(Step(RowCount(), self.count_mechanism))
+        for search in (self.residual_search, self.predicted_search):
             if search is not None:
-                found += search.asked(places.start, self.row_count)
+                found |= search.asked(self.row_count)
 
-        def table(answers: tuple[Any, ...]) -> Step:
+        def table(answers: Answers) -> Step:
             statistic = self.statistic(answers)
             return Step(statistic, self.mechanism(statistic.size - 1))
 
@@ -245,16 +226,13 @@ class PlotPlan:
         # all, before anything is booked.
         largest = (MOST_CELLS, MOST_CELLS) if self.rows is None else self.cells(self.rows)
         most = math.prod(self.grid or largest)
-        found.append((self.mechanism(most).event(), table))
-        return found
+        return found | {"table": Booked(self.mechanism(most).event(), table)}
 
     def staged(self, **named: str) -> Staged:
         """The request that the door books and draws."""
-        steps = self._steps()
         return Staged(
             name="residual plot",
-            steps=tuple(choose for _, choose in steps),
-            prices=tuple(event for event, _ in steps),
+            steps=self._steps(),
             parameters={**named, **self.parameters()},
             claim="residual-plot",
             description=self.describe(),
@@ -285,10 +263,10 @@ class PlotPlan:
 
     # --- what came out ---------------------------------------------------------------------------
 
-    def table(self, answers: tuple[Any, ...]) -> ResidualTable:
+    def table(self, answers: Answers) -> ResidualTable:
         """The answers as a table; post-processing."""
-        statistic = self.statistic(answers[:-1])
-        drawn, shape = answers[-1], statistic.shape
+        statistic = self.statistic(answers)
+        drawn, shape = answers["table"], statistic.shape
         edges = [np.array(axis.edges) for axis in statistic.axes]
         facts: Mapping[str, Any] = {
             "residual_edges": edges[0],

@@ -4,19 +4,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.release import Step
+from heldout.release import Answers, Booked, Step
 from heldout.statistics import Axis, GridCounts
 
-__all__ = ["Choose", "Interval", "Rows", "Search", "SearchAsPrinted", "coverage", "doublings"]
+__all__ = ["Interval", "Rows", "Search", "SearchAsPrinted", "coverage", "doublings"]
 
 Interval = tuple[float, float]
-Rows = Callable[[tuple[Any, ...]], int]
-Choose = Callable[[tuple[Any, ...]], Step]
+Rows = Callable[[Answers], int]
 
 LEAST, MOST = -10, 30  # bounds from scale / 1024 to 2^30 scale
 CELLS: Final = 32
@@ -51,10 +49,6 @@ class Search:
     @property
     def size_epsilon(self) -> Fraction:
         return self.epsilon if self.symmetric else SIZE_SHARE * self.epsilon
-
-    @property
-    def steps(self) -> int:
-        return 1 if self.symmetric else 2
 
     def bounds(self, rows: int) -> tuple[float, ...]:
         """The nested bounds, the smallest first."""
@@ -111,27 +105,28 @@ class Search:
         bound = self.bounds(rows)[size]
         return tuple(bound * (2 * edge / CELLS - 1) for edge in range(CELLS + 1))
 
-    def interval(self, answers: tuple[Any, ...], rows: int) -> Interval:
+    def interval(self, answers: Answers, rows: int) -> Interval:
         """What the search's own answers, one or two, mean."""
+        size = answers[f"{self.column} size"]
         if self.symmetric:
-            bound = self.bounds(rows)[answers[0]]
+            bound = self.bounds(rows)[size]
             return (-bound, bound)
-        edges = self.cells(answers[0], rows)
-        first, end = answers[1]
+        edges = self.cells(size, rows)
+        first, end = answers[f"{self.column} place"]
         return (edges[first], edges[end])
 
-    def asked(self, start: int, row_count: Rows) -> list[tuple[Event, Choose]]:
-        """Prices and steps, for answers that begin at `start`."""
+    def asked(self, row_count: Rows) -> dict[str, Booked]:
+        """The steps, by name."""
 
-        def size(answers: tuple[Any, ...]) -> Step:
+        def size(answers: Answers) -> Step:
             return self.size_step(row_count(answers))
 
-        def place(answers: tuple[Any, ...]) -> Step:
-            return self.place_step(answers[start], row_count(answers))
+        def place(answers: Answers) -> Step:
+            return self.place_step(answers[f"{self.column} size"], row_count(answers))
 
-        found: list[tuple[Event, Choose]] = [(self.size_mechanism(1).event(), size)]
+        found = {f"{self.column} size": Booked(self.size_mechanism(1).event(), size)}
         if not self.symmetric:
-            found.append((self.place_mechanism(1).event(), place))
+            found[f"{self.column} place"] = Booked(self.place_mechanism(1).event(), place)
         return found
 
 
