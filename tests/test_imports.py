@@ -16,8 +16,7 @@ SOURCE = Path(heldout.__file__).parent
 ORDER = [
     ("heldout.errors", "heldout.workers"),
     ("heldout.arguments",),
-    ("heldout.measure", "heldout.privacy"),
-    ("heldout.rules",),
+    ("heldout.privacy",),
     ("heldout.drawing",),
     ("heldout.precision_recall",),
     ("heldout.data",),
@@ -26,7 +25,7 @@ ORDER = [
     ("heldout.release",),
     ("heldout.metrics",),
     ("heldout.questions",),
-    ("heldout.session", "heldout.one_off", "heldout.planning"),
+    ("heldout.one_off", "heldout.planning"),
     ("heldout.examples",),
     ("heldout.report",),
     ("heldout.separability", "heldout.regression", "heldout.features", "heldout.audit"),

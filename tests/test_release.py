@@ -11,10 +11,10 @@ import pytest
 
 import heldout as ho
 from heldout.errors import BudgetExceeded
-from heldout.measure import Measure
 from heldout.mechanisms import DiscreteLaplace
+from heldout.metrics.measure import Measure
+from heldout.metrics.release import Release
 from heldout.privacy import Ledger
-from heldout.release import Release
 
 ROWS = 1729
 TABLE: dict[str, Any] = {

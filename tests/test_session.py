@@ -20,7 +20,7 @@ from heldout.errors import (
     HeldoutError,
     PrivacyError,
 )
-from heldout.release import Release
+from heldout.metrics.release import Release
 
 ROWS = {"y": [1, 0] * 20, "p": [0.75, 0.25] * 20}
 

@@ -16,9 +16,9 @@ _PLACES = {
     "Ledger": "heldout.privacy.ledger",
     "Loss": "heldout.privacy.loss",
     "PostgresTable": "heldout.data.postgres",
-    "Release": "heldout.release",
+    "Release": "heldout.metrics.release",
     "ScoreMap": "heldout.data.score_map",
-    "Session": "heldout.session",
+    "Session": "heldout.questions.session",
     "SparkTable": "heldout.data.spark",
     "average_precision_score": "heldout.one_off",
     "brier_score_loss": "heldout.one_off",
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
     from heldout.data.spark import SparkTable
+    from heldout.metrics.release import Release
     from heldout.one_off import (
         average_precision_score,
         brier_score_loss,
@@ -79,10 +80,9 @@ if TYPE_CHECKING:
     from heldout.planning import plan
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss
-    from heldout.release import Release
+    from heldout.questions.session import Session
     from heldout.separability.private import private_separability
     from heldout.separability.score import separability
-    from heldout.session import Session
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
-from heldout.session import Epsilon, Session
+from heldout.questions.session import Epsilon, Session
 
 LABELS = {"positive", "negative", "score_range", "score_map", "out_of_range"}
 

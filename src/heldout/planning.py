@@ -14,10 +14,10 @@ from heldout.arguments import as_number, shown
 from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
-from heldout.measure import checked_level
+from heldout.metrics.measure import checked_level
 from heldout.metrics.registry import Metric, registered
 from heldout.privacy import Neighbours, Protection, exact
-from heldout.rules import Whole
+from heldout.questions.rules import Whole
 
 BRIER = "Brier score"
 AREAS = ("AUC", "average precision")

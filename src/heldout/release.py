@@ -5,7 +5,6 @@ promise: no answer is computed, and no noise drawn, before the ledger has the pr
 crash at any point loses an answer and never a booking. A refused request costs nothing.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,16 +12,23 @@ from typing import Any, Protocol
 
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
-from heldout.drawing.chart import Figure
-from heldout.drawing.page import measures_card
-from heldout.drawing.words import spread
 from heldout.errors import AnswerLost, BudgetExceeded, HeldoutError
-from heldout.measure import Interval, Measure
 from heldout.mechanisms import Mechanism
 from heldout.privacy import Account, Budget, Event, Ledger, Loss, Protection, Receipt, price
 from heldout.statistics import Statistic, compute
 
-__all__ = ["Drawn", "Priced", "Release", "Request", "Staged", "Step", "Together", "release"]
+__all__ = [
+    "Answers",
+    "Booked",
+    "Drawn",
+    "Priced",
+    "Request",
+    "Staged",
+    "Standing",
+    "Step",
+    "Together",
+    "release",
+]
 
 
 class Priced(Protocol):
@@ -215,7 +221,7 @@ class Drawn:
 
     @property
     def terms(self) -> str:
-        return f"{self.loss}, {self.protection.describe()}"
+        return f"{self.loss}, {self.about.protection.describe()}"
 
 
 def release(
@@ -259,105 +265,3 @@ def release(
 
         return Drawn(request, values, receipt, about, standing)
     raise lost  # outside, so that not even its context holds what failed
-
-
-class Release(ABC):
-    """One answer, for people and for machines. Everything here is already paid for.
-
-    A subclass turns what was drawn into measures; the first of them is the headline, which
-    `float()`, `value`, `interval()` and `noise_interval()` speak of.
-    """
-
-    def __init__(self, drawn: Drawn) -> None:
-        self._drawn = drawn
-
-    @property
-    @abstractmethod
-    def measures(self) -> dict[str, Measure]:
-        """What can be read off this release, by name, the headline first."""
-
-    @property
-    def headline(self) -> Measure:
-        return next(iter(self.measures.values()))
-
-    @property
-    def name(self) -> str:
-        return str(self._drawn.request.name)
-
-    @property
-    def loss(self) -> Loss:
-        return self._drawn.loss
-
-    @property
-    def receipt(self) -> Receipt:
-        assert self._drawn.receipt is not None
-        return self._drawn.receipt
-
-    @property
-    def protection(self) -> Protection:
-        return self._drawn.protection
-
-    @property
-    def neighbours(self) -> str:
-        return str(self._drawn.protection.neighbours)
-
-    @property
-    def mechanism(self) -> dict[str, object]:
-        return dict(self._drawn.request.describe())
-
-    @property
-    def value(self) -> float:
-        return self.headline.value
-
-    def __float__(self) -> float:
-        return self.headline.value
-
-    def interval(self, level: float = 0.95) -> Interval:
-        return self.headline.interval(level)
-
-    def noise_interval(self, level: float = 0.95) -> Interval:
-        return self.headline.noise_interval(level)
-
-    def __str__(self) -> str:
-        return str(self.headline)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Stable JSON: everything that an analyst may see of this release."""
-        drawn = self._drawn
-        return {
-            "release": self.name,
-            "value": self.value,
-            "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
-            "noisy": self._noisy(),
-            "loss": self.loss.as_dict(),
-            "protection": drawn.protection.as_dict(),
-            "rows": drawn.public_rows,
-            "parameters": dict(drawn.request.parameters),
-            "mechanism": self.mechanism,
-            "claim": drawn.request.claim,
-            "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},
-        }
-
-    def _noisy(self) -> Any:
-        """The noisy numbers as drawn, on the public lattice."""
-        return self._drawn.values.tolist()
-
-    def figures(self, level: float = 0.95) -> list[Figure]:
-        """Pictures of its own, each with a caption."""
-        return []
-
-    def _lead(self) -> str:
-        """What its card says first."""
-        value, interval, _ = spread(self.headline, 0.95)
-        return f"{self.headline.name} {value} ({interval})"
-
-    def _repr_html_(self) -> str:
-        return measures_card(
-            self._lead(),
-            self.measures,
-            drawn=self.figures(),
-            note=f"Paid: {self._drawn.terms}. Receipt {self.receipt.hash}.",
-        )

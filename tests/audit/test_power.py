@@ -117,7 +117,7 @@ def test_every_release_is_audited_on_at_least_two_pairs_of_neighbours() -> None:
 
 
 def test_every_public_method_that_releases_something_has_an_audit() -> None:
-    from heldout.session import Session
+    from heldout.questions.session import Session
 
     public = {
         name

@@ -79,7 +79,7 @@ def test_help_loads_no_command_and_no_heavy_library():
     program = (
         "import sys; from heldout.cli import main; main(['--help']);"
         "heavy = {'numpy', 'duckdb', 'pyarrow', 'sqlalchemy', 'opendp', 'altair', 'scipy',"
-        " 'heldout.cli.evaluate', 'heldout.cli.plan', 'heldout.session'};"
+        " 'heldout.cli.evaluate', 'heldout.cli.plan', 'heldout.questions.session'};"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run(

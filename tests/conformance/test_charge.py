@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import heldout as ho
+from heldout.metrics.release import Release
 from heldout.privacy import price
-from heldout.release import Release
 
 RELEASES: dict[str, Callable[[ho.Session, Any], Release]] = {
     "confusion": lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),

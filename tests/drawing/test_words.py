@@ -6,7 +6,7 @@ import re
 import pytest
 
 from heldout.drawing.words import amount, belief, protection_in_words, spread
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.privacy import Loss, Neighbours, Protection
 
 ROWS = Protection(neighbours=Neighbours.REPLACE_ONE)

@@ -15,7 +15,7 @@ from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import METHODS, SPURIOUS, plan_selection
 from heldout.features.selector import select_from
 from heldout.privacy import Budget, Ledger, price
-from heldout.session import PrivateSession
+from heldout.questions.session import PrivateSession
 from heldout.statistics.feature_scores import SCORES, FeatureCounts, FeatureScores
 
 FEATURES, ROWS = 30, 400

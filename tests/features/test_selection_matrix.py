@@ -14,7 +14,7 @@ from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingCol
 from heldout.features.bounding import bounded
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.text import HashedText, Vocabulary
-from heldout.session import PrivateSession
+from heldout.questions.session import PrivateSession
 from heldout.statistics.feature_rows import WHOLE_ROWS
 
 rows_of_sets = st.lists(

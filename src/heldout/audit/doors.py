@@ -19,12 +19,13 @@ import numpy as np
 from heldout.audit.subjects import Pair
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
+from heldout.metrics.release import Release
 from heldout.privacy import Budget
 from heldout.privacy.loss import Loss
 from heldout.questions import Question
 from heldout.questions.quote import booked_together
-from heldout.release import Drawn, Release, Staged
-from heldout.session import Session
+from heldout.questions.session import Session
+from heldout.release import Drawn, Staged
 from heldout.statistics.base import compute
 
 __all__ = [

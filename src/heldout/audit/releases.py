@@ -20,7 +20,7 @@ from heldout.audit.doors import (
 )
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
-from heldout.session import Session
+from heldout.questions.session import Session
 
 GRID = np.array([0.25, 0.5, 0.75])
 

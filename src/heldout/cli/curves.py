@@ -10,7 +10,7 @@ from heldout.cli.values import Labels, checked_labels
 
 if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
-    from heldout.session import Session
+    from heldout.questions.session import Session
 
 Method = Literal[
     "heldout", "laplace", "fixed-space", "recursive-medians", "hierarchical-quantile",

@@ -65,7 +65,7 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
     from heldout.data import Dataset
     from heldout.examples import breast_cancer, readmission
     from heldout.privacy import Budget, Ledger
-    from heldout.session import Session
+    from heldout.questions.session import Session
 
     stays = readmission()
     reports: dict[str, Any] = {}

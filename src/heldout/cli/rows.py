@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.session import Session
+    from heldout.questions.session import Session
 
 T = TypeVar("T")
 
@@ -173,7 +173,7 @@ class Rows(Custody):
         """A session on the table, which is validated first."""
         from heldout.cli.values import label_value
         from heldout.data import Dataset
-        from heldout.session import Session
+        from heldout.questions.session import Session
 
         dataset = Dataset(
             self.source(where),

@@ -110,7 +110,7 @@ def select(
     from heldout.features.baselines import BASELINES
     from heldout.features.matrix import FeatureMatrix
     from heldout.features.selector import FEATURES_PER_ROW, select_from
-    from heldout.session import PrivateSession
+    from heldout.questions.session import PrivateSession
 
     if (text is None) == (columns is None):
         raise ArgumentError("--text or --columns must say where the features are: one of the two.")

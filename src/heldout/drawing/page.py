@@ -14,10 +14,11 @@ from heldout.arguments import visible
 from heldout.drawing import words
 from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
-from heldout.measure import Measure
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from heldout.metrics.measure import Measure
 
 __all__ = ["card", "measures_card", "rendered"]
 
@@ -40,7 +41,7 @@ def card(
 
 
 def measures_card(
-    says: str, measures: Mapping[str, Measure], *, drawn: Sequence[Figure] = (), note: str = ""
+    says: str, measures: Mapping[str, "Measure"], *, drawn: Sequence[Figure] = (), note: str = ""
 ) -> str:
     """A card whose table holds measures; without pictures of its own it shows their intervals."""
     if not drawn and all(0 <= end <= 1 for each in measures.values() for end in each.interval()):

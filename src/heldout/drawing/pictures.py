@@ -1,12 +1,14 @@
 """Pictures of measures: intervals side by side, and the confusion matrix."""
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers
 from heldout.drawing.colours import HEAT, INK, PALETTE
 from heldout.drawing.words import half_width, spread
-from heldout.measure import Measure
+
+if TYPE_CHECKING:
+    from heldout.metrics.measure import Measure
 
 __all__ = ["confusion_matrix", "interval_plot"]
 
@@ -20,16 +22,16 @@ class Counts(Protocol):
     @property
     def threshold(self) -> float: ...
     @property
-    def true_positives(self) -> Measure: ...
+    def true_positives(self) -> "Measure": ...
     @property
-    def false_positives(self) -> Measure: ...
+    def false_positives(self) -> "Measure": ...
     @property
-    def false_negatives(self) -> Measure: ...
+    def false_negatives(self) -> "Measure": ...
     @property
-    def true_negatives(self) -> Measure: ...
+    def true_negatives(self) -> "Measure": ...
 
 
-def interval_plot(measures: Mapping[str, Measure], *, level: float) -> Figure:
+def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
     """A line a measure: thin bar for the population, thick bar for the noise, dot for the value."""
     rows = []
     for name, each in measures.items():

@@ -3,9 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from heldout.measure import Measure, never_zero
 from heldout.privacy import Budget, Loss, Neighbours, Protection
+
+if TYPE_CHECKING:
+    from heldout.metrics.measure import Measure
 
 __all__ = [
     "amount",
@@ -13,6 +16,7 @@ __all__ = [
     "decimal",
     "digits",
     "half_width",
+    "never_zero",
     "number",
     "numbers",
     "protection_in_words",
@@ -110,7 +114,7 @@ def numbers(values: Sequence[float]) -> Callable[[float], str]:
     return lambda value: f"{value:,.{places}f}"
 
 
-def digits(measure: Measure, level: float) -> int:
+def digits(measure: "Measure", level: float) -> int:
     """How many decimals show this measure's interval: none for a count, three for a share."""
     if measure.whole:
         return 0
@@ -130,7 +134,7 @@ def half_width(interval: tuple[float, float], value: float) -> float:
     return max(interval[1] - value, value - interval[0])
 
 
-def spread(measure: Measure, level: float) -> tuple[str, str, str]:
+def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
     """A measure as three texts: value, interval, half-width of the noise alone."""
     places = digits(measure, level)
     low, high = measure.interval(level)
@@ -140,3 +144,15 @@ def spread(measure: Measure, level: float) -> tuple[str, str, str]:
         f"{number(low, places)} to {number(high, places)}",
         f"±{never_zero(noise, lambda half: number(half, places))}",
     )
+
+
+def never_zero(half: float, show: Callable[[float], str]) -> str:
+    """A half-width as the interval's digits show it, or in its own first digit if they show none.
+
+    >>> never_zero(0.012, "{:.3f}".format), never_zero(0.0000031, "{:.3f}".format)
+    ('0.012', '0.000003')
+    """
+    shown = show(half)
+    if not 0 < half < 1 or any(digit in shown for digit in "123456789"):
+        return shown
+    return f"{half:.{-math.floor(math.log10(half))}f}" if half > 1e-9 else f"{half:.0e}"

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import Measure
-from heldout.release import Drawn, Release
+from heldout.metrics.measure import Measure
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 
 __all__ = ["ModelRelease"]
 

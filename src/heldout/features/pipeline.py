@@ -14,7 +14,7 @@ from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.neighbours import Neighbours
-from heldout.session import Epsilon
+from heldout.questions.session import Epsilon
 
 __all__ = ["PrivatePipeline"]
 

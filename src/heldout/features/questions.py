@@ -16,8 +16,8 @@ from heldout.features.selection import Selection as SelectionRelease
 from heldout.features.selection_methods import METHODS, Plan, plan_selection
 from heldout.features.stages import Stages, TrainingPlan
 from heldout.questions import Question
+from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
 from heldout.release import Drawn, Request, Staged
-from heldout.rules import Exact, Number, OneOf, Text, Whole
 from heldout.statistics.feature_scores import score_named
 
 __all__ = ["JOINT", "WEIGHT", "Selection", "Training"]

@@ -8,8 +8,9 @@ from heldout.drawing.page import card
 from heldout.errors import ArgumentError
 from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import Chosen
-from heldout.measure import Measure, checked_level
-from heldout.release import Drawn, Release
+from heldout.metrics.measure import Measure, checked_level
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 
 __all__ = ["NotPrivateSelection", "Selection"]
 

@@ -21,7 +21,7 @@ from heldout.features.selection_methods import METHODS, Chosen
 from heldout.mechanisms.not_private import baseline_noise, shown_as_it_is
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
-from heldout.session import Epsilon, PrivateSession
+from heldout.questions.session import Epsilon, PrivateSession
 from heldout.statistics import compute
 from heldout.statistics.feature_scores import FeatureScores, score_named
 

@@ -22,7 +22,7 @@ from heldout.features.sources import check_places
 from heldout.features.stages import Stages
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours
-from heldout.session import Epsilon, PrivateSession
+from heldout.questions.session import Epsilon, PrivateSession
 
 __all__ = ["PrivateClassifier"]
 

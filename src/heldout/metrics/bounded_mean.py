@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace
+from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
-from heldout.release import Drawn, Release
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 from heldout.statistics import BoundedSum
 
 

@@ -7,13 +7,14 @@ import numpy as np
 
 from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import confusion_matrix
-from heldout.measure import Interval, Measure
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.auc_interval import Look
+from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
 from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Metric
-from heldout.release import Drawn, Release
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 
 
 class ConfusionRelease(ConfusionReadings, Release):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from heldout.arguments import visible
 from heldout.errors import ArgumentError
-from heldout.measure import Interval, Measure
 from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import (
     Look,
@@ -16,7 +15,9 @@ from heldout.metrics.auc_interval import (
     two_sided_p_value,
 )
 from heldout.metrics.binormal import BinormalCurve, binormal_curve
-from heldout.release import Drawn, Release
+from heldout.metrics.measure import Interval, Measure
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 from heldout.statistics.ranking.metric import ranking_metric
 
 if TYPE_CHECKING:

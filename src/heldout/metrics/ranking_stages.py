@@ -27,9 +27,8 @@ from heldout.metrics.auc_interval import (
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fit import fitted_curve
 from heldout.metrics.influence import Influence, Scatter
-from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.release import Staged, Step
+from heldout.release import Answers, Booked, Staged, Step
 from heldout.statistics import InfluenceMoments, ScoreTable, Statistic
 from heldout.statistics.base import rows_moved
 
@@ -123,61 +122,50 @@ class RankingStages:
         whole = _SMALLEST.sensitivity(self.protection)
         return DiscreteLaplace.for_epsilon(self.epsilon * share, l1_sensitivity=whole, dimension=3)
 
-    def prices(self) -> tuple[Event, ...]:
-        tables = [self.table.event()] * len(self.models)
-        moments = [] if self.moments is None else [self.moments.event()]
-        return (self.value.event(), *tables, *moments)
-
     def staged(self, *, name: str, parameters: Mapping[str, Any]) -> Staged:
-        def valued(_: tuple[Any, ...]) -> Step:
-            return Step(self.statistic, self.value)
-
-        def counted(answers: tuple[Any, ...]) -> Step:
-            model = self.models[len(answers) - 1]
-            return Step(ScoreTable(score_range=self.score_range, column=model), self.table)
-
-        last = []
+        steps = {"value": Booked.of(Step(self.statistic, self.value))}
+        for model in self.models:
+            table = ScoreTable(score_range=self.score_range, column=model)
+            steps[f"table of {model}"] = Booked.of(Step(table, self.table))
+        described = {}
         if (moments := self.moments) is not None:
-            last = [lambda answers: Step(self.influence(answers).statistic(), moments)]
-        described = {} if moments is None else {"influence_moments": moments.describe()}
+            described["influence_moments"] = moments.describe()
+            steps["moments"] = Booked(
+                moments.event(), lambda answers: Step(self.influence(answers).statistic(), moments)
+            )
         return Staged(
             name=name,
-            steps=(valued, *[counted] * len(self.models), *last),
-            prices=self.prices(),
+            steps=steps,
             parameters=parameters,
             claim=self.statistic.claim,
-            description={
-                **self.value.describe(),
-                "tables": self.table.describe(),
-                **described,
-            },
+            description={**self.value.describe(), "tables": self.table.describe(), **described},
         )
 
     # --- what the answers say ------------------------------------------------------------------
 
-    def curves(self, answers: tuple[Any, ...]) -> list[Curve]:
-        tables = answers[1 : 1 + len(self.models)]
+    def curves(self, answers: Answers) -> list[Curve]:
+        tables = [answers[f"table of {model}"] for model in self.models]
         return [fitted_curve(table, score_range=self.score_range) for table in tables]
 
-    def influence(self, answers: tuple[Any, ...]) -> Influence:
+    def influence(self, answers: Answers) -> Influence:
         """Each row's part in the sampling error, by the tables."""
-        curves, counts = self.curves(answers), counts_of(answers[0])
+        curves, counts = self.curves(answers), counts_of(answers["value"])
         if self.metric == "auc":
             return influence.of_area(curves[0], counts=counts)
         if self.metric == "average-precision":
             return influence.of_precision(curves[0], counts=counts)
         return influence.of_difference(*curves, counts=counts)
 
-    def scatter(self, answers: tuple[Any, ...]) -> Scatter:
+    def scatter(self, answers: Answers) -> Scatter:
         """What the answers say of the sampling variance, in units of the assumed one."""
         found, curves = self.influence(answers), self.curves(answers)
         m, n = found.counts
-        value = min(max(answers[0].value, 0.01), 0.99)
+        value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
             typical = found.typical_variance(influence.shares(curves[0], found.cuts))
             ratio = typical / precision_variance(value, n, m)
             return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
-        variance, scale = found.variance(answers[-1], scale=float(self.moments.scale))
+        variance, scale = found.variance(answers["moments"], scale=float(self.moments.scale))
         if self.metric == "auc":
             assumed = area_variance(value, n, m)
             prior = Scatter.around(1.0, spread=_SPREAD)

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 
 from heldout.errors import ArgumentError
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.metrics.registry import Metric, f_score, registered
 
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")

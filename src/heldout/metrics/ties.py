@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import Interval, Measure, checked_level
 from heldout.metrics.auc_interval import belief, noise_interval
+from heldout.metrics.measure import Interval, Measure, checked_level
 from heldout.metrics.ranking import RankingRelease
 
 __all__ = ["TieBound", "TiesRelease", "bin_ties", "largest_ties"]

@@ -11,8 +11,8 @@ from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy.loss import Loss
 from heldout.questions.guess import Guess, HalfWidths
+from heldout.questions.rules import Price
 from heldout.release import Drawn, Priced
-from heldout.rules import Price
 
 __all__ = ["Question"]
 
@@ -25,8 +25,8 @@ class Question(ABC):
     """One question to private rows, at one exact price.
 
     A kind of question is a frozen dataclass. Each field says in its annotation what it may be
-    (`heldout.rules`), which is checked when the question is made; what depends on the rows' public
-    description is checked by `request`, still before anything is booked.
+    (`questions.rules`), which is checked when the question is made; what depends on the rows'
+    public description is checked by `request`, still before anything is booked.
 
     To add one: a subclass with `kind`, `request` and `read`, and its line in
     `heldout.questions.PLACES`. The command line, quotes, reports, audits and the server speak it.

@@ -12,8 +12,8 @@ from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
+from heldout.questions.rules import Number
 from heldout.release import Drawn, Request
-from heldout.rules import Number
 from heldout.statistics import BoundedSum, ThresholdCounts
 
 __all__ = ["Brier", "Confusion", "MeanAbsoluteError", "MeanSquaredError"]

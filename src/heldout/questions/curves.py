@@ -12,8 +12,8 @@ from heldout.mechanisms.curves.registry import method as curve_method
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
+from heldout.questions.rules import OneOf, Plain
 from heldout.release import Drawn, Request
-from heldout.rules import OneOf, Plain
 from heldout.statistics import ScoreTable
 from heldout.statistics.sealed import Sealed
 

@@ -7,8 +7,8 @@ from statistics import NormalDist, median
 from typing import Annotated, Any, get_type_hints
 
 from heldout.errors import ArgumentError
-from heldout.measure import Measure
-from heldout.rules import Number, Whole
+from heldout.metrics.measure import Measure
+from heldout.questions.rules import Number, Whole
 
 __all__ = ["Guess", "HalfWidths"]
 

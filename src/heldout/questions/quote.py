@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.measure import checked_level
+from heldout.metrics.measure import checked_level
 from heldout.privacy import Event, Loss, price
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess, HalfWidths

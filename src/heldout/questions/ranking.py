@@ -14,8 +14,8 @@ from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.metrics.ties import TiesRelease
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
+from heldout.questions.rules import Exact, OneOf, Text, Whole
 from heldout.release import Drawn, Request
-from heldout.rules import Exact, OneOf, Text, Whole
 from heldout.statistics import ScoreTable, Statistic
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 

@@ -11,8 +11,8 @@ from heldout.metrics.curves.readings import CalibrationCurve, RocCurve
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
+from heldout.questions.session import Session
 from heldout.regression.readings_logistic import BinnedResiduals, binned_residuals
-from heldout.session import Session
 
 __all__ = ["LogisticDiagnostics", "logistic_diagnostics"]
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.measure import Interval, Measure
 from heldout.metrics.curves.fieller import single_quantile
+from heldout.metrics.measure import Interval, Measure
+from heldout.metrics.release import Release
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.moments import MomentRatio, noisy_parts
-from heldout.release import Drawn, Release
+from heldout.release import Drawn
 
 __all__ = ["QUANTILES", "RegressionMetrics"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from heldout.arguments import as_number, as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.questions import Guess, Question
+from heldout.questions.rules import Flag, Number, OneOf, Whole
 from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.plan import METHODS, PlotPlan
@@ -17,7 +18,6 @@ from heldout.regression.release import ResidualPlot as PlotRelease
 from heldout.regression.rows import FittedRows, RegressionTable
 from heldout.regression.search import Interval
 from heldout.release import Drawn, Staged
-from heldout.rules import Flag, Number, OneOf, Whole
 
 __all__ = ["RegressionMetrics", "ResidualPlot"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.measure import checked_level
+from heldout.metrics.measure import checked_level
 from heldout.regression.readings_noise import tail_quantile
 from heldout.regression.table import ResidualTable
 

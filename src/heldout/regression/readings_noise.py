@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import checked_level
+from heldout.metrics.measure import checked_level
 from heldout.regression.table import ResidualTable
 
 __all__ = ["Sum", "tail_quantile"]

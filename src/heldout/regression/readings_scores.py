@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.regression.readings_noise import Sum, tail_quantile
 from heldout.regression.table import ResidualTable
 

@@ -10,8 +10,9 @@ import numpy as np
 from heldout.drawing.chart import Figure
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.metrics.release import Release
 from heldout.regression.measures import RegressionMetrics
 from heldout.regression.plan import PlotPlan
 from heldout.regression.readings import ByPrediction
@@ -19,7 +20,7 @@ from heldout.regression.readings_scores import Score
 from heldout.regression.readings_verdict import Readings, Verdict
 from heldout.regression.similarity import similarity
 from heldout.regression.table import Bounds, ResidualTable
-from heldout.release import Drawn, Release
+from heldout.release import Drawn
 
 __all__ = ["ResidualPlot"]
 

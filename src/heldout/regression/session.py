@@ -7,11 +7,11 @@ from typing import Any
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
+from heldout.questions.session import PrivateSession
 from heldout.regression import questions as asked
 from heldout.regression.measures import RegressionMetrics
 from heldout.regression.release import ResidualPlot
 from heldout.regression.rows import RegressionTable
-from heldout.session import PrivateSession
 
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
 

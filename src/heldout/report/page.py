@@ -10,9 +10,9 @@ from heldout.drawing.page import rendered
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
 from heldout.errors import ArgumentError
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
+from heldout.metrics.release import Release
 from heldout.privacy import Loss
-from heldout.release import Release
 from heldout.report.report import Report
 from heldout.report.sections import section
 

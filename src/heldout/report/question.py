@@ -12,12 +12,13 @@ from heldout.errors import ArgumentError
 from heldout.metrics.auc_interval import Look
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.ranking import RankingRelease
+from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.ranking import LEAST_EPSILON, resolution_of
-from heldout.release import Drawn, Release, Together
+from heldout.questions.rules import Choices, Flag, Number, OneOf
+from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
 from heldout.report.sections import EVERY, ON_GRID, SECTIONS, WITH_CURVES, Options, Section, shared
-from heldout.rules import Choices, Flag, Number, OneOf
 
 __all__ = ["Purchase", "Report", "assembled"]
 

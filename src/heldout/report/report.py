@@ -13,11 +13,11 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.metrics.ranking import AucRelease
+from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound
 from heldout.privacy import Budget, Loss
-from heldout.release import Release
 from heldout.report.sections import section
 
 SCHEMA = 1

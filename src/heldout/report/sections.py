@@ -11,9 +11,9 @@ from fractions import Fraction
 
 from heldout import questions as q
 from heldout.data.description import ScoredRows
-from heldout.measure import Measure
+from heldout.metrics.measure import Measure
 from heldout.metrics.readings import CELLS
-from heldout.release import Release
+from heldout.metrics.release import Release
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from heldout.data.two_tables import (
 )
 from heldout.errors import ArgumentError, EmptyTable
 from heldout.privacy import Budget, Ledger, exact
+from heldout.questions.session import Epsilon, PrivateSession
 from heldout.separability.question import Separability, as_columns
 from heldout.separability.release import SeparabilityRelease
-from heldout.session import Epsilon, PrivateSession
 
 
 def private_separability(

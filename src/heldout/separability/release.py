@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import Interval, Measure
 from heldout.mechanisms.disjoint import Disjoint
+from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
-from heldout.release import Drawn, Release
+from heldout.metrics.release import Release
+from heldout.release import Drawn
 from heldout.statistics.separator import Separator, called_true
 
 __all__ = ["SeparabilityRelease"]

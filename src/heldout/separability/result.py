@@ -11,7 +11,7 @@ import numpy as np
 
 from heldout.drawing.page import card
 from heldout.drawing.place import write_page
-from heldout.measure import Interval, checked_level
+from heldout.metrics.measure import Interval, checked_level
 from heldout.separability.deep_dive import DeepDive
 
 CUSTODIAN_ONLY = "for the custodian only"

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.measure import Interval
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.metrics.auc_interval import PRIOR, Belief, noise_interval, population_interval
+from heldout.metrics.measure import Interval
 
 __all__ = ["area_intervals"]
 

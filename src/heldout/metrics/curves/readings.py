@@ -5,10 +5,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from heldout.measure import Measure, checked_level
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.bands import Band, Rectangles, rectangles
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.measure import Measure, checked_level
 
 __all__ = ["CalibrationCurve", "Lift", "PrecisionRecallCurve", "RocCurve"]
 

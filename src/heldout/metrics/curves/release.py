@@ -8,7 +8,6 @@ import numpy as np
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
-from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.area import area_intervals
@@ -23,8 +22,10 @@ from heldout.metrics.curves.readings import (
     RocCurve,
 )
 from heldout.metrics.curves.threshold import CurveConfusion
+from heldout.metrics.measure import Interval, Measure
+from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound, bin_ties
-from heldout.release import Drawn, Release
+from heldout.release import Drawn
 from heldout.statistics import ScoreTable
 
 __all__ = ["CurvesRelease"]

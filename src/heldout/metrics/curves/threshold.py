@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from heldout.measure import Interval, Measure
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Metric
 

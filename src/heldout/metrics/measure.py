@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from heldout.arguments import as_number, shown
+from heldout.drawing.words import never_zero
 from heldout.errors import ArgumentError
 
 Interval = tuple[float, float]
@@ -116,18 +117,6 @@ def _digits(width: float) -> Callable[[float], str]:
         return lambda value: f"{value:.4g}"
     places = 3 if width <= 0 else max(3, 1 - math.floor(math.log10(width)))
     return lambda value: f"{value:.{places}f}"
-
-
-def never_zero(half: float, show: Callable[[float], str]) -> str:
-    """A half-width as the interval's digits show it, or in its own first digit if they show none.
-
-    >>> never_zero(0.012, _digits(0.1)), never_zero(0.0000031, _digits(0.1))
-    ('0.012', '0.000003')
-    """
-    shown = show(half)
-    if not 0 < half < 1 or any(digit in shown for digit in "123456789"):
-        return shown
-    return f"{half:.{-math.floor(math.log10(half))}f}" if half > 1e-9 else f"{half:.0e}"
 
 
 def _whole(value: float) -> str:
