@@ -20,6 +20,7 @@ ORDER = [
     ("heldout.drawing",),
     ("heldout.precision_recall",),
     ("heldout.data",),
+    ("heldout.models",),
     ("heldout.statistics",),
     ("heldout.mechanisms",),
     ("heldout.release",),

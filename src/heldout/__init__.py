@@ -31,7 +31,7 @@ _PLACES = {
     "roc_curve": "heldout.one_off",
     "separability": "heldout.separability.score",
 }
-_ROOMS = ("audit", "errors", "examples", "features", "precision_recall", "regression")
+_ROOMS = ("audit", "errors", "examples", "features", "models", "precision_recall", "regression")
 
 __all__ = [
     "Budget",
@@ -51,6 +51,7 @@ __all__ = [
     "errors",
     "examples",
     "features",
+    "models",
     "plan",
     "precision_recall",
     "precision_recall_curve",
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout import audit, errors, examples, features, precision_recall, regression
+    from heldout import audit, errors, examples, features, models, precision_recall, regression
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap

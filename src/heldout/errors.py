@@ -127,3 +127,14 @@ class LedgerKeyError(LedgerError):
 
 class AccountClosed(PrivacyError):
     """The account, or the analyst's share of it, was closed. Nothing was charged."""
+
+
+# --- models from outside ------------------------------------------------------------------------
+
+
+class UnusableModel(HeldoutError, ValueError):
+    """A model that cannot be read, loaded or allowed. No row was looked at."""
+
+
+class NoSandbox(HeldoutError):
+    """This machine cannot shut an untrusted model off, and the custodian did not insist."""

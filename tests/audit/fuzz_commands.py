@@ -82,6 +82,7 @@ def prepared() -> Path:
         "copies.csv": text.replace("q", "p", 1).encode(),
         "text.txt": text.encode(),
         "noname": text.encode(),
+        "model.json": b'{"coefficients": {"p": 1.0}}',
     }.items():
         (PLACE / name).write_bytes(content)
     return PLACE
@@ -146,6 +147,9 @@ command(
     **CUSTODY,
     **PAID,
     **DECLARED,
+    model=("word", LEFT_OUT),
+    features=NOT,
+    default_score=NOT,
     threshold=NOT,
     sections=NOT,
     scores=NOT,
@@ -160,6 +164,7 @@ command("select", _0=FILE, label=("word", "y"), epsilon=("word", "1"), columns=(
         words=OUT, hash_size=NOT, longest=NOT, legend=OUT, method=NOT, score=NOT, k=("word", "1"),
         threshold=NOT, features_per_row=NOT, positive=NOT, negative=NOT, most_rows=NOT, **CUSTODY,
         **PAID)  # fmt: skip
+command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

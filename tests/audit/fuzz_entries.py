@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
-from heldout import audit, examples, features, regression
+from heldout import audit, examples, features, models, regression
 from heldout import precision_recall as pr
 from heldout.errors import HeldoutError
 from heldout.privacy import Event, Ledger, price
@@ -161,6 +161,27 @@ def dataset(*, table: Any, table_name: Any, **words: Any) -> Any:
     found = ho.Dataset(table, **words, table=table_name)
     asked = ho.Session(found, budget=budget())
     return found, asked.confusion(epsilon="1"), asked.auc(epsilon="1")
+
+
+@entry("models.load", "models.Model", source=("name", {"coefficients": {"p": 1.0}}), output=NO_NAME,
+       isolation=("name", "sandbox"))  # fmt: skip
+def load_model(*, source: Any, **words: Any) -> Any:
+    return models.load(source, **words).as_dict()
+
+
+@entry("models.load", weight=("number", 0.5), intercept=("number", 0), link=("name", "logit"),
+       levels=("name", {"who": ["a"]}))  # fmt: skip
+def load_linear(*, weight: Any, **words: Any) -> Any:
+    return models.load({"coefficients": {"p": weight}, **words}).as_dict()
+
+
+@entry("models.score", "models.ScoredRows", rows=TABLE, features=("name", None), row_key=NO_NAME,
+       default=("number", 0.0), into=("name", "score"), column=NONE, seconds_per_row=("number", 1.0),
+       memory=("number", 2**30), tick=NONE, isolation=("name", "sandbox"))  # fmt: skip
+def score_rows(*, rows: Any, tick: Any, **words: Any) -> Any:
+    found = models.score(models.load({"coefficients": {"p": 1.0}}), rows, **words,
+                         tick=None if inputs.waits(tick) else tick)  # fmt: skip
+    return repr(found)
 
 
 @entry("heldout.Session", "heldout.Release", threshold=("number", 0.5), epsilon=ONE,

@@ -376,3 +376,11 @@ def spoilt(entry: Any, choices: Choices) -> dict[str, Any]:
         else:
             arguments[name] = pick(choices, CATALOGUES[kind])
     return arguments
+
+
+def waits(seconds: Any) -> bool:
+    """Whether a tick is valid and long: a test does not wait for it."""
+    try:
+        return float(seconds) > 0.01
+    except Exception:
+        return False

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import heldout
-from heldout import audit, examples, features, precision_recall, regression
+from heldout import audit, examples, features, models, precision_recall, regression
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
 
@@ -22,11 +22,13 @@ ROOMS: dict[str, ModuleType] = {
     "audit": audit,
     "examples": examples,
     "features": features,
+    "models": models,
     "precision_recall": precision_recall,
     "regression": regression,
 }
-# It takes a Subject of the caller's own making: code, which nobody can check.
-NO_INPUT = {"audit.register"}
+# The first takes a Subject of the caller's own making: code, which nobody can check; the other
+# takes nothing.
+NO_INPUT = {"audit.register", "models.available"}
 
 
 def public() -> set[str]:

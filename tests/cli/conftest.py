@@ -12,6 +12,10 @@ import pytest
 from heldout.cli import main
 from heldout.examples import readmission
 
+MODEL = (
+    '{"coefficients": {"(Intercept)": -4, "age": 0.03, "prior_admissions": 0.2}, "link": "logit"}'
+)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -30,9 +34,10 @@ def bundled() -> pyarrow.Table:
 
 @pytest.fixture
 def here(tmp_path: Path, bundled: pyarrow.Table, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with test.parquet and test.csv."""
+    """A working directory with test.parquet, test.csv and model.json."""
     pyarrow.parquet.write_table(bundled, tmp_path / "test.parquet")
     pyarrow.csv.write_csv(bundled, tmp_path / "test.csv")
+    (tmp_path / "model.json").write_text(MODEL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("HELDOUT_DEBUG", raising=False)

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "curves": ("heldout.cli.curves:curves", "ROC, precision-recall and reliability, paid once."),
     "residuals": ("heldout.cli.residuals:residuals", "Does a regression fit? Its residuals."),
     "select": ("heldout.cli.select:select", "Which features of private rows are worth keeping?"),
+    "model": ("heldout.cli.model:app", "Would a custodian take this model?"),
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),

@@ -5,8 +5,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from heldout.cli.model import Scoring
 from heldout.cli.rows import Rows, Where
 from heldout.cli.values import Labels, checked_labels
+
+NO_MODEL = Scoring()
 
 
 def evaluate(
@@ -15,6 +18,7 @@ def evaluate(
     *,
     epsilon: str,
     rows: Annotated[Rows, Parameter(name="*")],
+    scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
     threshold: float | None = None,
     curves: bool = False,
     sections: Annotated[
@@ -41,6 +45,7 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --score risk_b --epsilon 1 \\
       --unit patient_id --rows-per-unit 3 --row-key encounter_id \\
       --ledger ledger.sqlite --budget 3 --out report.html
+    heldout evaluate test.parquet --label readmitted --model model.json --epsilon 1
     ```
 
     Parameters
@@ -74,7 +79,9 @@ def evaluate(
 
         if out is not None:
             checked_place(out)
-        session = rows.session(table, epsilon=epsilon)
+    scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
+    with patience(f"Evaluating {table.name}"):
+        session = rows.session(table, epsilon=epsilon, scored=scored)
         called = checked_labels(session.dataset, labels)
         report = session.report(
             epsilon=epsilon,

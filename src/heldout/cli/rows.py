@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from heldout.models import ScoredRows
     from heldout.questions.session import Session
 
 T = TypeVar("T")
@@ -160,7 +161,7 @@ class Rows(Custody):
     """
 
     label: str
-    score: str
+    score: str = "score"
     positive: str = "1"
     negative: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
@@ -168,15 +169,22 @@ class Rows(Custody):
     clip: Annotated[bool, Parameter(negative="")] = False
 
     def session(
-        self, where: Path | Address, *, epsilon: str, rivals: Sequence[str] = ()
+        self,
+        where: Path | Address,
+        *,
+        epsilon: str,
+        rivals: Sequence[str] = (),
+        scored: "ScoredRows | None" = None,
     ) -> "Session":
-        """A session on the table, which is validated first."""
+        """A session on the table, or on what a model made of it; it is validated first."""
         from heldout.cli.values import label_value
         from heldout.data import Dataset
         from heldout.questions.session import Session
 
+        # No score that a model gives may refuse the table.
+        clip = self.clip or scored is not None
         dataset = Dataset(
-            self.source(where),
+            self.source(where) if scored is None else scored,
             label=self.label,
             score=self.score,
             rivals=rivals,
@@ -184,7 +192,7 @@ class Rows(Custody):
             negative=None if self.negative is None else label_value(self.negative),
             score_range=self.score_range,
             score_map=self.score_map,
-            out_of_range="clip" if self.clip else "refuse",
+            out_of_range="clip" if clip else "refuse",
             **self.declared,
         )
         return self.opened(Session, dataset, epsilon=epsilon)

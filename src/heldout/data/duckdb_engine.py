@@ -3,7 +3,7 @@
 import csv
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,10 +62,20 @@ class DuckDBEngine:
         """Run one statement and hand over its columns, a batch of rows at a time."""
 
         def run() -> None:
-            for batch in self._connection.cursor().sql(statement).to_arrow_reader(BATCH):
+            for batch in self.batches(statement):
                 take({name: as_numpy(batch[name]) for name in batch.schema.names})
 
         _or_unreadable(run, self._file)
+
+    def batches(self, statement: str, rows: int = BATCH) -> Iterator[Any]:
+        """The answer in Arrow batches of at most so many rows, in the order of the table."""
+        cursor = self._connection.cursor()
+        reader = _or_unreadable(lambda: cursor.sql(statement).to_arrow_reader(rows), self._file)
+        while True:
+            batch = _or_unreadable(lambda: next(reader, None), self._file)
+            if batch is None:
+                return
+            yield batch
 
     def has_changed(self) -> bool:
         return _stamp(self._file) != self._stamp

@@ -55,6 +55,8 @@ class PrivateTable(ABC):
         if name is not None and not isinstance(name, str):
             raise ArgumentError(f"name must be a text, got {shown(name)}. Or leave it out.")
         self.name = name or name_of(table)
+        if row_key is None:  # a table that a model scored knows its own
+            row_key = getattr(table, "row_key", None)
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)
         self._require(*self._keys.names)

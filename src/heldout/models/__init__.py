@@ -1,0 +1,13 @@
+"""Models from outside: read without trust, proven row by row, scored in isolation.
+
+>>> model = load({"coefficients": {"age": 0.05}, "intercept": -3, "link": "logit"})
+>>> score(model, {"id": [1, 2], "age": [40.0, 80.0]}, row_key="id")
+ScoredRows(scores=['score'], row_key='id')
+"""
+
+from heldout.models.model import Model, load
+from heldout.models.sandbox import available
+from heldout.models.score import score
+from heldout.models.scored import ScoredRows
+
+__all__ = ["Model", "ScoredRows", "available", "load", "score"]

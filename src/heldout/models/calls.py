@@ -1,0 +1,246 @@
+"""One node as a rule sees it: typed attributes, inputs, and refusals in words."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
+
+__all__ = ["FLOATS", "NUMBERS", "RULES", "Call", "rule"]
+
+FLOATS = ("float32", "float64")
+NUMBERS = (*FLOATS, "int32", "int64")
+MIXES = "it mixes rows"
+
+Rule = Callable[["Call"], Sequence[Value]]
+RULES: dict[str, Rule] = {}
+"""The allow-list: an operator that is not here is refused."""
+
+
+def rule(*operators: str) -> Callable[[Rule], Rule]:
+    """Put operators on the allow-list, with the rule that decides on each use of them."""
+
+    def register(function: Rule) -> Rule:
+        for operator in operators:
+            assert operator not in RULES, operator
+            RULES[operator] = function
+        return function
+
+    return register
+
+
+@dataclass
+class Call:
+    """A node, the values that it is given, and which of its attributes a rule has looked at.
+
+    An attribute that its rule never asks for is refused: nothing is ignored.
+    """
+
+    operator: str
+    opset: int
+    attributes: dict[str, Any]
+    given: list[Value]
+    fixed_batch: bool = False  # the model is declared for one row at a time
+    outputs: int = 1
+    _seen: set[str] = field(default_factory=set)
+
+    # --- inputs ----------------------------------------------------------------------------------
+
+    def rows(self, place: int = 0, *, kinds: Sequence[str] = (), rank: int | None = None) -> Rows:
+        """An input that has one entry a row, of one of these types."""
+        value = self._at(place)
+        if not isinstance(value, Rows):
+            raise NotRowWise(f"its input {place + 1} must come from the rows")
+        if kinds and value.kind not in kinds:
+            raise NotRowWise(f"its input {place + 1} is {value.kind}; allowed: {', '.join(kinds)}")
+        if rank is not None and value.rank != rank:
+            raise NotRowWise(f"its input {place + 1} has {value.rank} axes, and needs {rank}")
+        return value
+
+    def constant(self, place: int, *, optional: bool = False) -> Any:
+        """An input that is a constant of the model; None where an optional one is left out."""
+        if optional and not self.has(place):
+            return None
+        value = self._at(place)
+        if isinstance(value, Rows | Dims):
+            raise NotRowWise(
+                f"its input {place + 1} is computed from the rows, and must be a constant",
+                "Export the model with constants folded.",
+            )
+        return value
+
+    def has(self, place: int) -> bool:
+        return place < len(self.given) and self.given[place] is not None
+
+    def only(self, most: int) -> None:
+        """Refuse inputs beyond these."""
+        if len(self.given) > most:
+            raise NotRowWise(f"it has {len(self.given)} inputs, more than {most}")
+
+    def whole_numbers(self, place: int) -> list[int]:
+        """A constant input with one axis of integers."""
+        value = self.constant(place)
+        if value.dtype.kind != "i" or value.ndim > 1:
+            raise NotRowWise(f"its input {place + 1} must be a list of integers")
+        return [int(each) for each in value.reshape(-1)]
+
+    def _at(self, place: int) -> Value:
+        if not self.has(place):
+            raise NotRowWise(f"its input {place + 1} is missing")
+        return self.given[place]
+
+    # --- attributes ------------------------------------------------------------------------------
+
+    def _attribute(self, name: str, kind: type, default: Any) -> Any:
+        self._seen.add(name)
+        value = self.attributes.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, kind):
+            raise NotRowWise(f"its attribute {name} has the wrong type")
+        return value
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self._attribute(name, int, default))
+
+    def number(self, name: str, default: float) -> float:
+        value = float(self._attribute(name, float, default))
+        if not math.isfinite(value):
+            raise NotRowWise(f"its attribute {name} is not finite")
+        return value
+
+    def word(self, name: str, allowed: Sequence[str], default: str) -> str:
+        """A text that must be one of these."""
+        found = self._attribute(name, str, default)
+        if found not in allowed:
+            raise NotRowWise(f"its attribute {name} must be one of {', '.join(allowed)}")
+        return str(found)
+
+    def text(self, name: str) -> str:
+        return str(self._attribute(name, str, ""))
+
+    def numbers(self, name: str) -> Any:
+        """A NumPy array of doubles, from a list of floats or a tensor; empty if it is absent."""
+        return self._list(name, "f", float)
+
+    def integers(self, name: str) -> Any:
+        """A NumPy array of 64-bit integers; empty if it is absent."""
+        return self._list(name, "i", int)
+
+    def _list(self, name: str, kind: str, empty: type) -> Any:
+        import numpy as np
+
+        found = self._attribute(name, np.ndarray, None)
+        if found is None:
+            return np.empty(0, empty)
+        if found.dtype.kind != kind or found.ndim != 1:
+            raise NotRowWise(f"its attribute {name} has the wrong type")
+        return found
+
+    def array(self, name: str, default: Any = None) -> Any:
+        """A tensor, of any type and shape."""
+        import numpy as np
+
+        return self._attribute(name, np.ndarray, default)
+
+    def tensor(self, name: str, default: Any) -> Any:
+        """A tensor of one number."""
+        found = self.array(name, default)
+        if found.size != 1 or kind_of(found) not in NUMBERS:
+            raise NotRowWise(f"its attribute {name} must be one number")
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        return list(self._attribute(name, list, []))
+
+    def ignore(self, *names: str) -> None:
+        """Attributes that change nothing of what is computed."""
+        self._seen.update(names)
+
+    def finish(self) -> None:
+        unknown = sorted(set(self.attributes) - self._seen)
+        if unknown:
+            raise NotRowWise(f"its attribute {unknown[0]} is not one that the verifier knows")
+
+    # --- axes ------------------------------------------------------------------------------------
+
+    def inner(self, axis: int, rank: int, *, what: str = MIXES) -> int:
+        """An axis as an index into `Rows.shape`; the axis of the rows is refused."""
+        if not -rank <= axis < rank:
+            raise NotRowWise(f"its axis {axis} is not one of {rank}")
+        found = axis % rank
+        if found == 0:
+            raise NotRowWise(
+                f"{what}: it works along axis 0, where the rows are",
+                "Work along the features (axis 1 or later).",
+            )
+        return found - 1
+
+    def axes(self, place: int) -> list[int] | None:
+        """Axes given as an attribute (older opsets) or as an input; None where there are none."""
+        found = self.integers("axes")
+        if self.has(place):
+            if len(found):
+                raise NotRowWise("its axes are given twice")
+            return self.whole_numbers(place)
+        return [int(each) for each in found] if "axes" in self.attributes else None
+
+    def inner_axes(self, axes: list[int] | None, rank: int) -> list[int]:
+        """Distinct axes of which none is that of the rows; none at all would mean every one."""
+        if not axes:
+            raise NotRowWise(
+                f"{MIXES}: without axes it works along all of them, the rows included",
+                "Name the axes, from 1 on.",
+            )
+        found = [self.inner(axis, rank) for axis in axes]
+        if len(set(found)) < len(found):
+            raise NotRowWise("one of its axes is named twice")
+        return found
+
+    def broadcast(self, places: Sequence[int] | None = None) -> tuple[int, ...]:
+        """What one row of the result holds when these inputs are broadcast together.
+
+        Rows meet rows at axis 0 only if all have the same number of axes; a constant must not
+        reach axis 0, or be 1 wide there.
+        """
+        import numpy as np
+
+        values = [self._at(place) for place in places or range(len(self.given))]
+        if any(isinstance(value, Dims) for value in values):
+            raise NotRowWise("it computes with the number of rows")
+        ranks = [value.rank if isinstance(value, Rows) else value.ndim for value in values]
+        rank, shapes = max(ranks), []
+        for value, own in zip(values, ranks, strict=True):
+            if isinstance(value, Rows):
+                if own != rank:
+                    raise NotRowWise(
+                        f"{MIXES}: a value with {own} axes is broadcast against one with {rank}, "
+                        "so that its rows meet the other's features",
+                        "Keep the dimension (keepdims=1), or reshape to the same number of axes.",
+                    )
+                shapes.append(value.shape)
+                continue
+            if own == rank and value.shape[0] != 1:
+                raise NotRowWise(
+                    f"{MIXES}: a constant with {value.shape[0]} entries lies along the rows",
+                    "Give the constant one row.",
+                )
+            shapes.append(value.shape[1:] if own == rank else value.shape)
+        try:
+            return tuple(int(each) for each in np.broadcast_shapes(*shapes))
+        except ValueError:
+            raise NotRowWise("the shapes of its inputs do not fit") from None
+
+    def same_kind(self, kinds: Sequence[str], places: Sequence[int] | None = None) -> str:
+        """The one element type that all of these inputs have."""
+        found = set()
+        for place in places or range(len(self.given)):
+            value = self._at(place)
+            if isinstance(value, Dims):
+                raise NotRowWise("it computes with the number of rows")
+            found.add(value.kind if isinstance(value, Rows) else kind_of(value))
+        kind = found.pop()
+        if found or kind not in kinds:
+            raise NotRowWise(f"its inputs must be of one type among {', '.join(kinds)}")
+        return str(kind)

@@ -1,0 +1,233 @@
+"""Scores private rows with a model from outside: each row alone, in isolation."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.data.duckdb_engine import DuckDBEngine
+from heldout.data.engine import open_table
+from heldout.data.reading import check_names
+from heldout.data.score_map import FURTHEST
+from heldout.data.validation import check_columns
+from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
+from heldout.models.columns import matched
+from heldout.models.isolate import START, Scorer, check_sandbox
+from heldout.models.keeper import Task, keep
+from heldout.models.model import MEMORY, Model
+from heldout.models.scored import ScoredRows, Writer
+
+__all__ = ["declared_seconds", "score"]
+
+BLOCK = 4096
+FORK = 0.1  # seconds for a process of its own
+
+
+def declared_seconds(*, rows: int, seconds_per_row: float, one_process_per_row: bool) -> float:
+    """The longest that scoring can take, from public facts alone.
+
+    >>> declared_seconds(rows=100, seconds_per_row=0.5, one_process_per_row=True)
+    120.0
+    """
+    return START + rows * (seconds_per_row + FORK * one_process_per_row)
+
+
+def score(
+    model: Model,
+    rows: Any,
+    /,
+    *,
+    features: Any = None,
+    row_key: str | None = None,
+    default: float = 0.0,
+    into: str = "score",
+    column: int | None = None,
+    seconds_per_row: float = 1.0,
+    memory: int = MEMORY,
+    allow_unproven: bool = False,
+    isolation: str = "sandbox",
+    tick: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    schema: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ScoredRows:
+    """Score every row alone; a private table with the scores beside the rows' own columns.
+
+    `heldout.Dataset`, `heldout.regression.RegressionTable` and, through another column of the
+    same table, `session.compare` take the result.
+
+    Parameters
+    ----------
+    model
+        What `heldout.models.load` gave.
+    rows
+        A file, a frame or a database, as in `heldout.Dataset`.
+    features
+        The columns in the order of the model's one input, or {input: columns}. Left out: every
+        input has the name of its column.
+    row_key
+        A column that tells rows apart, by which their budget is found whatever their scores.
+    default
+        The score of a row that fails, is late, lacks a cell that the model needs, or is scored
+        as NaN or infinite.
+    into
+        The name of the score's column; one a class, `into_class`, for three classes or more.
+    column
+        Which number of the output is the score. Left out: the second of two (the probability of
+        the positive class), and all of three or more.
+    seconds_per_row, memory
+        What a row may take, and bytes that the model may use beside the runtime.
+    allow_unproven
+        Run a model that is not proven row-wise after all, in one process per row.
+    isolation
+        "sandbox", or "none" for a model that you trust on a machine without one.
+    tick
+        Hand the result over at a multiple of this many seconds after the start, so that the time
+        tells nothing of the rows. For a model that is not proven it is the declared time.
+    out
+        Write the table to this new Parquet file, so that memory does not grow with the rows.
+    schema
+        Types of the columns of a CSV file.
+    progress
+        Called with the rows done and their number; for the custodian's eyes.
+    """
+    began = time.monotonic()
+    if not isinstance(model, Model):
+        raise ArgumentError("model must be what heldout.models.load gave.")
+    _check_numbers(default=default, seconds_per_row=seconds_per_row, memory=memory, tick=tick)
+    if not is_one_of(isolation, ("sandbox", "none")):
+        raise ArgumentError(f"isolation must be 'sandbox' or 'none', got {shown(isolation)}.")
+    if not isinstance(into, str) or not into:
+        raise ArgumentError(f"into must be the name of a new column, got {shown(into)}.")
+    one_each = not model.row_wise
+    if one_each and not allow_unproven:
+        raise UnusableModel(
+            f"The model is not proven to look at one row at a time. {model.problems[0]} "
+            "Mend it, or pass allow_unproven=True to run it in one process per row."
+        )
+    names = _score_columns(model, into, column)
+    engine = _local(open_table(rows, schema=schema))
+    plan = matched(model, engine, features)
+    check_columns(engine, [] if row_key is None else [row_key])
+    check_names([*engine.columns, *(name for name, _ in names)], "the scored table")
+    count = int(engine.fetch(f"SELECT count(*) AS n FROM {engine.source}")["n"][0])
+    limit = declared_seconds(
+        rows=count, seconds_per_row=seconds_per_row, one_process_per_row=one_each
+    )
+    task = Task(
+        content=model.content,
+        output=model.output,
+        sandboxed=model.linear is None and check_sandbox(isolation),
+        memory=memory,
+        seconds=math.ceil(limit) + 60,
+        row_seconds=seconds_per_row,
+        one_process_per_row=one_each,
+        rows=1 if one_each else BLOCK,
+        fields=model.inputs,
+        width=model.width,
+    )
+    writer, done = Writer(out), 0
+    try:
+        with _scoring(model, task, until=began + limit) as scorer:
+            for batch in engine.batches(plan.statement, rows=BLOCK):
+                block, unfit = plan.block(batch)
+                found = _scores(scorer, block, batch.num_rows, size=task.rows)
+                _settle(found, unfit, default)
+                own = batch.select(plan.kept(batch.schema.names))
+                writer.add(own, {name: found[:, place] for name, place in names})
+                done += batch.num_rows
+                if progress is not None:
+                    progress(done, count)
+        if engine.has_changed():
+            raise UnreadableTable("The table changed while it was scored. Score it again.")
+    except BaseException:
+        writer.discard()
+        raise
+    if tick is None and one_each:
+        tick = limit
+    if tick is not None:
+        taken = time.monotonic() - began
+        time.sleep(max(0.0, math.ceil(taken / tick) * tick - taken))
+    return writer.finish(row_key=row_key, scores=tuple(name for name, _ in names))
+
+
+@contextmanager
+def _scoring(model: Model, task: Task, *, until: float) -> Iterator[Any]:
+    """What scores a block: a linear model itself, or a keeper that has come up."""
+    if model.linear is not None:
+        yield model.linear
+        return
+    scorer = Scorer(task, until=until, main=keep)
+    try:
+        if not scorer.started:  # before the first row is read
+            raise UnusableModel(
+                f"The model does not start within {task.memory // 2**20} MB and {START:g} seconds. "
+                "Raise memory=, or make the model smaller."
+            )
+        yield scorer
+    finally:
+        scorer.close()
+
+
+def _scores(scorer: Any, block: dict[str, Any], rows: int, *, size: int) -> Any:
+    """The scores of a batch, `size` rows at a time."""
+    import numpy as np
+
+    found = [
+        scorer.score({name: cells[at : at + size] for name, cells in block.items()}, n)
+        for at, n in ((at, min(size, rows - at)) for at in range(0, rows, size))
+    ]
+    return np.concatenate(found)
+
+
+def _settle(found: Any, unfit: Any, default: float) -> None:
+    """Every row has finite scores; one that lacks one of them has the default for all."""
+    import numpy as np
+
+    failed = ~np.isfinite(found).all(axis=1) | unfit.astype(bool)
+    found[failed] = default
+    np.clip(found, -FURTHEST, FURTHEST, out=found)
+
+
+def _local(engine: Any) -> DuckDBEngine:
+    """Rows of a database or a cluster are copied here: the model cannot go to them."""
+    if isinstance(engine, DuckDBEngine):
+        return engine
+    import pyarrow
+
+    columns = engine.fetch(f"SELECT * FROM {engine.source}")
+    found = open_table(pyarrow.table(dict(columns)))
+    assert isinstance(found, DuckDBEngine)
+    return found
+
+
+def _score_columns(model: Model, into: str, column: int | None) -> list[tuple[str, int]]:
+    """The names of the scores' columns, and which number of the output each is."""
+    if column is not None:
+        place = as_whole(column)
+        if place is None or not 0 <= place < model.width:
+            raise ArgumentError(
+                f"column must be a whole number below {model.width}, got {shown(column)}."
+            )
+        return [(into, place)]
+    if model.width <= 2:
+        return [(into, model.width - 1)]
+    labels = list(model.classes)
+    plain = all(each.isprintable() and 0 < len(each) <= 60 for each in labels)
+    if not plain or len({each.lower() for each in labels}) != model.width:
+        labels = [str(each) for each in range(model.width)]
+    return [(f"{into}_{label}", place) for place, label in enumerate(labels)]
+
+
+def _check_numbers(*, default: Any, seconds_per_row: Any, memory: Any, tick: Any) -> None:
+    if not math.isfinite(as_number(default)):
+        raise ArgumentError(f"default must be a finite number, got {shown(default)}.")
+    for name, value, most in (("seconds_per_row", seconds_per_row, 3600.0), ("tick", tick, 1e7)):
+        if not (name == "tick" and value is None) and not 0 < as_number(value) <= most:
+            raise ArgumentError(f"{name} must be a number of seconds above 0, got {shown(value)}.")
+    size = as_whole(memory)
+    if size is None or size < 2**20:
+        raise ArgumentError(f"memory must be bytes, at least {2**20:,}, got {shown(memory)}.")

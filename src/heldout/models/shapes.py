@@ -1,0 +1,344 @@
+"""Rules for operators that move numbers within a row, and for products with weights."""
+
+import math
+from typing import Any
+
+from heldout.models.calls import FLOATS, MIXES, NUMBERS, Call, rule
+from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
+
+_END = 2**31 - 1  # what exporters write for "to the end"
+
+
+@rule("Shape")
+def shape_of(call: Call) -> list[Value]:
+    call.only(1)
+    extents = (None, *call.rows().shape)
+    start, end = call.integer("start", 0), call.integer("end", len(extents))
+    return [Dims(extents[start:end])]
+
+
+@rule("ConstantOfShape")
+def filled(call: Call) -> list[Value]:
+    import numpy as np
+
+    call.only(1)
+    value = call.tensor("value", np.zeros(1, np.float32))
+    return [Rows(kind_of(value), _wanted(call, call.given[0], None))]
+
+
+@rule("Reshape")
+def reshape(call: Call) -> list[Value]:
+    call.only(2)
+    value = call.rows()
+    zero_copies = call.integer("allowzero", 0) == 0
+    return [
+        Rows(value.kind, _wanted(call, call.given[1], value, zero_copies=zero_copies)),
+    ]
+
+
+def _wanted(
+    call: Call, target: Value, value: Rows | None, *, zero_copies: bool = True
+) -> tuple[int, ...]:
+    """What a row holds after a reshape to `target`, which must leave the rows where they are."""
+    if isinstance(target, Rows):
+        raise NotRowWise("its shape is computed from the rows", "Reshape to a constant shape.")
+    extents: list[int | None] = (
+        list(target.extents)
+        if isinstance(target, Dims)
+        else [int(each) for each in target.reshape(-1)]
+    )
+    if not extents:
+        raise NotRowWise(f"{MIXES}: it leaves no axis for the rows")
+    first, inner = extents[0], extents[1:]
+    if value is not None and zero_copies:
+        inner = [
+            value.shape[i] if each == 0 and i < len(value.shape) else each
+            for i, each in enumerate(inner)
+        ]
+        first = None if first == 0 else first
+    if value is not None and inner.count(-1) == 1 and first != -1 and None not in inner:
+        known = math.prod(each for each in inner if each is not None and each != -1)
+        if known > 0 and value.size % known == 0:
+            inner = [value.size // known if each == -1 else each for each in inner]
+    sizes = [each for each in inner if each is not None and each > 0]
+    if len(sizes) < len(inner):
+        raise NotRowWise(f"{MIXES}: only the first axis of its shape may be the rows")
+    if value is not None and math.prod(sizes) != value.size:
+        raise NotRowWise(
+            f"{MIXES}: its shape puts {math.prod(sizes)} numbers where a row has {value.size}",
+            "Reshape to (-1, ...) with the rest as wide as a row.",
+        )
+    rows_stay = first is None or (value is not None and first == -1)
+    if not rows_stay and not (call.fixed_batch and first == 1):
+        raise NotRowWise(
+            f"its shape has {first} for the number of rows, and must leave it open",
+            "Export with a dynamic first dimension.",
+        )
+    return tuple(sizes)
+
+
+@rule("Flatten")
+def flatten(call: Call) -> list[Value]:
+    call.only(1)
+    value = call.rows()
+    axis = call.integer("axis", 1)
+    if axis != 1 and not (axis < 0 and axis + value.rank == 1):
+        raise NotRowWise(f"{MIXES}: its axis must be 1", "Flatten from axis 1.")
+    return [Rows(value.kind, (value.size,))]
+
+
+@rule("Transpose")
+def transpose(call: Call) -> list[Value]:
+    call.only(1)
+    value, order = call.rows(), [int(each) for each in call.integers("perm")]
+    order = order or list(range(value.rank))[::-1]
+    if sorted(order) != list(range(value.rank)) or order[0] != 0:
+        raise NotRowWise(
+            f"{MIXES}: it moves the axis of the rows", "Keep axis 0 first in its perm."
+        )
+    return [Rows(value.kind, tuple(value.shape[i - 1] for i in order[1:]))]
+
+
+@rule("Squeeze")
+def squeeze(call: Call) -> list[Value]:
+    call.only(2)
+    value = call.rows()
+    axes = call.inner_axes(call.axes(1), value.rank)
+    if any(value.shape[axis] != 1 for axis in axes):
+        raise NotRowWise("it squeezes an axis that is wider than 1")
+    return [Rows(value.kind, tuple(e for i, e in enumerate(value.shape) if i not in axes))]
+
+
+@rule("Unsqueeze")
+def unsqueeze(call: Call) -> list[Value]:
+    call.only(2)
+    axes, value = call.axes(1), call.given[0]
+    if isinstance(value, Dims):
+        if not value.scalar or axes not in ([0], [-1]):
+            raise NotRowWise("it computes with the number of rows")
+        return [Dims(value.extents)]
+    value = call.rows()
+    places = call.inner_axes(axes, value.rank + len(axes or ()))
+    shape = list(value.shape)
+    for place in sorted(places):
+        shape.insert(place, 1)
+    return [Rows(value.kind, tuple(shape))]
+
+
+@rule("Concat")
+def concat(call: Call) -> list[Value]:
+    if any(isinstance(value, Dims) for value in call.given):
+        return [_concat_dims(call)]
+    values = [call.rows(place) for place in range(len(call.given))]
+    axis = call.inner(call.integer("axis", 0), values[0].rank)
+    others = {(v.kind, v.rank, v.shape[:axis], v.shape[axis + 1 :]) for v in values}
+    if len(others) != 1:
+        raise NotRowWise("its inputs differ in type or in another axis")
+    width = sum(value.shape[axis] for value in values)
+    first = values[0]
+    return [Rows(first.kind, (*first.shape[:axis], width, *first.shape[axis + 1 :]))]
+
+
+def _concat_dims(call: Call) -> Dims:
+    extents: list[int | None] = []
+    for place, value in enumerate(call.given):
+        if isinstance(value, Dims) and not value.scalar:
+            extents += value.extents
+        else:
+            extents += call.whole_numbers(place)
+    if call.integer("axis", 0) not in (0, -1):
+        raise NotRowWise("its axis must be 0")
+    return Dims(tuple(extents))
+
+
+@rule("Split")
+def split(call: Call) -> list[Value]:
+    call.only(2)
+    value = call.rows()
+    axis = call.inner(call.integer("axis", 0), value.rank)
+    width, parts = value.shape[axis], [int(each) for each in call.integers("split")]
+    if call.has(1):
+        parts = call.whole_numbers(1)
+    pieces = call.integer("num_outputs", call.outputs)
+    if not parts:
+        if pieces != call.outputs or pieces < 1 or width % pieces:
+            raise NotRowWise("its parts must be given, or be equally wide")
+        parts = [width // pieces] * pieces
+    if len(parts) != call.outputs or sum(parts) != width or min(parts) < 1:
+        raise NotRowWise("its parts must add up to the width of its axis")
+    return [
+        Rows(value.kind, (*value.shape[:axis], part, *value.shape[axis + 1 :])) for part in parts
+    ]
+
+
+@rule("Slice")
+def piece(call: Call) -> list[Value]:
+    call.only(5)
+    starts, ends = call.whole_numbers(1), call.whole_numbers(2)
+    axes = call.whole_numbers(3) if call.has(3) else list(range(len(starts)))
+    steps = call.whole_numbers(4) if call.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise NotRowWise("its starts, ends, axes and steps must be equally many, and no step 0")
+    value = call.given[0]
+    if isinstance(value, Dims):
+        if value.scalar or axes not in ([0], [-1]):
+            raise NotRowWise("it computes with the number of rows")
+        return [Dims(value.extents[starts[0] : ends[0] : steps[0]])]
+    value = call.rows()
+    shape, seen = list(value.shape), set()
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        whole = start == 0 and end >= _END and step == 1
+        if axis in (0, -value.rank) and whole:
+            continue
+        place = call.inner(axis, value.rank)
+        if place in seen:
+            raise NotRowWise("one of its axes is named twice")
+        seen.add(place)
+        shape[place] = len(range(*slice(start, end, step).indices(value.shape[place])))
+    return [Rows(value.kind, tuple(shape))]
+
+
+@rule("Gather")
+def gather(call: Call) -> list[Value]:
+    call.only(2)
+    axis, value = call.integer("axis", 0), call.given[0]
+    chosen = call.constant(1)
+    if chosen.dtype.kind != "i":
+        raise NotRowWise("its indices must be integers")
+    if isinstance(value, Dims):
+        if value.scalar or chosen.ndim > 1:
+            raise NotRowWise("it computes with the number of rows")
+        _check_indices(chosen, len(value.extents))
+        picked = tuple(value.extents[int(each)] for each in chosen.reshape(-1))
+        return [Dims(picked, scalar=chosen.ndim == 0)]
+    value = call.rows()
+    place = call.inner(axis, value.rank)
+    _check_indices(chosen, value.shape[place])
+    return [Rows(value.kind, (*value.shape[:place], *chosen.shape, *value.shape[place + 1 :]))]
+
+
+def _check_indices(chosen: Any, width: int) -> None:
+    if chosen.size and not (-width <= chosen.min() and chosen.max() < width):
+        raise NotRowWise("one of its indices is out of range")
+
+
+@rule("ai.onnx.ml.ArrayFeatureExtractor")
+def chosen_features(call: Call) -> list[Value]:
+    call.only(2)
+    value, chosen = call.rows(rank=2), call.constant(1)
+    if chosen.dtype.kind != "i" or chosen.size < 1:
+        raise NotRowWise("its indices must be integers")
+    if chosen.min() < 0:
+        raise NotRowWise("one of its indices is out of range")
+    _check_indices(chosen, value.shape[0])
+    return [Rows(value.kind, (chosen.size,))]
+
+
+@rule("Expand")
+def expand(call: Call) -> list[Value]:
+    call.only(2)
+    value, target = call.rows(), call.given[1]
+    if isinstance(target, Rows):
+        raise NotRowWise("its shape is computed from the rows")
+    extents = list(target.extents) if isinstance(target, Dims) else call.whole_numbers(1)
+    if len(extents) > value.rank or (len(extents) == value.rank and extents[0] not in (1, None)):
+        raise NotRowWise(f"{MIXES}: it copies along the rows", "Expand along later axes.")
+    inner = extents[1:] if len(extents) == value.rank else extents
+    if None in inner:
+        raise NotRowWise(f"{MIXES}: only the first axis of its shape may be the rows")
+    import numpy as np
+
+    try:
+        shape = np.broadcast_shapes(value.shape, tuple(int(each or 0) for each in inner))
+    except ValueError:
+        raise NotRowWise("its shape does not fit its input") from None
+    return [Rows(value.kind, tuple(int(each) for each in shape))]
+
+
+@rule("OneHot")
+def one_hot(call: Call) -> list[Value]:
+    call.only(3)
+    value, depth, pair = call.rows(kinds=NUMBERS), call.constant(1), call.constant(2)
+    if call.integer("axis", -1) not in (-1, value.rank) or depth.size != 1 or pair.size != 2:
+        raise NotRowWise("its axis must be the last, its depth one number, its values two")
+    if depth.dtype.kind != "i" or kind_of(pair) == "string":
+        raise NotRowWise("its depth must be an integer and its values numbers")
+    return [Rows(kind_of(pair), (*value.shape, int(depth.reshape(-1)[0])))]
+
+
+# --- products with weights -----------------------------------------------------------------------
+
+
+@rule("MatMul")
+def product(call: Call) -> list[Value]:
+    call.only(2)
+    kind, left = call.same_kind(FLOATS), call.rows(0)
+    right = call.given[1]
+    if isinstance(right, Rows):
+        same = left.rank == right.rank >= 3 and left.shape[:-2] == right.shape[:-2]
+        if not same or left.shape[-1] != right.shape[-2]:
+            raise NotRowWise(
+                f"{MIXES}: it multiplies rows by rows", "Multiply by weights that are constants."
+            )
+        return [Rows(kind, (*left.shape[:-1], right.shape[-1]))]
+    weights = call.constant(1)
+    if left.rank < 2 or weights.ndim != 2 or weights.shape[0] != left.shape[-1]:
+        raise NotRowWise("its weights must be a matrix with one row a feature")
+    return [Rows(kind, (*left.shape[:-1], int(weights.shape[1])))]
+
+
+@rule("Gemm")
+def general_product(call: Call) -> list[Value]:
+    call.only(3)
+    left, weights = call.rows(0, rank=2), call.constant(1)
+    bias = call.constant(2, optional=True)
+    call.number("alpha", 1.0)
+    call.number("beta", 1.0)
+    if call.integer("transA", 0) != 0:
+        raise NotRowWise(f"{MIXES}: it transposes the rows", "Set transA to 0.")
+    if weights.ndim != 2:
+        raise NotRowWise("its weights must be a matrix")
+    inside, outside = weights.shape[::-1] if call.integer("transB", 0) else weights.shape
+    if inside != left.shape[0]:
+        raise NotRowWise("its weights must be a matrix with one row a feature")
+    if bias is not None:
+        if bias.ndim > 2 or (bias.ndim == 2 and bias.shape[0] != 1):
+            raise NotRowWise(f"{MIXES}: its bias has several rows", "Give the bias one row.")
+        if bias.ndim and bias.shape[-1] not in (1, outside):
+            raise NotRowWise("its bias must be as wide as its result")
+    kind = call.same_kind(FLOATS, [place for place in range(3) if call.has(place)])
+    return [Rows(kind, (int(outside),))]
+
+
+@rule("Conv")
+def convolution(call: Call) -> list[Value]:
+    call.only(3)
+    value, weights = call.rows(kinds=FLOATS), call.constant(1)
+    bias = call.constant(2, optional=True)
+    spatial = value.rank - 2
+    group = call.integer("group", 1)
+    call.word("auto_pad", ("NOTSET",), "NOTSET")
+    strides, dilations = (_each(call, name, spatial) for name in ("strides", "dilations"))
+    pads = [int(each) for each in call.integers("pads")] or [0] * (2 * spatial)
+    kernel = [int(each) for each in call.integers("kernel_shape")] or list(weights.shape[2:])
+    fits = weights.ndim == value.rank and kernel == list(weights.shape[2:]) and spatial >= 1
+    if not fits or group < 1 or weights.shape[1] * group != value.shape[0]:
+        raise NotRowWise("its weights do not fit its input")
+    if weights.shape[0] % group or (bias is not None and bias.shape != weights.shape[:1]):
+        raise NotRowWise("its weights do not fit its groups or its bias")
+    if len(pads) != 2 * spatial or min(pads) < 0 or max(pads) > 2**16:
+        raise NotRowWise("its pads must be two whole numbers an axis")
+    call.same_kind(FLOATS, [place for place in range(3) if call.has(place)])
+    reach = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    shape = [
+        (value.shape[1 + i] + pads[i] + pads[spatial + i] - reach[i]) // strides[i] + 1
+        for i in range(spatial)
+    ]
+    return [Rows(value.kind, (int(weights.shape[0]), *shape))]
+
+
+def _each(call: Call, name: str, count: int) -> list[int]:
+    found = [int(each) for each in call.integers(name)] or [1] * count
+    if len(found) != count or min(found, default=1) < 1:
+        raise NotRowWise(f"its {name} must be one whole number an axis")
+    return found

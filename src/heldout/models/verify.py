@@ -1,0 +1,146 @@
+"""Proves from the graph alone that each score is a function of its own row, without state.
+
+Claim:       in a graph that is accepted, entry i of every value that depends on the rows is a
+             function of row i and of constants of the model.           [claim: row-wise-models]
+Neighbours:  any: a row that is changed, added or removed changes no other row's score.
+Sensitivity: by induction over the nodes; every operator on the allow-list has a rule that keeps
+             the claim, and what has no rule, or breaks its rule, is refused.
+Numerics:    exact: the graph is judged, no row is read.
+Refuses:     operators, types, attributes and files that are not known; control flow, randomness,
+             functions, other domains, sparse or external constants.
+Reference:   Cousot and Cousot 1977, abstract interpretation; the ONNX operator specifications.
+Cost:        O(nodes + constants) time and memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heldout.models import classical, elementwise, shapes, trees
+from heldout.models.calls import FLOATS, RULES, Call
+from heldout.models.folding import folded
+from heldout.models.graph import MOST_PROBLEMS, Graph, Node, build, constant
+from heldout.models.values import Dims, NotRowWise, Problem, Rows, Value
+
+__all__ = ["Proof", "verify"]
+
+_ROOMS = (classical, elementwise, shapes, trees)  # where the rules are
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The verdict: no problem, and a model to run; or the problems."""
+
+    problems: tuple[Problem, ...]
+    width: int
+    content: bytes
+
+    @property
+    def row_wise(self) -> bool:
+        return not self.problems
+
+
+class _Unknown:
+    """A value of a node that was refused: whatever needs it is not judged a second time."""
+
+
+def verify(graph: Graph) -> Proof:
+    """Judge every node that the score needs, in order."""
+    problems = [Problem("the model", each.why, each.mend) for each in graph.problems]
+    values: dict[str, Value | _Unknown] = {
+        each.name: Rows(each.kind, (each.width,) if each.rank == 2 else ()) for each in graph.inputs
+    }
+    for name, proto in graph.constants.items():
+        try:
+            values[name] = constant(proto)
+        except NotRowWise as error:
+            problems.append(Problem("the model", error.why, error.mend))
+            values[name] = _Unknown()
+    fixed, kept = all(each.fixed for each in graph.inputs), []
+    for node in graph.nodes:
+        try:
+            found = _judge(node, values, graph, fixed=fixed)
+        except NotRowWise as error:
+            problems.append(Problem(_named(node), error.why, error.mend))
+            found = [_Unknown()] * len(node.outputs)
+        values.update(
+            (name, value) for name, value in zip(node.outputs, found, strict=False) if name
+        )
+        if any(isinstance(value, Rows | Dims) for value in found):
+            kept.append(node)
+    score = values.get(graph.score)
+    width = 1
+    if not problems:
+        try:
+            width = _score_width(score)
+        except NotRowWise as error:
+            problems.append(Problem(f"output {graph.output!r}", error.why, error.mend))
+    content = b"" if problems else _built(graph, kept, values)
+    return Proof(tuple(problems[:MOST_PROBLEMS]), width, content)
+
+
+def _judge(
+    node: Node, values: dict[str, Value | _Unknown], graph: Graph, *, fixed: bool
+) -> Sequence[Value | _Unknown]:
+    domain = node.operator.rpartition(".")[0]
+    if node.operator not in RULES and node.operator != "Constant":
+        raise NotRowWise(
+            "this operator is not on the list of those that are known to look at one row",
+            _MENDS.get(node.operator, ""),
+        )
+    if node.proto.overload:
+        raise NotRowWise("it asks for an overload of its operator")
+    given = []
+    for name in node.inputs:
+        if name and name not in values:
+            raise NotRowWise(f"its input {name!r} is made by no earlier node")
+        given.append(values[name] if name else None)
+    if any(isinstance(each, _Unknown) for each in given):
+        return [_Unknown()] * len(node.outputs)
+    if domain not in graph.opsets:
+        raise NotRowWise(f"the model names no version of the operator set {domain or 'ai.onnx'!r}")
+    call = Call(
+        operator=node.operator,
+        opset=graph.opsets[domain],
+        attributes=node.attributes(),
+        given=given,
+        fixed_batch=fixed,
+        outputs=len(node.outputs),
+    )
+    if not any(isinstance(each, Rows | Dims) for each in given):
+        return [folded(call)]
+    found = RULES[node.operator](call)
+    call.finish()
+    return found
+
+
+def _score_width(score: Any) -> int:
+    if not isinstance(score, Rows):
+        raise NotRowWise("it does not depend on the rows")
+    if score.kind not in (*FLOATS, "int64") or len(score.shape) > 1:
+        raise NotRowWise("it must be one number a row, or one a class")
+    return score.size
+
+
+def _built(graph: Graph, nodes: Sequence[Node], values: dict[str, Any]) -> bytes:
+    made = {name for node in nodes for name in node.outputs}
+    used = {name for node in nodes for name in node.inputs if name} - made
+    taken = {each.name for each in graph.inputs}
+    constants = {name: values[name] for name in sorted(used - taken)}
+    return build(graph, nodes, constants, values[graph.score].kind)
+
+
+def _named(node: Node) -> str:
+    return f"node {node.label} ({node.operator})"
+
+
+_LOOPS = "Loops and conditions are not allowed; compute both branches and choose with Where."
+_RANDOM = "A score must not be random. Export in evaluation mode."
+_MENDS = {
+    **dict.fromkeys(("Loop", "Scan", "If"), _LOOPS),
+    **dict.fromkeys(("RandomNormal", "RandomUniform", "RandomNormalLike"), _RANDOM),
+    **dict.fromkeys(("RandomUniformLike", "Multinomial", "Bernoulli"), _RANDOM),
+    "ai.onnx.ml.Binarizer": "It fails on NaN. Compare with Greater, and cast.",
+    "ai.onnx.ml.ZipMap": "Convert with options={'zipmap': False}.",
+    "DynamicQuantizeLinear": "It reads its scale off the batch. Quantise with fixed scales.",
+}

@@ -1,0 +1,106 @@
+"""Whatever the child does, the job ends in time, with default scores, and says nothing of rows."""
+
+import importlib
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heldout.errors import UnusableModel
+from heldout.models import isolate, sandbox
+from heldout.models.isolate import Scorer, looked_at
+from heldout.models.keeper import Field, Task
+
+attacks: Any = importlib.import_module("attacks")
+hostile: Any = importlib.import_module("hostile_keepers")
+
+pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no seccomp here")
+
+TASK = Task(
+    content=attacks.model([attacks.node("Relu", ["x"], ["y"])]),
+    output=None,
+    sandboxed=True,
+    memory=2**30,
+    seconds=60,
+    row_seconds=0.2,
+    rows=8,
+    fields=(Field("x", "float32", 4, 2),),
+    width=4,
+)
+ROWS = np.arange(20, dtype=np.float32).reshape(5, 4)
+
+
+def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> tuple[Any, float]:
+    began = time.monotonic()
+    scorer = Scorer(task, until=began + seconds, main=main)
+    try:
+        return scorer.score({"x": ROWS}, len(ROWS)), time.monotonic() - began
+    finally:
+        scorer.close()
+
+
+def test_a_keeper_that_behaves_scores_every_row() -> None:
+    found, _ = scored(isolate.keep, seconds=60)
+    assert np.array_equal(found, ROWS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "never_comes_up",
+        "dies_at_once",
+        "never_answers",
+        "dies_of_every_request",
+        "says_a_gigabyte",
+        "says_rubbish",
+    ],
+)
+def test_a_keeper_that_misbehaves_leaves_no_score_and_takes_no_longer_than_declared(
+    name: str,
+) -> None:
+    found, taken = scored(getattr(hostile, name))
+    assert np.isnan(found).all()
+    assert taken < 6 + 3.5
+
+
+@pytest.mark.parametrize("name", ["claims_more_rows_than_there_are", "claims_fewer_rows_than_none"])
+def test_a_count_that_lies_is_held_to_the_block(name: str) -> None:
+    found, _ = scored(getattr(hostile, name))
+    assert found.shape == ROWS.shape
+    assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("name", ["speaks_no_json", "speaks_too_long", "dies_at_once"])
+def test_a_reader_that_misbehaves_makes_the_model_unusable(name: str) -> None:
+    with pytest.raises(UnusableModel, match="cannot be read"):
+        looked_at(TASK, main=getattr(hostile, name))
+
+
+def test_the_sandbox_leaves_only_memory_time_and_the_pipes() -> None:
+    found = looked_at(TASK, main=hostile.tries_everything)
+    assert found.pop("fork") is True, "the keeper forks its workers"
+    assert not any(found.values()), found
+    assert len(found) >= 19
+
+
+def test_processor_time_is_bounded() -> None:
+    began = time.monotonic()
+    with pytest.raises(UnusableModel, match="cannot be read"):
+        looked_at(TASK, main=hostile.computes_for_ever)
+    assert time.monotonic() - began < 30
+
+
+def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sandbox, "available", lambda: {"landlock": False, "seccomp": False})
+    with pytest.raises(isolate.NoSandbox, match="isolation='none'"):
+        isolate.check_sandbox("sandbox")
+    assert isolate.check_sandbox("none") is False
+
+
+def test_without_a_sandbox_a_trusted_model_still_runs() -> None:
+    found, _ = scored(isolate.keep, seconds=60, task=replace(TASK, sandboxed=False))
+    assert np.array_equal(found, ROWS)
