@@ -8,6 +8,7 @@ from typing import Any
 
 from heldout.arguments import as_number, is_one_of, shown
 from heldout.data import sql, validation
+from heldout.data.arrays import ArraysEngine
 from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import Engine
@@ -18,6 +19,7 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours
 
+LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
 NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
 
 
@@ -177,6 +179,8 @@ class Dataset(PrivateTable):
         shows = self.rivals is None and not self._engine.copied
         if shows and not self.protection.row_count_is_public:
             return None
+        if isinstance(self._engine, ArraysEngine):
+            return self._plainly_validated(self._engine.arrays)
         rows = f"FROM {self._engine.source} AS held"
         # A file may say so without being read; it only chooses the way to look.
         if self._engine.fetch(f"SELECT count(*) AS n\n{rows}")["n"][0] <= MANY_ROWS:
@@ -189,23 +193,35 @@ class Dataset(PrivateTable):
                 return tally.rows
         return None
 
+    def _plainly_validated(self, arrays: Mapping[str, Any]) -> int | None:
+        """The same of arrays in this process, which need no engine, however few they are."""
+        columns = {"label": arrays[self.label], "score": arrays[self.score]}
+        tally = GridTally(self.score_range)
+        tally.add(columns)
+        if not tally.sound:
+            return None
+        self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
+        self._kept[LABELS_AND_SCORES] = KeptColumns(columns)
+        return tally.rows
+
     def _tallied(self, statement: str) -> GridTally:
         """The score table of labels and scores that are read once, a batch at a time."""
-        assert isinstance(self._engine, DuckDBEngine)
+        assert isinstance(self._engine, DuckDBEngine | ArraysEngine)
         tally = GridTally(self.score_range)
         self._engine.scan(statement, tally.add)
         return tally
 
     def _fetch(self, body: str) -> sql.Columns:
         """As for any private table, but the score table is read from the rows only once."""
-        if body != grid_body(self.score_range):
-            return super()._fetch(body)
-        if body not in self._kept and self.remote:
-            self._kept[body] = KeptColumns(super()._fetch(body))
-        elif body not in self._kept:
-            self.check_unchanged()
-            tally = self._tallied(self.statement("SELECT label, score\nFROM evaluated"))
-            self._kept[body] = KeptColumns(tally.columns())
+        if body not in self._kept:
+            if body != grid_body(self.score_range):
+                return super()._fetch(body)
+            if self.remote:
+                self._kept[body] = KeptColumns(super()._fetch(body))
+            else:
+                self.check_unchanged()
+                tally = self._tallied(self.statement(LABELS_AND_SCORES))
+                self._kept[body] = KeptColumns(tally.columns())
         self.check_unchanged()
         return self._kept[body].open()
 

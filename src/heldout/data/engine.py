@@ -50,9 +50,11 @@ def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engin
         raise ArgumentError(
             "table= or query= must go with the address of a database. Say which rows."
         )
+    from heldout.data.arrays import ArraysEngine, arrays_of
     from heldout.data.duckdb_engine import open_local
 
-    return open_local(source, schema=schema)
+    arrays = arrays_of(source) if schema is None else None
+    return open_local(source, schema=schema) if arrays is None else ArraysEngine(arrays)
 
 
 def name_of(source: Any) -> str:
