@@ -63,7 +63,10 @@ def make_app(*, listing: bool = True) -> "App":
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors become one line and an exit code."""
+    from heldout.cli.delivery import speak_plainly
+
     words = list(sys.argv[1:] if arguments is None else arguments)
+    speak_plainly()
     if os.environ.get("HELDOUT_DEBUG"):
         _run(words)
         return DONE
@@ -75,8 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines, code = explained(error, words)
         print(*lines, sep="\n", file=sys.stderr)
         return code
-    except KeyboardInterrupt:
-        print("heldout: interrupted. What was booked stays booked.", file=sys.stderr)
+    except KeyboardInterrupt as stopped:
+        said = getattr(stopped, "__notes__", ()) or ("What was booked stays booked.",)
+        print("heldout: interrupted.", *said, file=sys.stderr)
         return INTERRUPTED
     return DONE
 

@@ -38,21 +38,23 @@ def compare(
     as_json
         Print JSON and nothing else.
     """
+    from heldout.cli.delivery import delivering
     from heldout.cli.failure import one_line
     from heldout.cli.output import patience, print_json
 
     with patience(f"Comparing on {table.name}"):
         session = rows.session(table, epsilon=epsilon, rivals=[rival])
         release = session.compare(score=rival, epsilon=epsilon)
-    if as_json:
-        print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
-        return
-    print(one_line(f"{release}."))
-    low, high = release.interval()
-    better = rival if low > 0 else rows.score if high < 0 else None
-    verdict = f"{better} ranks better" if better else "neither is shown to rank better"
-    print(
-        one_line(f"With 95% confidence {verdict}.")
-        + f" Paid {release.loss}; left: {session.remaining}."
-    )
-    print(f"Receipt: {release.receipt.hash}")
+    with delivering(release, ledger=rows.ledger):
+        if as_json:
+            print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
+            return
+        print(one_line(f"{release}."))
+        low, high = release.interval()
+        better = rival if low > 0 else rows.score if high < 0 else None
+        verdict = f"{better} ranks better" if better else "neither is shown to rank better"
+        print(
+            one_line(f"With 95% confidence {verdict}.")
+            + f" Paid {release.loss}; left: {session.remaining}."
+        )
+        print(f"Receipt: {release.receipt.hash}")

@@ -62,7 +62,8 @@ def curves(
     as_json
         Print JSON and nothing else.
     """
-    from heldout.cli.output import patience, print_json
+    from heldout.cli.delivery import delivering
+    from heldout.cli.output import patience, print_json, print_unremembered
 
     with patience(f"Reading {table.name}"):
         if out is not None:
@@ -70,21 +71,19 @@ def curves(
         session = rows.session(table, epsilon=epsilon)
         called = checked_labels(session.dataset, labels)
         release = session.curves(epsilon=epsilon, method=method)
-    # What is paid for gets onto the disk though the reader has gone away, and is printed though
-    # the disk is full.
-    try:
-        if out is not None:
-            with patience(f"Writing {out.name}"):
-                _write(out, release, kind=kind, title=title, labels=called)
-    finally:
-        if as_json:
-            print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
-        else:
-            _print(release, session)
-            if rows.ledger is None:
-                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None and not as_json:
-        print(f"Curves: {out}")
+    with delivering(release, ledger=rows.ledger):
+        try:
+            if out is not None:
+                with patience(f"Writing {out.name}"):
+                    _write(out, release, kind=kind, title=title, labels=called)
+        finally:
+            if as_json:
+                print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
+            else:
+                _print(release, session)
+                print_unremembered(rows.ledger)
+        if out is not None and not as_json:
+            print(f"Curves: {out}")
 
 
 def _checked_out(out: Path) -> None:

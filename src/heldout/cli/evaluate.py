@@ -72,7 +72,8 @@ def evaluate(
     as_json
         Print JSON and nothing else.
     """
-    from heldout.cli.output import patience, print_json, print_report
+    from heldout.cli.delivery import delivering
+    from heldout.cli.output import patience, print_json, print_report, print_unremembered
 
     with patience(f"Evaluating {table.name}"):
         from heldout.drawing.place import checked_place
@@ -90,18 +91,16 @@ def evaluate(
             sections=sections or None,
             scores=scores,
         )
-    # What is paid for gets onto the disk though the reader has gone away, and is printed though
-    # the disk is full.
-    try:
-        if out is not None:
-            with patience(f"Writing {out.name}"):
-                report.save(out, title=title, labels=called)
-    finally:
-        if as_json:
-            print_json(report.as_dict())
-        else:
-            print_report(report)
-            if rows.ledger is None:
-                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None and not as_json:
-        print(f"Report: {out}")
+    with delivering(report, ledger=rows.ledger):
+        try:
+            if out is not None:
+                with patience(f"Writing {out.name}"):
+                    report.save(out, title=title, labels=called)
+        finally:
+            if as_json:
+                print_json(report.as_dict())
+            else:
+                print_report(report)
+                print_unremembered(rows.ledger)
+        if out is not None and not as_json:
+            print(f"Report: {out}")

@@ -27,13 +27,13 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         command = " ".join(["heldout", *_command(error)])
         return [f"heldout: {_wrong_words(error)} Try '{command} --help'."], WRONG
     if isinstance(error, BrokenPipeError):
-        # The reader went away; nothing more can be said to it, not even at exit.
+        # The reader of something unpaid went away; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return [], WRONG
     # The message of an unknown error may quote a row, so only its type is shown.
     return [
-        f"heldout: internal error ({type(error).__name__}). Run again with HELDOUT_DEBUG=1 for the "
-        "traceback, look through it for private values, and report it."
+        f"heldout: internal error ({type(error).__name__}). What was booked stays booked: see "
+        "heldout ledger show. HELDOUT_DEBUG=1 shows a traceback, which may hold private values."
     ], WRONG
 
 

@@ -67,8 +67,8 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
     for name, reason in report.left_out.items():
         say.print(f"{section(name).title} is left out: {reason}.")
     _print_price(report)
-    for name, release in () if brief else report.releases.items():
-        print(f"Receipt for {name}: {release.receipt.hash}")
+    if not brief:
+        print(f"Receipt: {next(iter(report)).receipt.hash}")
 
 
 def _print_price(report: "Report") -> None:
@@ -80,6 +80,12 @@ def _print_price(report: "Report") -> None:
         f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {amount(report.remaining)} of "
         f"{amount(report.budget)}."
     )
+
+
+def print_unremembered(ledger: str | None) -> None:
+    """Said where nobody keeps count."""
+    if ledger is None:
+        print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
 
 
 @contextmanager

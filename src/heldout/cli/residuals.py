@@ -8,11 +8,8 @@ from cyclopts import Parameter
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
-    from heldout.regression.session import RegressionSession
 
 Kind = Literal["density", "points", "mean", "spread"]
 
@@ -79,7 +76,9 @@ def residuals(
     as_json
         Print JSON and nothing else.
     """
-    from heldout.cli.output import patience, print_json
+    from heldout import questions as q
+    from heldout.cli.delivery import delivering
+    from heldout.cli.output import patience, print_json, print_unremembered
     from heldout.regression.rows import RegressionTable
     from heldout.regression.session import RegressionSession
 
@@ -93,64 +92,48 @@ def residuals(
             predicted=predicted,
             **rows.declared,
         )
-        price = _together(epsilon, metrics)
-        session = rows.opened(RegressionSession, private, epsilon=price)
-        _refuse_half(session, price)
-        plot = session.residual_plot(
-            epsilon=epsilon,
-            scale=scale,
-            method=method,
-            bounds=declared_bounds,
-            expected_rows=expected_rows,
-        )
-        errors = None
-        if metrics is not None:
-            errors = session.metrics(
-                epsilon=metrics,
+        asked: list[q.Question] = [
+            q.ResidualPlot(
+                epsilon=epsilon,
                 scale=scale,
-                bounds=_symmetric(declared_bounds),
+                method=method,
+                bounds=declared_bounds or {},
                 expected_rows=expected_rows,
             )
-    # What is paid for gets onto the disk though the reader has gone away, and is printed though
-    # the disk is full.
-    try:
-        if out is not None:
-            with patience(f"Writing {out.name}"):
-                _write(out, plot, kind, metrics=errors, title=title)
-    finally:
-        if as_json:
-            content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
-            if errors is not None:
-                content["metrics"] = errors.as_dict()
-            print_json({**content, "remaining": session.remaining.as_dict()})
-        else:
-            _print(plot)
-            if errors is not None:
-                _print_metrics(errors)
-            print(f"Left: {session.remaining}.")
-            if rows.ledger is None:
-                print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
-    if out is not None and not as_json:
-        print(f"Picture: {out}")
-
-
-def _together(epsilon: str, metrics: str | None) -> "Fraction":
-    """What is asked for, in all."""
-    from heldout.privacy import exact
-
-    price = exact(epsilon, name="epsilon")
-    return price if metrics is None else price + exact(metrics, name="metrics")
-
-
-def _refuse_half(session: "RegressionSession", price: "Fraction") -> None:
-    """What cannot be paid in full is not begun."""
-    from heldout.errors import BudgetExceeded
-
-    left = session.remaining.epsilon
-    if left is not None and left < price:
-        raise BudgetExceeded(
-            f"epsilon must be at most what is left, {left}, got {price} in all. Ask for less."
-        )
+        ]
+        if metrics is not None:
+            asked.append(
+                q.RegressionMetrics(
+                    epsilon=metrics,
+                    scale=scale,
+                    bounds=_symmetric(declared_bounds) or {},
+                    expected_rows=expected_rows,
+                )
+            )
+        price = sum(each.price for each in asked)
+        session = rows.opened(RegressionSession, private, epsilon=price)
+        found = session.ask(*asked)
+        answers = found if isinstance(found, tuple) else (found,)
+        plot, errors = answers[0], answers[1] if len(answers) > 1 else None
+    with delivering(*answers, ledger=rows.ledger):
+        try:
+            if out is not None:
+                with patience(f"Writing {out.name}"):
+                    _write(out, plot, kind, metrics=errors, title=title)
+        finally:
+            if as_json:
+                content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
+                if errors is not None:
+                    content["metrics"] = errors.as_dict()
+                print_json({**content, "remaining": session.remaining.as_dict()})
+            else:
+                _print(plot)
+                if errors is not None:
+                    _print_metrics(errors)
+                print(f"Left: {session.remaining}.")
+                print_unremembered(rows.ledger)
+        if out is not None and not as_json:
+            print(f"Picture: {out}")
 
 
 def _symmetric(bounds: dict[str, Any] | None) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def select(
     as_json
         Print JSON and nothing else.
     """
-    from heldout.cli.output import patience, print_json
+    from heldout.cli.delivery import delivering
+    from heldout.cli.output import patience, print_json, print_unremembered
     from heldout.cli.values import label_value
     from heldout.errors import ArgumentError
     from heldout.features.baselines import BASELINES
@@ -146,19 +147,19 @@ def select(
         session = rows.opened(PrivateSession, private, epsilon=epsilon)
         found: Any = select_from(private, **asked, session=session, not_private=not_private)
     meanings = {} if known is None else _meanings(known, hash_size, longest, found)
-    if as_json:
-        more = {} if known is None else {"meanings": meanings}
-        print_json({**found.as_dict(), **more, "remaining": session.remaining.as_dict()})
-        return
-    _print(found, meanings)
-    if text is not None and words is None and legend is None:
-        print(
-            "A feature is a place that words are hashed to: --legend FILE, with public words, says "
-            "which of them it may stand for."
-        )
-    print(f"Paid {found.loss}; left: {session.remaining}. Receipt: {found.receipt.hash}")
-    if rows.ledger is None:
-        print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    with delivering(found, ledger=rows.ledger):
+        if as_json:
+            more = {} if known is None else {"meanings": meanings}
+            print_json({**found.as_dict(), **more, "remaining": session.remaining.as_dict()})
+            return
+        _print(found, meanings)
+        if text is not None and words is None and legend is None:
+            print(
+                "A feature is a place that words are hashed to: --legend FILE, with public words, "
+                "says which of them it may stand for."
+            )
+        print(f"Paid {found.loss}; left: {session.remaining}. Receipt: {found.receipt.hash}")
+        print_unremembered(rows.ledger)
 
 
 def _space(words: Path | None, hash_size: int, longest: int) -> "Space":

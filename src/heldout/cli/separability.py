@@ -110,7 +110,10 @@ def separability(
             budget=None if budget is None else Budget(epsilon=budget),
             ledger=ledger,
         )
-        _print_private(release, as_json=as_json, remembered=ledger is not None)
+        from heldout.cli.delivery import delivering
+
+        with delivering(release, ledger=ledger):
+            _print_private(release, as_json=as_json, ledger=ledger)
         return
     if (unit, row_key, ledger, budget) != (None, None, None, None) or rows_per_unit != 1:
         raise ArgumentError(
@@ -145,8 +148,8 @@ def separability(
             print(f"Report: {out} (for the custodian only)")
 
 
-def _print_private(release: "SeparabilityRelease", *, as_json: bool, remembered: bool) -> None:
-    from heldout.cli.output import console, print_json, print_table
+def _print_private(release: "SeparabilityRelease", *, as_json: bool, ledger: str | None) -> None:
+    from heldout.cli.output import console, print_json, print_table, print_unremembered
     from heldout.drawing.words import spread
 
     if as_json:
@@ -161,8 +164,7 @@ def _print_private(release: "SeparabilityRelease", *, as_json: bool, remembered:
         "0 is chance."
     )
     print(f"Receipt: {release.receipt.hash}")
-    if not remembered:
-        print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
+    print_unremembered(ledger)
 
 
 def _print_plain(found: "Separability") -> None:
