@@ -1,5 +1,6 @@
 """Files and frames, read by the embedded DuckDB."""
 
+import contextlib
 import csv
 import os
 import re
@@ -86,8 +87,10 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     import duckdb
 
     connection = duckdb.connect(":memory:", config=SETTINGS)
-    # Cursors take this over. An interactive session would have a bar drawn over it.
-    connection.execute("SET enable_progress_bar = false")
+    # Cursors take this over. An interactive session would have a bar drawn over it; a notebook
+    # without ipywidgets has none, and DuckDB refuses to turn it off there.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
     if isinstance(source, str | os.PathLike):
         return _open_file(connection, Path(source), schema)
     if schema is not None:

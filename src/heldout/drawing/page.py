@@ -4,10 +4,8 @@ A page is one file: no script, and no font, style or picture from another place.
 imported when the first page is made.
 """
 
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import visible
@@ -53,6 +51,9 @@ def measures_card(
 
 @cache
 def _templates() -> "Environment":
+    import platform
+    from importlib.metadata import version
+
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(

@@ -1,12 +1,10 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heldout.drawing.chart import Figure
-from heldout.drawing.pictures import confusion_matrix
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.auc_interval import Look
 from heldout.metrics.measure import Interval, Measure
@@ -15,6 +13,9 @@ from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Metric
 from heldout.metrics.release import Release
 from heldout.release import Drawn
+
+if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
 
 
 class ConfusionRelease(ConfusionReadings, Release):
@@ -39,7 +40,9 @@ class ConfusionRelease(ConfusionReadings, Release):
         both = (self._positives, rows - self._negatives)
         return tuple(Look((positives,), scale, terms=2) for positives in both)
 
-    def figures(self, level: float = 0.95) -> list[Figure]:
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        from heldout.drawing.pictures import confusion_matrix
+
         return [confusion_matrix(self, level=level)]
 
     def _count(self, index: int) -> Measure:

@@ -1,14 +1,14 @@
 """One answer, as people and machines read it."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heldout.drawing.chart import Figure
-from heldout.drawing.page import measures_card
-from heldout.drawing.words import spread
 from heldout.metrics.measure import Interval, Measure
 from heldout.privacy import Loss, Protection, Receipt
 from heldout.release import Drawn
+
+if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
 
 __all__ = ["Release"]
 
@@ -97,16 +97,20 @@ class Release(ABC):
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
 
-    def figures(self, level: float = 0.95) -> list[Figure]:
+    def figures(self, level: float = 0.95) -> list["Figure"]:
         """Pictures of its own, each with a caption."""
         return []
 
     def _lead(self) -> str:
         """What its card says first."""
+        from heldout.drawing.words import spread
+
         value, interval, _ = spread(self.headline, 0.95)
         return f"{self.headline.name} {value} ({interval})"
 
     def _repr_html_(self) -> str:
+        from heldout.drawing.page import measures_card
+
         return measures_card(
             self._lead(),
             self.measures,
