@@ -139,7 +139,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         return measures_card(
-            f"{self.subject.score} on {self.subject.name}",
+            f"Evaluation of {self.subject.score} on {self.subject.name}",
             self.plotted(),
             note=f"Paid: {self.terms}.",
         )
