@@ -27,9 +27,9 @@ from benchmarks.engines import postgres_ratio, spark_ratio
 from benchmarks.figure import judge
 from benchmarks.score_table import make
 from heldout.data import Dataset
+from heldout.data.dataset import LABELS_AND_SCORES
 from heldout.data.duckdb_engine import SETTINGS
 from heldout.data.grid import MANY_ROWS
-from heldout.statistics import ScoreTable
 
 HELDOUT = str(Path(sys.executable).with_name("heldout"))
 RANKED = ("--sections", "auc", "average_precision", "curves")
@@ -100,16 +100,15 @@ def bounding_ratio(folder: Path, rows: int) -> float:
         Dataset(path, **declared),
         Dataset(path, unit="person", rows_per_unit=2, row_key="visit", **declared),
     ]
-    body = ScoreTable(score_range=(0, 1)).body()
-    turns = [_reading(side, body) for side in sides]
+    turns = [_reading(side) for side in sides]
     unbounded, bounded = medians(turns)
     print(f"{rows:,} rows of {rows // 3:,} people: {unbounded:.2f} s and {bounded:.2f} s")
     return bounded / unbounded
 
 
-def _reading(side: Dataset, body: str) -> Callable[[], object]:
-    statement = side.statement(body)
-    return lambda: side._engine.fetch(statement)
+def _reading(side: Dataset) -> Callable[[], object]:
+    statement = side.statement(LABELS_AND_SCORES)
+    return lambda: side._tallied(statement)
 
 
 def medians(turns: list[Callable[[], object]], *, rounds: int = 5) -> list[float]:

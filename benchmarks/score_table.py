@@ -18,6 +18,7 @@ import duckdb
 
 from benchmarks.figure import judge
 from heldout.data import Dataset
+from heldout.data.dataset import LABELS_AND_SCORES
 from heldout.data.duckdb_engine import SETTINGS
 from heldout.statistics import ScoreTable
 
@@ -36,11 +37,11 @@ def measure(path: Path, *, repeat: int = 7) -> tuple[float, float, float]:
     """
     connection = duckdb.connect(":memory:", config=SETTINGS)
     dataset, table = Dataset(path, label="y", score="p"), ScoreTable(score_range=(0, 1))
-    statement = dataset.statement(table.body())
+    statement = dataset.statement(LABELS_AND_SCORES)
     # Past the table that the data set keeps: every turn reads the rows.
     turns = (
         lambda: connection.execute(f"SELECT sum(y), sum(p) FROM read_parquet('{path}')").fetchall(),
-        lambda: table.read(dataset._engine.fetch(statement)),
+        lambda: table.read(dataset._tallied(statement).columns()),
     )
     wall: tuple[list[float], list[float]] = ([], [])
     processor: tuple[list[float], list[float]] = ([], [])
@@ -58,6 +59,7 @@ def measure(path: Path, *, repeat: int = 7) -> tuple[float, float, float]:
 def peak_gibibytes(path: Path) -> float:
     code = (
         "import sys, resource; from benchmarks.score_table import *\n"
+        "from heldout.statistics import compute\n"
         "compute(ScoreTable(score_range=(0, 1)), Dataset(sys.argv[1], label='y', score='p'))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
