@@ -29,7 +29,7 @@ class Curves(Question):
     """
 
     kind: ClassVar[str] = "curves"
-    draws: ClassVar[int] = 5
+    draws: ClassVar[int] = 9
     method: Annotated[str, OneOf(METHODS)] = "heldout"
     options: Annotated[Mapping[str, Any], Plain()] = field(default_factory=dict)
 

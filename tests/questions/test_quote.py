@@ -1,0 +1,89 @@
+"""What a quote promises is what the release gives: the same price, half-widths within 5%."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from sklearn.metrics import average_precision_score
+
+import heldout as ho
+from heldout import questions as q
+from heldout.regression import RegressionSession, RegressionTable
+
+RUNS = 21
+AUC = 0.8
+APART = float(np.sqrt(2) * ndtri(AUC))
+MIDDLE = (APART / 2 + 4) / (8 + APART)
+MEASURES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "AUC": (q.Auc, {}),
+    "average precision": (q.AveragePrecision, {}),
+    "recall": (q.Confusion, {"threshold": MIDDLE}),
+    "precision": (q.Confusion, {"threshold": MIDDLE}),
+    "Brier score": (q.Brier, {}),
+    "mean absolute error": (q.MeanAbsoluteError, {}),
+    "AUC of the curve": (q.Curves, {}),
+}
+
+
+def rows(count: int, positives: int) -> tuple[Any, Any]:
+    """Two normal classes without a sampling error: what a guess stands for."""
+    sides = [ndtri((np.arange(size) + 0.5) / size) for size in (count - positives, positives)]
+    scores = np.concatenate([sides[0], sides[1] + APART])
+    labels = np.repeat([0, 1], [count - positives, positives])
+    return labels, np.clip((scores + 4) / (8 + APART), 0, 1)
+
+
+def agree(quoted: q.HalfWidths, released: list[q.HalfWidths], draws: int) -> None:
+    """Within 5% of the median release, and what chance does to both medians."""
+    for name in ("noise", "whole"):
+        found = np.array([getattr(each, name) for each in released])
+        chance = 1.25 * found.std() * np.sqrt(1 / len(found) + (draws > 1) / draws)
+        expected = float(np.median(found))
+        assert abs(getattr(quoted, name) - expected) <= 0.05 * expected + 3 * chance, name
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize(
+    ("count", "share", "epsilon"), [(1000, 0.5, "1"), (5000, 0.1, "1"), (20_000, 0.3, "1/4")]
+)
+def test_a_quote_and_the_release_agree(
+    name: str, count: int, share: float, epsilon: str, neighbours: str
+) -> None:
+    positives = int(count * share)
+    labels, scores = rows(count, positives)
+    dataset = ho.Dataset({"y": labels, "p": scores}, label="y", score="p", neighbours=neighbours)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=10**4))
+    kind, words = MEASURES[name]
+    question = kind(epsilon=epsilon, **words)
+    error = np.abs(scores - labels)
+    quote = session.quote(
+        question,
+        rows=count,
+        positives=positives,
+        auc=AUC,
+        average_precision=float(average_precision_score(labels, scores)),
+        mean_error=float((error if name == "mean absolute error" else error**2).mean()),
+    )
+    released = [q.HalfWidths.of(session.ask(question).measures[name], 0.95) for _ in range(RUNS)]
+    assert session.spent.epsilon == RUNS * quote.loss.epsilon
+    agree(quote.half_widths[0][name], released, question.draws)
+
+
+@pytest.mark.parametrize("kind", [q.RegressionMetrics, q.ResidualPlot])
+def test_a_quote_of_residuals_and_the_release_agree(kind: Any) -> None:
+    count = 4000
+    at = (np.arange(count) + 0.5) / count
+    residual = ndtri(np.random.default_rng(3).permutation(at))
+    predicted = 3 * (2 * at - 1)
+    table = RegressionTable(
+        {"o": predicted + residual, "f": predicted}, observed="o", predicted="f"
+    )
+    session = RegressionSession(table, budget=ho.Budget(epsilon=10**4))
+    bounds = {"residual": 6.0}
+    question = kind(epsilon="2", bounds=bounds)
+    [quoted] = session.quote(question).half_widths
+    answers = [session.ask(question).measures for _ in range(9)]
+    for name, each in quoted.items():
+        agree(each, [q.HalfWidths.of(answer[name], 0.95) for answer in answers], question.draws)
