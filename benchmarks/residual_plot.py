@@ -18,6 +18,7 @@ from heldout.regression.readings_verdict import Readings
 from heldout_papers.chen_2016_residuals_data import KINDS, dataset
 from heldout_papers.chen_2016_residuals_draw import ours
 from heldout_papers.chen_2016_residuals_study import Job, compared, run
+from heldout_papers.colours import HELDOUT
 from heldout_papers.registry import Context
 
 LIMITS = {500: 0.95, 250: 0.9}
@@ -28,7 +29,7 @@ SEED = 2016
 def apart(*, plots: int, sizes: list[int], sets: int, workers: int) -> bool:
     """Ideal against faulty data, every case; `sets` data sets a case."""
     jobs = [
-        Job("ours", rows, f"{product / rows:g}", plots, SEED + number)
+        Job(HELDOUT, rows, f"{product / rows:g}", plots, SEED + number)
         for product in LIMITS
         for rows in sizes
         for number in range(sets)

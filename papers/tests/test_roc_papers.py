@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.errors import ArgumentError
@@ -112,6 +112,7 @@ def test_a_drawn_curve_has_the_area_that_its_table_says(name: str) -> None:
     assert true > 0.98, "which the diagonal does not have"
 
 
+@settings(deadline=None)
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from([0.0, 1e-4, 0.1, 1.0]), st.sampled_from([0.0, 1e-4, 0.1, 1.0])),

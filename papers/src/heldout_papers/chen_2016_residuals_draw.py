@@ -19,6 +19,7 @@ from heldout.regression.table import ResidualTable
 from heldout.statistics import GridCounts
 from heldout.statistics.sealed import Sealed
 from heldout_papers.chen_2016_residuals_data import Fitted
+from heldout_papers.colours import HELDOUT
 
 __all__ = ["METHODS", "counted", "ours", "prirp"]
 
@@ -48,7 +49,7 @@ def prirp(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
     return _Rounded(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
-METHODS: Final = {"ours": ours, "PriRP": prirp}
+METHODS: Final = {HELDOUT: ours, "PriRP": prirp}
 
 
 class _Rounded(ResidualTable):
