@@ -164,7 +164,8 @@ def variances(context: Context) -> Reproduction:
 
     rng = np.random.default_rng(_SEED)
     truth = baltimore(rng)
-    found, notes = [], []
+    found: list[dict[str, Any]] = []
+    notes: list[str] = []
     for name in ("Laplace", "sampled"):
         noisy = MECHANISMS[name](truth, 4.0, rng)
         score = separability(
