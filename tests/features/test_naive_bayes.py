@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
-from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnknownLabel
+from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataError, UnknownLabel
 from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
 from heldout.features.cut import STEP, Cuts
@@ -290,7 +290,8 @@ def test_another_threshold_or_a_selection_is_paid_from_the_same_budget(tmp_path)
     with pytest.raises(BudgetExceeded):
         PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X.astype(int), y.astype(float))
     X[0, 0] += 1
-    PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, y)
+    with pytest.raises(BudgetMismatch, match="other rows called 'data'"):
+        PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, y)
 
 
 def test_columns_of_a_frame_are_named_in_the_release():
