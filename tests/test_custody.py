@@ -116,3 +116,51 @@ def test_the_ledger_tells_who_asked_what_when_and_for_how_much(place: Path) -> N
     assert str(ledger.remaining("patients")) == "epsilon 5/2"
     with pytest.raises(BudgetExceeded, match="analyst-7"):
         asked(table(3), place, 1, account="clinic", analyst="analyst-7")
+
+
+# --- no second budget in one line ----------------------------------------------------------------
+
+
+def test_rows_that_have_a_ledger_refuse_another_one(place: Path, tmp_path: Path) -> None:
+    dataset = ho.Dataset(table(0), label="y", score="risk")
+    ho.Session(dataset, budget=THREE, ledger=place).confusion(epsilon=3)
+    for other in (None, tmp_path / "other.sqlite", ho.Ledger.open(None)):
+        with pytest.raises(BudgetMismatch, match="These rows have a ledger"):
+            ho.Session(dataset, budget=THREE, ledger=other)
+    assert str(ho.Session(dataset, ledger=place).remaining) == "epsilon 0"
+
+
+def test_a_session_gives_no_handle_on_its_rows(place: Path) -> None:
+    dataset = ho.Dataset(table(0), label="y", score="risk")
+    session = ho.Session(dataset, budget=THREE, ledger=place)
+    with pytest.raises(ho.errors.ArgumentError):
+        ho.Session(session.dataset, budget=THREE)  # type: ignore[arg-type]
+
+
+def test_what_was_declared_of_rows_is_read_only() -> None:
+    dataset = ho.Dataset(table(0), label="y", score="risk", unit="patient_id", name="clinic")
+    public = [name for name in vars(dataset) if not name.startswith("_")]
+    assert {"protection", "name", "label", "score", "score_range"} <= set(public)
+    for name in public:
+        before = getattr(dataset, name)
+        with pytest.raises(AttributeError, match="read-only"):
+            setattr(dataset, name, None)
+        with pytest.raises(AttributeError, match="read-only"):
+            delattr(dataset, name)
+        assert getattr(dataset, name) is before
+
+
+@pytest.mark.parametrize("name", ["clinic\udcff", "a\x1b[31m", "a\u202eb", "a\nb"])
+def test_a_name_that_cannot_be_printed_is_refused_before_any_booking(
+    place: Path, name: str
+) -> None:
+    with pytest.raises(ho.errors.ArgumentError, match="name must be"):
+        ho.Dataset(table(0), label="y", score="risk", name=name)
+
+
+def test_a_raised_budget_shows_in_an_open_session(place: Path) -> None:
+    with ho.Ledger.open(place) as ledger:
+        ledger.register("clinic", budget=THREE, unit="patient_id")
+        session = asked(table(0), place, 3, account="clinic")
+        ledger.raise_budget("clinic", budget=ho.Budget(epsilon=4))
+        assert (str(session.budget), str(session.remaining)) == ("epsilon 4", "epsilon 1")

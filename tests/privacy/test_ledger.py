@@ -199,7 +199,7 @@ def test_a_stale_look_loses_the_swap(ledger, account, event):
         storage.swap(connection, [old], [old.state], last)
 
     def append_again(connection):
-        storage.append(connection, identity, last)
+        storage.append(connection, identity, [last])
 
     for stale in (take_again, append_again):
         seen = []

@@ -96,12 +96,11 @@ class Dataset(PrivateTable):
             rows = PostgresTable(rows, table=table, query=query)
         self.label, self.score = label, score
         self.rivals = None if rivals is None else _checked_rivals(rivals)
-        self.score_range = _checked_range(score_range)
+        declared = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
-        if self.score_map is not None:
-            if self.score_range != (0.0, 1.0):
-                raise ArgumentError("score_range must be left out where score_map is given.")
-            self.score_range = (-1.0, 1.0)
+        if self.score_map is not None and declared != (0.0, 1.0):
+            raise ArgumentError("score_range must be left out where score_map is given.")
+        self.score_range = declared if self.score_map is None else (-1.0, 1.0)
         if not is_one_of(out_of_range, ("refuse", "clip")):
             raise ArgumentError(
                 f"out_of_range must be 'refuse' or 'clip', got {shown(out_of_range)}."

@@ -8,7 +8,7 @@ from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
-from heldout.errors import ArgumentError, UnreadableTable
+from heldout.errors import ArgumentError, BudgetMismatch, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
 
 
@@ -35,6 +35,8 @@ class PrivateTable(ABC):
     MOST_ROWS: ClassVar[int] = 2**40
     """More are refused when the table is opened: sums of 20 bits a row then fit 64."""
 
+    _ledger: str | None = None
+
     def __init__(
         self,
         table: Any,
@@ -52,8 +54,8 @@ class PrivateTable(ABC):
             rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
             unit_name=unit,
         )
-        if name is not None and not isinstance(name, str):
-            raise ArgumentError(f"name must be a text, got {shown(name)}. Or leave it out.")
+        if name is not None and not (isinstance(name, str) and name.isprintable()):
+            raise ArgumentError(f"name must be a printable text, got {shown(name)}.")
         self.name = name or name_of(table)
         if row_key is None:  # a table that a model scored knows its own
             row_key = getattr(table, "row_key", None)
@@ -83,6 +85,24 @@ class PrivateTable(ABC):
             "columns": dict(self._types),
             "remote": self.remote,
         }
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """What is declared is declared once: noise is made for it, and a budget kept under it."""
+        if name in self.__dict__ and not name.startswith("_"):
+            raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+
+    def keep_to(self, ledger: str | None) -> None:
+        """Remember the ledger that has these rows' budget; refuse another one, or none."""
+        if self._ledger not in (None, ledger):
+            raise BudgetMismatch(
+                "These rows have a ledger, which keeps their budget; this is another one. Open "
+                "the session with the same ledger."
+            )
+        self._ledger = ledger
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:

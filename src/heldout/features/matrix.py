@@ -241,14 +241,15 @@ class FeatureMatrix(PrivateTable):
         """
         chosen = _checked_features(features, self.features)
         other = object.__new__(FeatureMatrix)
-        other.__dict__.update(self.__dict__)
         before = np.arange(self.features) if self._chosen is None else self._chosen
-        other._chosen = before[chosen]
-        other.features = len(chosen)
-        if self.feature_names is not None:
-            other.feature_names = tuple(self.feature_names[each] for each in chosen)
+        names = self.feature_names
         bound = self.features_per_row if features_per_row is None else features_per_row
-        other.features_per_row = _checked_bound(bound, len(chosen))
+        other.__dict__ |= self.__dict__ | {
+            "_chosen": before[chosen],
+            "features": len(chosen),
+            "feature_names": None if names is None else tuple(names[each] for each in chosen),
+            "features_per_row": _checked_bound(bound, len(chosen)),
+        }
         return other
 
     @property

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,11 @@ class Books:
         self._storage = storage
         self._watch = Watch(storage, witness)
         self._key_place = key or KeyPlace(None, memory=True)
+
+    @property
+    def id(self) -> str:
+        """The random name that a ledger drew when it was made."""
+        return self._watch.ledger
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -157,6 +163,19 @@ class Books:
             line.append((row, state))
         return line
 
+    @staticmethod
+    def _entry(identity: Identity, line: Line, content: Mapping[str, Any]) -> Entry:
+        """The entry that follows, and leaves the accounts of the line in these states."""
+        told = [{"account": row.id} | state.as_dict() for row, state in line]
+        body: dict[str, Any] = dict(content) | (told[0] if told else {"account": ""})
+        if told[1:]:
+            body["above"] = told[1:]
+        body["ledger"], body["sequence"] = identity.ledger, identity.sequence + 1
+        body["time"] = datetime.now(UTC).isoformat(timespec="microseconds")
+        text = canonical(body)
+        hashed = link(identity.head, text)
+        return Entry(body["sequence"], body["account"], identity.head, hashed, text)
+
     def _write(
         self,
         connection: "Connection",
@@ -166,29 +185,19 @@ class Books:
         *,
         opens: bool = False,
     ) -> tuple[Entry, Identity]:
-        """Add an entry that leaves the accounts of the line in these states.
+        """Add an entry; with `opens` the first account is a new one.
 
-        With `opens` the first account is a new one. Returns the entry and where the chain ends.
+        Returns the entry and where the chain ends now.
         """
-        told = [{"account": row.id} | state.as_dict() for row, state in line]
+        entry = self._entry(identity, line, content)
         states = [canonical(state.as_dict()) for _, state in line]
-        body: dict[str, Any] = dict(content) | (told[0] if told else {"account": ""})
-        if told[1:]:
-            body["above"] = told[1:]
-        sequence = identity.sequence + 1
-        body["ledger"], body["sequence"] = identity.ledger, sequence
-        body["time"] = datetime.now(UTC).isoformat(timespec="microseconds")
-        text = canonical(body)
-        hashed = link(identity.head, text)
-        entry = Entry(sequence, body["account"], identity.head, hashed, text)
         old = [row for row, _ in line]
         if opens:
-            new = vars(old.pop(0)) | {"state": states.pop(0), "sequence": sequence, "head": hashed}
-            self._storage.add_account(connection, AccountRow(**new))
+            new = replace(old.pop(0), state=states.pop(0), sequence=entry.sequence, head=entry.hash)
+            self._storage.add_account(connection, new)
         self._storage.swap(connection, old, states, entry)
-        self._storage.append(connection, identity, entry)
-        closed, check = identity.closed, identity.key_check
-        return entry, Identity(identity.ledger, check, closed, sequence, hashed)
+        self._storage.append(connection, identity, [entry])
+        return entry, replace(identity, sequence=entry.sequence, head=entry.hash)
 
     # --- the key ---------------------------------------------------------------------------------
 

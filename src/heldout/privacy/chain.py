@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.privacy.events import Event
@@ -21,7 +21,6 @@ from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.rational import show
 
 __all__ = [
-    "STATE",
     "AccountRow",
     "Entry",
     "Identity",
@@ -49,9 +48,6 @@ class Identity:
     closed: int
     sequence: int
     head: str
-
-
-STATE: Final = ("budget", "spent", "closed", "rows")
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,7 @@ def summarise(history: Iterable[Entry]) -> Summary:
     parents: dict[str, str | None] = {}
     last: dict[str, dict[str, Any]] = {}
     days: dict[tuple[str, str], dict[str, Any]] = {}
-    sums: dict[str, dict[str, dict[str, Fraction]]] = {
-        by: defaultdict(lambda: defaultdict(Fraction)) for by in ("analyst", "model", "month")
-    }
-    amounts: dict[str, Fraction] = {}
+    charges: Counter[tuple[str, str, str, str]] = Counter()
     for entry in history:
         content = entry.content
         path = [content, *content.get("above", ())] if entry.account else []
@@ -96,12 +93,11 @@ def summarise(history: Iterable[Entry]) -> Summary:
             "month": content["time"][:7],
         }
         for kind, text in content["charge"].items():
-            if text not in amounts:
-                amounts[text] = stored(text)
-            if amounts[text] or kind != "delta":
-                for by, name in groups.items():
-                    sums[by][name][kind] += amounts[text]
-    summary.spending = {by: {name: dict(s) for name, s in of.items()} for by, of in sums.items()}
+            charges.update((by, name, kind, text) for by, name in groups.items())
+    for (by, name, kind, text), count in charges.items():
+        if kind != "delta" or text != "0":
+            sums = summary.spending.setdefault(by, {}).setdefault(name, {})
+            sums[kind] = sums.get(kind, Fraction(0)) + count * stored(text)
     _add_accounts(summary, first, parents, last)
     names = {each.account: each.name for each in summary.accounts}
     names |= {

@@ -198,13 +198,13 @@ class Tables:
         if moves and connection.execute(_TAKE, moves).rowcount != len(moves):
             raise LostRace
 
-    def append(self, connection: sa.Connection, old: Identity, entry: Entry) -> None:
-        """Move the head of the chain if nobody moved it since we looked, and add the entry."""
+    def append(self, connection: sa.Connection, old: Identity, new: Sequence[Entry]) -> None:
+        """Move the head of the chain if nobody moved it since we looked, and add the entries."""
         compared = {"old_sequence": old.sequence, "old_head": old.head}
-        values = {"sequence": entry.sequence, "head": entry.hash}
+        values = {"sequence": new[-1].sequence, "head": new[-1].hash}
         if connection.execute(_ADVANCE, compared | values).rowcount != 1:
             raise LostRace
-        connection.execute(_ADD, vars(entry))
+        connection.execute(_ADD, [vars(entry) for entry in new])
 
     def put_sketch(self, connection: sa.Connection, account: str, sketch: str) -> None:
         connection.execute(sketches.delete().where(sketches.c.account == account))

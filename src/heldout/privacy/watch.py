@@ -55,6 +55,11 @@ class Watch:
         identity = self.check(connection)
         return Witness(identity.ledger, identity.sequence, identity.head)
 
+    @property
+    def ledger(self) -> str:
+        """The name of the ledger, once it is open."""
+        return "" if self._seen is None else self._seen.ledger
+
     def remember(self, seen: Witness) -> None:
         """The entry was committed or verified: it must never be gone again."""
         if self._seen is None or seen.sequence > self._seen.sequence:

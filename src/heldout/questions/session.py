@@ -57,6 +57,7 @@ class PrivateSession:
     ) -> None:
         self._table = dataset
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+        dataset.keep_to(None if ledger is None else self._ledger.id)
         # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
         self._account = self._ledger.resolve(
             fingerprints=lambda: (ONE_OFF,) if ledger is None else dataset._fingerprints,
@@ -77,7 +78,7 @@ class PrivateSession:
 
     @property
     def budget(self) -> Budget:
-        return self._account.budget
+        return self._ledger.budget(self._account)
 
     @property
     def spent(self) -> Loss:

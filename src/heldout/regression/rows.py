@@ -78,11 +78,9 @@ class RegressionTable(PrivateTable):
             )
         self.observed = observed
         self.coefficients = None if coefficients is None else _checked(coefficients)
-        self.predicted: str | None = None
-        if isinstance(predicted, str):
-            self.predicted = predicted
-        elif predicted is not None:
-            table, self.predicted = _beside(table, predicted)
+        if predicted is not None and not isinstance(predicted, str):
+            table, predicted = _beside(table, predicted)
+        self.predicted: str | None = predicted
         super().__init__(
             table,
             unit=unit,
