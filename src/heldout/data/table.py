@@ -93,7 +93,9 @@ class PrivateTable(ABC):
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+        if not name.startswith("_"):
+            raise AttributeError(f"{name} is read-only. Declare the data set anew.")
+        super().__delattr__(name)
 
     def keep_to(self, ledger: str | None) -> None:
         """Remember the ledger that has these rows' budget; refuse another one, or none."""
