@@ -179,6 +179,12 @@ def test_all_measures_stand_in_one_table_and_all_receipts_in_another(page_of):
     assert page.count('scope="rowgroup"') == len(report.releases)
 
 
+def test_one_booking_has_one_receipt_on_the_page(page_of):
+    report = page_of()
+    (receipt,) = {release.receipt.hash for release in report}
+    assert report.html().count(receipt) == 1
+
+
 def test_counts_are_whole_numbers_with_commas(page_of):
     from heldout import Budget, Dataset, Session
 

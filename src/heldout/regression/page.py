@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from heldout.drawing.page import rendered
-from heldout.drawing.words import amount, numbers
+from heldout.drawing.words import numbers
 from heldout.privacy.accountant import total
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def page(
         errors=[] if metrics is None else metrics.measures.items(),
         bands=list(band_rows(plot, level)),
         drawn=plot.figures(level),
-        paid=[
-            (each.name, amount(each.loss), each.receipt.sequence, each.receipt.hash)
-            for each in releases
-        ],
+        releases=releases,
     )
 
 

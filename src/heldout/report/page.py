@@ -77,6 +77,7 @@ def page(
         level=level,
         named=named,
         protection=protection,
+        releases=list(releases.values()),
         parts=[
             Part.of(name, release, alone=len(releases) == 1) for name, release in releases.items()
         ],
@@ -90,8 +91,6 @@ def page(
                 section(name).title,
                 f"epsilon {decimal(report.shares[name])}",
                 release.mechanism.get("name", ""),
-                release.receipt.sequence,
-                release.receipt.hash,
             )
             for name, release in releases.items()
         ],
