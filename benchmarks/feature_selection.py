@@ -17,8 +17,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.figure import judge
+from heldout.data.feature_bound import bounded
 from heldout.features import HashedText, PrivateNaiveBayes, PrivatePipeline
-from heldout.features.bounding import bounded
 
 FOLDS = 10
 GUESS = 5000

@@ -125,7 +125,7 @@ def test_only_statistics_ask_for_exact_columns() -> None:
         "statistics/base.py",
         "audit/exposure.py",
         "data/dataset.py",
-        "features/matrix.py",
+        "data/feature_matrix.py",
     }
 
 

@@ -48,8 +48,8 @@ def test_a_private_model_is_another_model():
 
 
 def test_counting_with_numpy_is_counting_with_sql():
+    from heldout.data.regression_table import RegressionTable
     from heldout.mechanisms.base import unseal
-    from heldout.regression.rows import RegressionTable
 
     fit = dataset("nonlinear", rows=500, random=random())
     rows = RegressionTable(

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
+from heldout.data.regression_table import RegressionTable
 from heldout.mechanisms.base import unseal
 from heldout.privacy import Protection
-from heldout.regression.rows import RegressionTable
 from heldout.statistics import (
     Axis,
     BoundedSum,

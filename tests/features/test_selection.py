@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import heldout as ho
+from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError, BudgetExceeded, NotPrivate
 from heldout.features.baselines import BASELINES
 from heldout.features.clusters import clusters
-from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import METHODS, SPURIOUS, plan_selection
 from heldout.features.selector import select_from
 from heldout.privacy import Budget, Ledger, price

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError
-from heldout.features.matrix import FeatureMatrix
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.feature_scores import SCORES, FeatureCounts, FeatureScores, Score, counted
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from heldout.data.feature_bound import bounded
 from heldout.features.baselines import (
     cluster_selection_2014,
     noisy_cut,
     private_threshold_testing,
 )
-from heldout.features.bounding import bounded
 from heldout.features.clusters import clusters
 from heldout.statistics.feature_scores import SCORES, Counted, counted
 from heldout_papers.stoddard_2014_words import WordSet, fold, naive_bayes, word_set

@@ -31,7 +31,7 @@ def _features(
     why: str,
 ) -> None:
     def opened(pair: Pair, side: int) -> Any:
-        from heldout.features.matrix import FeatureMatrix
+        from heldout.data.feature_matrix import FeatureMatrix
 
         return FeatureMatrix(*pair.side(side), **pair.options)
 

@@ -79,7 +79,7 @@ def residuals(
     from heldout import questions as q
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_json, print_unremembered
-    from heldout.regression.rows import RegressionTable
+    from heldout.data.regression_table import RegressionTable
     from heldout.regression.session import RegressionSession
 
     declared_bounds = None if bounds is None else parsed_bounds(bounds)

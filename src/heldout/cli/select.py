@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
 
 if TYPE_CHECKING:
-    from heldout.features.text import Space
+    from heldout.data.text import Space
 
 Method = Literal[
     "noisy-counts",
@@ -107,9 +107,9 @@ def select(
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_json, print_unremembered
     from heldout.cli.values import label_value
+    from heldout.data.feature_matrix import FeatureMatrix
     from heldout.errors import ArgumentError
     from heldout.features.baselines import BASELINES
-    from heldout.features.matrix import FeatureMatrix
     from heldout.features.selector import FEATURES_PER_ROW, select_from
     from heldout.questions.session import PrivateSession
 
@@ -163,7 +163,7 @@ def select(
 
 
 def _space(words: Path | None, hash_size: int, longest: int) -> "Space":
-    from heldout.features.text import HashedText, Vocabulary
+    from heldout.data.text import HashedText, Vocabulary
 
     if words is None:
         return HashedText(size=hash_size, longest=longest)
@@ -184,7 +184,7 @@ def _lines(file: Path, option: str) -> list[str]:
 
 def _meanings(known: list[str], hash_size: int, longest: int, found: Any) -> dict[str, list[str]]:
     """Which public words fall on the places that were selected."""
-    from heldout.features.text import HashedText
+    from heldout.data.text import HashedText
 
     selected = {int(each) for each in found.indices}
     by_place: dict[str, list[str]] = {}

@@ -4,13 +4,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _PLACES = {
-    "FeatureMatrix": "heldout.features.matrix",
-    "HashedText": "heldout.features.text",
+    "FeatureMatrix": "heldout.data.feature_matrix",
+    "HashedText": "heldout.data.text",
     "PrivateLogisticRegression": "heldout.features.logistic",
     "PrivateNaiveBayes": "heldout.features.naive_bayes",
     "PrivatePipeline": "heldout.features.pipeline",
     "Selection": "heldout.features.selection",
-    "Vocabulary": "heldout.features.text",
+    "Vocabulary": "heldout.data.text",
     "select": "heldout.features.selector",
 }
 
@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from heldout.data.feature_matrix import FeatureMatrix
+    from heldout.data.text import HashedText, Vocabulary
     from heldout.features.logistic import PrivateLogisticRegression
-    from heldout.features.matrix import FeatureMatrix
     from heldout.features.naive_bayes import PrivateNaiveBayes
     from heldout.features.pipeline import PrivatePipeline
     from heldout.features.selection import Selection
     from heldout.features.selector import select
-    from heldout.features.text import HashedText, Vocabulary
 
 
 def __getattr__(name: str) -> Any:

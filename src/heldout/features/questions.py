@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.data.feature_matrix import FeatureRows
 from heldout.errors import ArgumentError
 from heldout.features.budget import GUESSED_ROWS, features_to_take, selection_share
 from heldout.features.logistic_plan import LogisticPlan
-from heldout.features.matrix import FeatureRows
 from heldout.features.model import ModelRelease
 from heldout.features.naive_bayes_plan import NaiveBayesPlan
 from heldout.features.selection import Selection as SelectionRelease

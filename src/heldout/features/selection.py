@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from heldout.arguments import as_array
+from heldout.data.feature_matrix import FeatureMatrix
 from heldout.drawing.page import card
 from heldout.errors import ArgumentError
-from heldout.features.matrix import FeatureMatrix
 from heldout.features.selection_methods import Chosen
 from heldout.metrics.measure import Measure, checked_level
 from heldout.metrics.release import Release

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.data.feature_matrix import FeatureRows
 from heldout.errors import ArgumentError
 from heldout.features.clusters import clusters
-from heldout.features.matrix import FeatureRows
 from heldout.mechanisms import DiscreteLaplace, Mechanism
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from heldout.arguments import is_one_of, shown
+from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError, NotPrivate
 from heldout.features.baselines import (
     BASELINES,
@@ -14,7 +15,6 @@ from heldout.features.baselines import (
     noisy_cut,
     private_threshold_testing,
 )
-from heldout.features.matrix import FeatureMatrix
 from heldout.features.questions import Selection as SelectionQuestion
 from heldout.features.selection import NotPrivateSelection, Selection
 from heldout.features.selection_methods import METHODS, Chosen

@@ -14,11 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heldout.arguments import as_array, as_number, as_numbers, as_whole, shown
+from heldout.data.feature_matrix import FeatureMatrix
+from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.features.budget import GUESSED_ROWS
-from heldout.features.matrix import FeatureMatrix
 from heldout.features.questions import Training
-from heldout.features.sources import check_places
 from heldout.features.stages import Stages
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.neighbours import Neighbours

@@ -99,7 +99,9 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
     weights = weights * (1 + PRIOR * scale / np.maximum(size, 0.5))
     weights = weights / weights.sum()
-    rungs, rung_weights = _condensed(size / mechanism.local.rows_per_unit, weights, _NODES)
+    rungs, rung_weights = _condensed(
+        size / mechanism.local.protection.rows_per_unit, weights, _NODES
+    )
     return Belief(
         rungs,
         rung_weights,

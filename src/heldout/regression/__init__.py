@@ -7,7 +7,7 @@ _PLACES = {
     "LogisticDiagnostics": "heldout.regression.logistic",
     "RegressionMetrics": "heldout.regression.measures",
     "RegressionSession": "heldout.regression.session",
-    "RegressionTable": "heldout.regression.rows",
+    "RegressionTable": "heldout.data.regression_table",
     "ResidualPlot": "heldout.regression.release",
     "ResidualTable": "heldout.regression.table",
     "binned_residuals": "heldout.regression.readings_logistic",
@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from heldout.data.regression_table import RegressionTable
     from heldout.regression.logistic import LogisticDiagnostics, logistic_diagnostics
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.readings_logistic import binned_residuals
     from heldout.regression.release import ResidualPlot
-    from heldout.regression.rows import RegressionTable
     from heldout.regression.session import RegressionSession, metrics, residual_plot
     from heldout.regression.table import ResidualTable
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 
 from heldout.arguments import as_number, as_whole, shown
+from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.questions import Guess, Question
 from heldout.questions.rules import Flag, Number, OneOf, Whole
@@ -15,7 +16,6 @@ from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.plan import METHODS, PlotPlan
 from heldout.regression.release import ResidualPlot as PlotRelease
-from heldout.regression.rows import FittedRows, RegressionTable
 from heldout.regression.search import Interval
 from heldout.release import Drawn, Staged
 

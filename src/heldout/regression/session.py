@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
@@ -11,7 +12,6 @@ from heldout.questions.session import PrivateSession
 from heldout.regression import questions as asked
 from heldout.regression.measures import RegressionMetrics
 from heldout.regression.release import ResidualPlot
-from heldout.regression.rows import RegressionTable
 
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
 

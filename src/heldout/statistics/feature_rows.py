@@ -2,13 +2,11 @@
 
 from typing import Any
 
+from heldout.data.feature_matrix import MOST_ROWS
 from heldout.data.sql import Columns
 from heldout.statistics.base import Statistic
 
 __all__ = ["MOST_ROWS", "WHOLE_ROWS", "FeatureStatistic", "seen_through"]
-
-MOST_ROWS = 2**32
-"""A feature matrix of more is refused when it is opened, so sums over rows have a known end."""
 
 WHOLE_ROWS = "SELECT * FROM evaluated"
 """The body of every statistic of a feature matrix.

@@ -11,7 +11,6 @@ import pytest
 from heldout.errors import ArgumentError, SealedError
 from heldout.mechanisms.smooth import LATTICE
 from heldout.mechanisms.smooth.exact import discrete_laplace
-from heldout.mechanisms.smooth.plan import epsilon_for, half_width_for
 from heldout.mechanisms.smooth.ranking import RankingMechanism, RankingStatistic
 from heldout.privacy import price
 from heldout.privacy.events import leaves
@@ -170,18 +169,3 @@ def test_a_release_of_ten_thousand_rows_takes_two_milliseconds() -> None:
             made.sample(sealed)
             times.append(time.perf_counter() - start)
         assert min(times) < 0.002
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_a_plan_and_its_inverse_agree(metric: str) -> None:
-    for wanted in (0.01, 0.05):
-        epsilon = epsilon_for(wanted, rows=5000, positives=800, metric=metric)
-        width = half_width_for(epsilon, rows=5000, positives=800, metric=metric)
-        assert 0.92 * wanted < width <= wanted  # shares move in steps
-
-
-def test_an_unreachable_plan_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="half_width must be reachable"):
-        epsilon_for(0.0001, rows=50, positives=20)
-    with pytest.raises(ArgumentError, match="positives must lie"):
-        half_width_for(Fraction(1), rows=50, positives=50)

@@ -45,7 +45,7 @@ def guessed_rung(
     guess costs accuracy and never privacy.
     """
     size = smaller_class if smaller_class is not None else (rows or _UNKNOWN_ROWS) // 4
-    return max(2, size // local.rows_per_unit)
+    return max(2, size // local.protection.rows_per_unit)
 
 
 def choose(
@@ -72,7 +72,9 @@ def choose(
             f"with {method!r}. Every other method here is pure."
         )
     if method == "piecewise-laplace":
-        known = max(rows or _UNKNOWN_ROWS, 4 * (smaller_class or 0)) // local.rows_per_unit
+        known = (
+            max(rows or _UNKNOWN_ROWS, 4 * (smaller_class or 0)) // local.protection.rows_per_unit
+        )
         return PiecewiseLaplace(epsilon=epsilon, local=local, top=_power_of_two(known))
     if method == "polynomial-tail":
         rung = guessed_rung(local, rows=rows, smaller_class=smaller_class)

@@ -143,7 +143,7 @@ class RankingMechanism:
         if self.two_looks:
             return _FIRST_SHARE
         guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
-        return self._deserved(guess * self.local.rows_per_unit)
+        return self._deserved(guess * self.local.protection.rows_per_unit)
 
     @cached_property
     def first_look(self) -> DiscreteLaplace | None:
@@ -218,9 +218,9 @@ class RankingMechanism:
         self, sealed: Sealed[RankingStatistic], *, randomness: Randomness | None = None
     ) -> RankingDraw:
         statistic = unseal(sealed)
+        rung = self.local.rung(positives=statistic.positives, negatives=statistic.negatives)
         first = _noisy(self.first_look, statistic, randomness)
         second = _noisy(self.second_look(first), statistic, randomness)
-        rung = self.local.rung(positives=statistic.positives, negatives=statistic.negatives)
         units = self.law_after(first).sample(statistic.value, rung=rung, randomness=randomness)
         return RankingDraw(self, units, first, second)
 

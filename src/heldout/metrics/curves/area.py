@@ -47,7 +47,7 @@ def _belief(table: TableWithArea) -> Belief:
     weights = weights * (1 + PRIOR * deviation / np.maximum(size, 0.5))
     weights = weights / weights.sum()
     found = Belief(
-        size / local.rows_per_unit,
+        size / local.protection.rows_per_unit,
         weights,
         float((weights / np.maximum(n, 1.0)).sum()),
         float((weights / np.maximum(m, 1.0)).sum()),

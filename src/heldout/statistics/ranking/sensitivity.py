@@ -36,13 +36,13 @@ class RungSensitivity(ABC):
 
     protection: Protection
 
-    @property
-    def rows_per_unit(self) -> int:
-        return self.protection.rows_per_unit
-
-    @abstractmethod
     def rung(self, *, positives: int, negatives: int) -> int:
         """The rung of a data set with these class counts."""
+        return int(self.rung_size(positives=positives, negatives=negatives)) // self._rows
+
+    @property
+    def _rows(self) -> int:
+        return self.protection.rows_per_unit
 
     @abstractmethod
     def rung_size(self, *, positives: Any, negatives: Any) -> Any:
@@ -80,9 +80,6 @@ class AreaSensitivity(RungSensitivity):
     (30, 0.03125)
     """
 
-    def rung(self, *, positives: int, negatives: int) -> int:
-        return min(positives, negatives) // self.rows_per_unit
-
     def rung_size(self, *, positives: Any, negatives: Any) -> Any:
         import numpy as np
 
@@ -112,9 +109,6 @@ class _PositivesSensitivity(RungSensitivity):
     log-convex, hence convex, that sum is at most k times the mean of its two ends.
     """
 
-    def rung(self, *, positives: int, negatives: int) -> int:
-        return positives // self.rows_per_unit
-
     def rung_size(self, *, positives: Any, negatives: Any) -> Any:
         return positives
 
@@ -132,7 +126,7 @@ class _PositivesSensitivity(RungSensitivity):
         """A double not below the bound for one row."""
 
     def _ends(self, rung: int) -> tuple[int, int]:
-        return rung * self.rows_per_unit, (rung - 1) * self.rows_per_unit + 1
+        return rung * self._rows, (rung - 1) * self._rows + 1
 
     def ball(self, rung: int) -> "arb":
         from flint import arb
@@ -141,7 +135,7 @@ class _PositivesSensitivity(RungSensitivity):
             return self._capped(arb(1), capped=True)
         high, low = self._ends(rung)
         if low >= self._row_settles:
-            k = self.rows_per_unit
+            k = self._rows
             total = k * (self._row_ball(high) + self._row_ball(low)) / 2
         else:
             total = sum((self._row_ball(n) for n in range(low, high + 1)), arb(0))
@@ -159,7 +153,7 @@ class _PositivesSensitivity(RungSensitivity):
         if low <= 1:
             return 1.0
         if low >= self._row_settles:
-            k = self.rows_per_unit
+            k = self._rows
             total = k * (self._row_upper(high) + self._row_upper(low)) / 2
         else:
             total = math.fsum(self._row_upper(n) for n in range(low, high + 1))
@@ -239,9 +233,9 @@ class PublishedPrecisionSensitivity(_PositivesSensitivity):
     """
 
     def __post_init__(self) -> None:
-        if self.rows_per_unit != 1:
+        if self._rows != 1:
             raise ArgumentError(
-                f"rows_per_unit must be 1 for a method of 2015, got {self.rows_per_unit}. "
+                f"rows_per_unit must be 1 for a method of 2015, got {self._rows}. "
                 "Use the default method, which knows units."
             )
 

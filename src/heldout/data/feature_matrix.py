@@ -10,15 +10,17 @@ from heldout.arguments import as_array, as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import _other_label
 from heldout.data.description import Description
+from heldout.data.feature_bound import bounded
+from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest
 from heldout.data.table import PrivateTable
+from heldout.data.text import Space
 from heldout.errors import ArgumentError, DataError
-from heldout.features.bounding import bounded
-from heldout.features.sources import Flags, Rows, Stored, Texts, origin_digest
-from heldout.features.text import Space
 from heldout.privacy.neighbours import Neighbours
-from heldout.statistics.feature_rows import MOST_ROWS
 
-__all__ = ["FeatureMatrix", "FeatureRows"]
+__all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
+
+MOST_ROWS = 2**32
+"""A feature matrix of more is refused when it is opened, so sums over rows have a known end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +148,7 @@ class FeatureMatrix(PrivateTable):
         is missing or not a number counts as 0, and a missing text as an empty one.
 
         >>> rows = {"message": ["win cash now", "see you at lunch"], "spam": [1, 0]}
-        >>> from heldout.features.text import HashedText
+        >>> from heldout.data.text import HashedText
         >>> FeatureMatrix.from_table(rows, label="spam", text="message",
         ...                          space=HashedText(size=1024), features_per_row=10)
         FeatureMatrix(1,024 features, at most 10 a row, replace-one neighbours, 2 rows)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from heldout.data import sql
+from heldout.data.feature_bound import mixed
 from heldout.data.reading import or_raise
+from heldout.data.text import Space
 from heldout.errors import ArgumentError, DataError
-from heldout.features.bounding import mixed
-from heldout.features.text import Space
 
 __all__ = ["Flags", "Rows", "Stored", "Texts", "origin_digest"]
 
