@@ -852,6 +852,29 @@ def _tree(what: str, **changes: Any) -> None:
     attack(made)
 
 
+@attack
+def a_tree_that_leaves_a_score_unwritten() -> bytes:
+    """A row that meets the first leaf alone gets one score; the other is what memory holds."""
+    nodes = {
+        "nodes_treeids": [0, 0, 0],
+        "nodes_nodeids": [0, 1, 2],
+        "nodes_featureids": [0, 0, 0],
+        "nodes_values": [0.0, 0.0, 0.0],
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": [1, 0, 0],
+        "nodes_falsenodeids": [2, 0, 0],
+        "class_treeids": [0, 0, 0],
+        "class_nodeids": [1, 2, 2],
+        "class_ids": [0, 0, 1],
+        "class_weights": [-0.25, 0.5, 0.75],
+        "classlabels_int64s": [0, 1],
+        "base_values": [0.125],
+        "post_transform": "LOGISTIC",
+    }
+    made = node("TreeEnsembleClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml", **nodes)
+    return model([made])
+
+
 _tree("with_a_loop", nodes_truenodeids=[0, 0, 0])
 _tree("whose_branches_meet", nodes_falsenodeids=[1, 0, 0])
 _tree("that_leads_outside", nodes_falsenodeids=[7, 0, 0])

@@ -104,3 +104,19 @@ def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
 def test_without_a_sandbox_a_trusted_model_still_runs() -> None:
     found, _ = scored(isolate.keep, seconds=60, task=replace(TASK, sandboxed=False))
     assert np.array_equal(found, ROWS)
+
+
+def test_what_the_runtime_does_not_write_holds_nothing_of_an_earlier_row() -> None:
+    # The model is refused; here it is run all the same, many rows in one process.
+    content = attacks.ATTACKS["a_tree_that_leaves_a_score_unwritten"]()
+    task = replace(TASK, content=content, width=2)
+    cells = np.ones((8, 4), np.float32)
+    cells[1::2] = -1.0  # every other row gets one score only
+    scorer = Scorer(task, until=time.monotonic() + 60)
+    try:
+        found = scorer.score({"x": cells}, 8)
+    finally:
+        scorer.close()
+    assert (found[::2] > 0.6).all(), "scores that an earlier row leaves behind"
+    assert (found[1::2, 0] == found[1, 0]).all()
+    assert found[1::2, 1].tolist() == [0.0] * 4, "memory that was zeroed"

@@ -49,7 +49,7 @@ class Call:
 
     def rows(self, place: int = 0, *, kinds: Sequence[str] = (), rank: int | None = None) -> Rows:
         """An input that has one entry a row, of one of these types."""
-        value = self._at(place)
+        value = self.at(place)
         if not isinstance(value, Rows):
             raise NotRowWise(f"its input {place + 1} must come from the rows")
         if kinds and value.kind not in kinds:
@@ -62,7 +62,7 @@ class Call:
         """An input that is a constant of the model; None where an optional one is left out."""
         if optional and not self.has(place):
             return None
-        value = self._at(place)
+        value = self.at(place)
         if isinstance(value, Rows | Dims):
             raise NotRowWise(
                 f"its input {place + 1} is computed from the rows, and must be a constant",
@@ -85,7 +85,8 @@ class Call:
             raise NotRowWise(f"its input {place + 1} must be a list of integers")
         return [int(each) for each in value.reshape(-1)]
 
-    def _at(self, place: int) -> Value:
+    def at(self, place: int) -> Value:
+        """An input of any kind."""
         if not self.has(place):
             raise NotRowWise(f"its input {place + 1} is missing")
         return self.given[place]
@@ -206,7 +207,7 @@ class Call:
         """
         import numpy as np
 
-        values = [self._at(place) for place in places or range(len(self.given))]
+        values = [self.at(place) for place in places or range(len(self.given))]
         if any(isinstance(value, Dims) for value in values):
             raise NotRowWise("it computes with the number of rows")
         ranks = [value.rank if isinstance(value, Rows) else value.ndim for value in values]
@@ -236,7 +237,7 @@ class Call:
         """The one element type that all of these inputs have."""
         found = set()
         for place in places or range(len(self.given)):
-            value = self._at(place)
+            value = self.at(place)
             if isinstance(value, Dims):
                 raise NotRowWise("it computes with the number of rows")
             found.add(value.kind if isinstance(value, Rows) else kind_of(value))

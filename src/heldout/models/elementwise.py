@@ -110,7 +110,7 @@ def division(call: Call) -> list[Value]:
 @rule("Pow")
 def power(call: Call) -> list[Value]:
     call.only(2)
-    exponent = call.given[1] if call.has(1) else None
+    exponent = call.at(1)
     if isinstance(exponent, Rows) and exponent.kind not in FLOATS:
         raise NotRowWise("it raises to a power that is an integer computed from the rows")
     if not isinstance(exponent, Rows) and kind_of(call.constant(1)) not in NUMBERS:

@@ -176,6 +176,8 @@ def _session(onnxruntime: Any, content: bytes) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # Memory comes from the system each time, which zeroes it; a pool would hand on what is in it.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     # Numbers below the normal range are a hundred times slower: time would tell of them.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

@@ -10,7 +10,7 @@ from typing import Any
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import open_table
-from heldout.data.reading import check_names
+from heldout.data.reading import check_names, or_raise
 from heldout.data.score_map import FURTHEST
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
@@ -198,8 +198,12 @@ def _local(engine: Any) -> DuckDBEngine:
         return engine
     import pyarrow
 
-    columns = engine.fetch(f"SELECT * FROM {engine.source}")
-    found = open_table(pyarrow.table(dict(columns)))
+    columns = engine.fetch(f"SELECT * FROM {engine.source} AS held")
+    table = or_raise(
+        lambda: pyarrow.table(dict(columns)),
+        lambda: UnreadableTable("The rows cannot be copied out of their database. Cast columns."),
+    )
+    found = open_table(table)
     assert isinstance(found, DuckDBEngine)
     return found
 

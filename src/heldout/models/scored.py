@@ -9,6 +9,8 @@ from heldout.errors import ArgumentError, EmptyTable
 
 __all__ = ["ScoredRows", "Writer"]
 
+ROW_GROUP = 2**17  # rows that a file's writer holds
+
 
 class ScoredRows:
     """A private table that `heldout.Dataset` and its kin take; it shows nothing of its rows.
@@ -69,12 +71,20 @@ class Writer:
 
         for name, values in scores.items():
             batch = batch.append_column(name, pyarrow.array(values, pyarrow.float64()))
+        self._batches.append(batch)
         if self._path is None:
-            self._batches.append(batch)
             return
         if self._file is None:
             self._file = pyarrow.parquet.ParquetWriter(self._path, batch.schema)
-        self._file.write_batch(batch)
+        if sum(each.num_rows for each in self._batches) >= ROW_GROUP:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow
+
+        if self._batches:
+            self._file.write_table(pyarrow.Table.from_batches(self._batches))
+            self._batches.clear()
 
     def discard(self) -> None:
         """Leave nothing of a table that could not be finished."""
@@ -85,6 +95,7 @@ class Writer:
         import pyarrow
 
         if self._file is not None:
+            self._write()
             self._file.close()
             empty = self._file.schema.empty_table()
             return ScoredFile(empty, row_key=row_key, scores=scores, path=self._path)

@@ -23,7 +23,7 @@ def filled(call: Call) -> list[Value]:
 
     call.only(1)
     value = call.tensor("value", np.zeros(1, np.float32))
-    return [Rows(kind_of(value), _wanted(call, call.given[0], None))]
+    return [Rows(kind_of(value), _wanted(call, call.at(0), None))]
 
 
 @rule("Reshape")
@@ -32,7 +32,7 @@ def reshape(call: Call) -> list[Value]:
     value = call.rows()
     zero_copies = call.integer("allowzero", 0) == 0
     return [
-        Rows(value.kind, _wanted(call, call.given[1], value, zero_copies=zero_copies)),
+        Rows(value.kind, _wanted(call, call.at(1), value, zero_copies=zero_copies)),
     ]
 
 
@@ -112,7 +112,7 @@ def squeeze(call: Call) -> list[Value]:
 @rule("Unsqueeze")
 def unsqueeze(call: Call) -> list[Value]:
     call.only(2)
-    axes, value = call.axes(1), call.given[0]
+    axes, value = call.axes(1), call.at(0)
     if isinstance(value, Dims):
         if not value.scalar or axes not in ([0], [-1]):
             raise NotRowWise("it computes with the number of rows")
@@ -179,7 +179,7 @@ def piece(call: Call) -> list[Value]:
     steps = call.whole_numbers(4) if call.has(4) else [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise NotRowWise("its starts, ends, axes and steps must be equally many, and no step 0")
-    value = call.given[0]
+    value = call.at(0)
     if isinstance(value, Dims):
         if value.scalar or axes not in ([0], [-1]):
             raise NotRowWise("it computes with the number of rows")
@@ -201,7 +201,7 @@ def piece(call: Call) -> list[Value]:
 @rule("Gather")
 def gather(call: Call) -> list[Value]:
     call.only(2)
-    axis, value = call.integer("axis", 0), call.given[0]
+    axis, value = call.integer("axis", 0), call.at(0)
     chosen = call.constant(1)
     if chosen.dtype.kind != "i":
         raise NotRowWise("its indices must be integers")
@@ -237,7 +237,7 @@ def chosen_features(call: Call) -> list[Value]:
 @rule("Expand")
 def expand(call: Call) -> list[Value]:
     call.only(2)
-    value, target = call.rows(), call.given[1]
+    value, target = call.rows(), call.at(1)
     if isinstance(target, Rows):
         raise NotRowWise("its shape is computed from the rows")
     extents = list(target.extents) if isinstance(target, Dims) else call.whole_numbers(1)
@@ -273,7 +273,7 @@ def one_hot(call: Call) -> list[Value]:
 def product(call: Call) -> list[Value]:
     call.only(2)
     kind, left = call.same_kind(FLOATS), call.rows(0)
-    right = call.given[1]
+    right = call.at(1)
     if isinstance(right, Rows):
         same = left.rank == right.rank >= 3 and left.shape[:-2] == right.shape[:-2]
         if not same or left.shape[-1] != right.shape[-2]:

@@ -15,6 +15,10 @@ _STRIDE = 2**31  # a tree's number and a node's, in one integer
 def tree_classifier(call: Call) -> list[Value]:
     labels, kind = class_labels(call)
     _check_ensemble(call, leaf="class", targets=labels)
+    if labels == 2 and call.integers("class_ids").any():
+        # A row that meets leaves of class 0 alone would get one score, and the runtime's memory
+        # for the other: what an earlier row left there.
+        raise NotRowWise("its leaves must all give to the first of its two classes")
     return [Rows(kind, ()), Rows("float32", (labels,))]
 
 

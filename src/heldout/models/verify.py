@@ -63,19 +63,24 @@ def verify(graph: Graph) -> Proof:
         except NotRowWise as error:
             problems.append(Problem(_named(node), error.why, error.mend))
             found = [_Unknown()] * len(node.outputs)
+        except (ValueError, LookupError, TypeError, ArithmeticError, MemoryError):
+            problems.append(Problem(_named(node), "it is not what its operator must be", ""))
+            found = [_Unknown()] * len(node.outputs)
         values.update(
             (name, value) for name, value in zip(node.outputs, found, strict=False) if name
         )
         if any(isinstance(value, Rows | Dims) for value in found):
             kept.append(node)
     score = values.get(graph.score)
-    width = 1
+    width, content = 1, b""
     if not problems:
         try:
             width = _score_width(score)
+            content = _built(graph, kept, values)
         except NotRowWise as error:
             problems.append(Problem(f"output {graph.output!r}", error.why, error.mend))
-    content = b"" if problems else _built(graph, kept, values)
+        except (ValueError, TypeError):
+            problems.append(Problem("the model", "its names or constants cannot be written", ""))
     return Proof(tuple(problems[:MOST_PROBLEMS]), width, content)
 
 
@@ -107,7 +112,7 @@ def _judge(
         fixed_batch=fixed,
         outputs=len(node.outputs),
     )
-    if not any(isinstance(each, Rows | Dims) for each in given):
+    if node.operator == "Constant" or not any(isinstance(each, Rows | Dims) for each in given):
         return [folded(call)]
     found = RULES[node.operator](call)
     call.finish()
