@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-spark bench audit docs lint types unit wheel clean
+.PHONY: install demo test test-spark bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -48,6 +48,11 @@ wheel: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks
+
+# Widths, coverage and power beside what they could be; DATA=<folder> adds real data sets.
+DATA ?= ../shared/data
+bench-accuracy: .venv/dev
+	$(BIN)/python -m benchmarks.accuracy $(if $(wildcard $(DATA)),--data $(DATA))
 
 # Tries to prove the claims wrong, in one run. AUDIT_MINUTES=300 AUDIT_SAMPLES=100000 looks closer.
 AUDIT_MINUTES ?= 45

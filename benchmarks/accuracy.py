@@ -1,0 +1,286 @@
+"""How much the same epsilon says: widths, coverage and power, in one run, with standard errors.
+
+    python -m benchmarks.accuracy [--data DIR] [--runs 60] [--tables compare areas]
+
+Rows are drawn with replacement from a population whose truth is known: made-up scores, heavy-tailed
+ones among them, and, where DIR has them, two models each on adult (which shares of epsilon were
+tuned on), cps_march2000 and acs2018_gov_census (which they were not). Everything is asked through
+`Session`, as an analyst asks it.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import heldout as ho
+from benchmarks.figure import judge
+from heldout.regression import metrics as regression_metrics
+from heldout.statistics.ranking import area, average_precision
+
+POPULATION = 200_000
+NORMAL = 1.959964
+
+
+@dataclass(frozen=True)
+class Population:
+    """Labels and two models' scores of the same rows."""
+
+    name: str
+    labels: Any
+    own: Any
+    rival: Any
+
+    def sample(self, rows: int, random: Any) -> "Population":
+        chosen = random.integers(0, len(self.labels), rows)
+        return Population(self.name, self.labels[chosen], self.own[chosen], self.rival[chosen])
+
+    def session(self) -> ho.Session:
+        table = {"y": self.labels, "own": self.own, "rival": self.rival}
+        dataset = ho.Dataset(table, label="y", score="own")
+        return ho.Session(dataset, budget=ho.Budget(epsilon=1000))
+
+    def placements(self, scores: Any) -> tuple[Any, Any]:
+        """Of the positives among the negatives, and of the negatives among the positives."""
+        positives, negatives = scores[self.labels == 1], scores[self.labels == 0]
+        return _mid_rank(negatives, positives), 1 - _mid_rank(positives, negatives)
+
+    def difference(self) -> tuple[float, float]:
+        """The rival's area less the first one's, and DeLong's variance of it."""
+        pairs = zip(self.placements(self.own), self.placements(self.rival), strict=True)
+        moved = [second - first for first, second in pairs]
+        return float(moved[0].mean()), float(sum(each.var() / len(each) for each in moved))
+
+    def of(self, metric: Callable[[Any, Any], Any]) -> float:
+        return float(metric(self.own[self.labels == 1], self.own[self.labels == 0]))
+
+
+def _mid_rank(among: Any, scores: Any) -> Any:
+    ordered = np.sort(among)
+    sides = [np.searchsorted(ordered, scores, side=side) for side in ("left", "right")]
+    return (sides[0] + sides[1]) / (2 * len(among))
+
+
+def _probability(latent: Any) -> Any:
+    return 1 / (1 + np.exp(np.clip(-latent, -700, 700)))
+
+
+def made_up() -> Iterator[Population]:
+    random = np.random.default_rng(10)
+
+    def pair(
+        name: str,
+        *,
+        share: float,
+        apart: tuple[float, float],
+        alike: float = 0.8,
+        tail: float | None = None,
+        lost: float = 0.0,
+        power: int = 1,
+    ) -> Population:
+        labels = (random.random(POPULATION) < share).astype(np.int64)
+        noise = random.normal(size=(2, POPULATION))
+        noise[1] = alike * noise[0] + math.sqrt(1 - alike**2) * noise[1]
+        if tail is not None:
+            noise = noise * np.sqrt(tail / random.chisquare(tail, POPULATION))
+        found = labels * (random.random(POPULATION) >= lost)
+        own, rival = (
+            _probability(each + by * found - 1) ** power
+            for each, by in zip(noise, apart, strict=True)
+        )
+        return Population(name, labels, own, rival)
+
+    yield pair("normal, better by .02", share=0.22, apart=(1.35, 1.47))
+    yield pair("normal, equal", share=0.22, apart=(1.35, 1.35), alike=0.9)
+    yield pair("two degrees of freedom", share=0.22, apart=(1.9, 2.1), tail=2.0)
+    yield pair("8% of positives lost", share=0.22, apart=(2.2, 2.5), lost=0.08)
+    yield pair("rare and skewed", share=0.1, apart=(1.35, 1.47), power=6)
+
+
+def from_data(data: Path) -> Iterator[Population]:
+    """Logistic regression and naive Bayes, fitted on 6,000 rows and judged on the rest."""
+    sets: dict[str, tuple[Callable[[Any], Any], set[str]]] = {
+        "adult": (lambda t: t["label"] == 1, {"label", "income", "split", "fnlwgt"}),
+        "cps_march2000": (lambda t: t["earn"] > np.quantile(t["earn"], 0.8),
+                          {"label", "earn", "id"}),
+        "acs2018_gov_census": (lambda t: t["salary"] > np.quantile(t["salary"], 0.93),
+                               {"label", "salary"}),
+    }  # fmt: skip
+    for name, (label, out) in sets.items():
+        path = data / name / f"{name}.parquet"
+        if path.exists():
+            yield _scored(name, path, label, out)
+        else:
+            print(f"no {path.name}: left out")
+
+
+def _scored(name: str, path: Path, label: Callable[[Any], Any], out: set[str]) -> Population:
+    import pyarrow.parquet
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    read = pyarrow.parquet.read_table(path)
+    table = {column: read[column].to_numpy() for column in read.column_names}
+    labels = np.asarray(label(table)).astype(np.int64)
+    columns = [_numbers(each) for column, each in table.items() if column not in out]
+    features = np.stack(columns, axis=1)
+    order = np.random.default_rng(1).permutation(len(labels))
+    train, test = order[:6000], order[6000:]
+    scaled = (features - features[train].mean(axis=0)) / (features[train].std(axis=0) + 1e-9)
+    scores = [
+        model.fit(scaled[train], labels[train]).predict_proba(scaled[test])[:, 1]
+        for model in (LogisticRegression(max_iter=200), GaussianNB())
+    ]
+    return Population(name, labels[test], *scores)
+
+
+def _numbers(column: Any) -> Any:
+    if column.dtype.kind in "if":
+        return np.nan_to_num(column.astype(np.float64), nan=-1.0)
+    return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
+
+
+def _share(hits: list[bool]) -> str:
+    mean = float(np.mean(hits))
+    return f"{mean:.3f} ±{math.sqrt(max(mean * (1 - mean), 0.01) / len(hits)):.3f}"
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+
+def compare(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\ncompare, 5,000 rows, epsilon 1; widths of 95% intervals")
+    good, covered = True, []
+    for each in populations:
+        truth = each.difference()[0]
+        hits, found, widths = [], [], []
+        for _ in range(runs):
+            rows = each.sample(5_000, random)
+            door = rows.session()
+            release = door.compare(score="rival", epsilon=1)
+            low, high = release.interval()
+            hits.append(low <= truth <= high)
+            found.append(release.p_value < 0.05)
+            delong = 2 * NORMAL * math.sqrt(rows.difference()[1])
+            noise = release.noise_interval()
+            apart = [_width(door.auc(epsilon="1/2").interval()) for _ in range(2)]
+            widths.append((high - low, delong, _width(noise), math.hypot(*apart)))
+        width, delong, alone, apart = np.mean(widths, axis=0)
+        covered += hits
+        print(
+            f"  {each.name:24s} true {truth:+.3f}: width {width:.4f}, DeLong {delong:.4f}, "
+            f"two areas {apart:.4f}, covers {_share(hits)}, p < .05 in {_share(found)}"
+        )
+        good &= judge("width / sqrt(DeLong^2 + noise^2)", width / math.hypot(delong, alone), 1.3)
+        good &= judge("width / two separate areas", width / apart, 1.0)
+    print(f"  all together: covers {_share(covered)}")
+    return good & judge("distance of the coverage from .955", abs(np.mean(covered) - 0.955), 0.025)
+
+
+def areas(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\nAUC and average precision, 5,000 rows, epsilon 2: how often the interval holds")
+    good = True
+    metrics = {"auc": area, "average_precision": average_precision}
+    for each in populations:
+        truths = {name: each.of(metric) for name, metric in metrics.items()}
+        hits: dict[str, list[bool]] = {name: [] for name in metrics}
+        for _ in range(runs):
+            door = each.sample(5_000, random).session()
+            for name, truth in truths.items():
+                low, high = getattr(door, name)(epsilon=2).interval()
+                hits[name].append(low <= truth <= high)
+        print(f"  {each.name:24s} " + ", ".join(f"{n} {_share(h)}" for n, h in hits.items()))
+        error = 2 * math.sqrt(0.05 * 0.95 / runs)
+        for name, found in hits.items():
+            good &= judge(f"{name}: distance from .955", abs(np.mean(found) - 0.955), 0.02 + error)
+    return good
+
+
+def regression(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\nRMSE and MAE, 5,000 rows, epsilon 1, bounds found by search")
+    laws: dict[str, Callable[[int], Any]] = {
+        "normal": lambda size: random.normal(size=size),
+        "Laplace": lambda size: random.laplace(size=size),
+        "lognormal": lambda size: random.lognormal(size=size) - math.exp(0.5),
+    }
+    good = True
+    for name, law in laws.items():
+        whole = law(2_000_000)
+        truths = (float(np.sqrt(np.mean(whole**2))), float(np.abs(whole).mean()))
+        hits: list[list[bool]] = [[], []]
+        widths = []
+        for _ in range(runs):
+            residual, predicted = law(5_000), random.normal(10, 3, 5_000)
+            table = {"observed": predicted + residual, "predicted": predicted}
+            release = regression_metrics(
+                table, observed="observed", predicted="predicted", epsilon=1, r_squared=False
+            )
+            for found, measure, truth in zip(
+                hits, (release.rmse, release.mae), truths, strict=True
+            ):
+                low, high = measure.interval()
+                found.append(low <= truth <= high)
+            widths.append(_width(release.rmse.interval()) / truths[0])
+        print(
+            f"  {name:24s} RMSE {_share(hits[0])}, MAE {_share(hits[1])}, RMSE's width "
+            f"{np.mean(widths):.3f} of it"
+        )
+        for what, found in zip(("RMSE", "MAE"), hits, strict=True):
+            good &= judge(f"{what}: misses", 1 - float(np.mean(found)), 0.07 + 2 * 0.25 / runs**0.5)
+    return good
+
+
+def curves(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\ncurves, 5,000 rows, epsilon 1: the area off the curve, and recall at one half")
+    good = True
+    for each in populations:
+        errors, reach = [], []
+        for _ in range(runs):
+            rows = each.sample(5_000, random)
+            door, truth = rows.session(), rows.of(area)
+            released = door.curves(epsilon=1)
+            recall = released.confusion(0.5).recall
+            exact = float(np.mean(rows.own[rows.labels == 1] >= 0.5))
+            low, high = recall.noise_interval()
+            errors.append(
+                (abs(released.auc.value - truth), abs(float(door.auc(epsilon=1)) - truth))
+            )
+            reach.append(((high - low) / 2, abs(recall.value - exact), low <= exact <= high))
+        ours, alone = np.mean(errors, axis=0)
+        half, error, held = np.mean(reach, axis=0)
+        print(
+            f"  {each.name:24s} area's error {ours:.4f}, session.auc {alone:.4f}; recall's "
+            f"half-width {half:.4f}, mean error {error:.4f}, holds {held:.3f}"
+        )
+        good &= judge("area off the curve / session.auc", ours / alone, 1.15)
+        good &= judge("recall: half-width / mean error", half / error, 4.0)
+    return good
+
+
+def _width(interval: tuple[float, float]) -> float:
+    return interval[1] - interval[0]
+
+
+TABLES = {each.__name__: each for each in (compare, areas, regression, curves)}
+
+
+def main() -> bool:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--tables", nargs="*", choices=TABLES, default=list(TABLES))
+    chosen = parser.parse_args() if __name__ == "__main__" else parser.parse_args([])
+    populations = list(made_up())
+    if chosen.data is not None:
+        populations += from_data(chosen.data)
+    random = np.random.default_rng()
+    reached = [TABLES[name](populations, chosen.runs, random) for name in chosen.tables]
+    return all(reached)
+
+
+if __name__ == "__main__":
+    raise SystemExit(0 if main() else 1)
