@@ -24,6 +24,7 @@ LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fract
 SLACK: Final = 5
 THRIFT: Final = 4  # what is clipped biases a variance more than a picture
 PARTS: Final = {"errors": 2, "outcome": 1, "quantiles": 1}
+WIDER: Final = 2  # than where the search stops: it leaves a few per cent of the rows outside
 # Cells of the residuals; two more hold the rows beyond the bounds. 32 and 121 = 11^2 fill a tree.
 FEW, MANY = 30, 119
 EDGE: Final = 1.7976931348623157e308
@@ -110,7 +111,7 @@ class MetricsPlan:
     def residual_bound(self, answers: Answers) -> float:
         if self.residual is not None:
             return self.residual
-        return self._found("residual", answers)[1]
+        return WIDER * self._found("residual", answers)[1]
 
     def observed_bounds(self, answers: Answers) -> Interval:
         return self.observed if self.observed is not None else self._found("observed", answers)
