@@ -134,17 +134,19 @@ class Staged:
     description: Mapping[str, object]
     reading: Any = None
     """What the reader of the answers needs to know of how they were asked. Public."""
+    view: Callable[[Any], PrivateTable] | None = None
 
     def event(self) -> Event:
         return Event.composed([each.price for each in self.steps.values()])
 
     def draw(self, rows: PrivateTable) -> dict[str, Any]:
+        seen = rows if self.view is None else self.view(rows)
         answers: dict[str, Any] = {}
         for name, booked in self.steps.items():
             step = booked.choose(answers)
             if price(step.mechanism.event()) != price(booked.price):
                 raise BudgetExceeded("Internal error: a step's cost differs from the booked price.")
-            answers[name] = step.draw(rows)
+            answers[name] = step.draw(seen)
         return answers
 
     def describe(self) -> dict[str, object]:

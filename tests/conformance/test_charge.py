@@ -59,12 +59,11 @@ def test_the_ledger_takes_exactly_what_the_release_claims(
         release = ask(session, epsilon)
         spent += asked
         *_, entry = entries = session._ledger.entries(session._account)
-        mechanism = release._drawn.request.mechanism
         assert entry.event is not None
         assert len(entries) == count
         assert release.loss == ho.Loss.pure(asked)
         assert price(entry.event) == release.loss
-        assert entry.event == mechanism.event()
+        assert entry.event == release._drawn.request.event()
         assert entry.loss == entry.charge == release.receipt.loss == release.loss
         assert session.spent == ho.Loss.pure(spent)
         assert session.remaining == ho.Loss.pure(10 - spent)

@@ -2,12 +2,14 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from heldout.arguments import visible
 from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import (
+    Belief,
     Look,
     belief,
     noise_interval,
@@ -15,6 +17,7 @@ from heldout.metrics.auc_interval import (
     two_sided_p_value,
 )
 from heldout.metrics.binormal import BinormalCurve, binormal_curve
+from heldout.metrics.influence import Scatter
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.release import Release
 from heldout.release import Drawn
@@ -31,9 +34,13 @@ class RankingRelease(Release):
 
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
-        draw = drawn.values
-        assert isinstance(draw, RankingDraw)
-        self._draw = draw
+        stages, values = drawn.request.reading, drawn.values
+        answers: dict[str, Any] = {"value": values} if isinstance(values, RankingDraw) else values
+        assert isinstance(answers["value"], RankingDraw)
+        self._draw = answers["value"]
+        self._beside = {name: each for name, each in answers.items() if name != "value"}
+        """The tables and moments that say how large the sampling error is, if they were bought."""
+        self._scatter = Scatter.assumed() if stages is None else stages.scatter(answers)
 
     def told(self, counts: Sequence[Look]) -> Self:
         """The same release, with intervals that use class counts released beside it. Free."""
@@ -45,7 +52,7 @@ class RankingRelease(Release):
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
         name = ranking_metric(draw.mechanism.metric).words
-        known = belief(draw, self._others)
+        known = self._known
 
         def noise(level: float) -> Interval:
             return noise_interval(draw, level=level, known=known)
@@ -54,6 +61,11 @@ class RankingRelease(Release):
             return population_interval(draw, level=level, known=known)
 
         return {name: self._measure(name, draw.value, noise, population)}
+
+    @property
+    def _known(self) -> Belief | None:
+        found = belief(self._draw, self._others)
+        return None if found is None else replace(found, scatter=self._scatter)
 
     def _measure(self, name: str, value: float, noise: Any, population: Any) -> Measure:
         return Measure(
@@ -65,7 +77,8 @@ class RankingRelease(Release):
         )
 
     def _noisy(self) -> Any:
-        return self._draw.as_dict()
+        beside = {name: each.tolist() for name, each in self._beside.items()}
+        return {**self._draw.as_dict(), **beside}
 
     @property
     def on_grid(self) -> bool:
@@ -134,7 +147,7 @@ class CompareRelease(RankingRelease):
         Two-sided, for the population, from the released numbers alone: free. It takes sampling
         error and noise together.
         """
-        return two_sided_p_value(self._draw, null=0.5)
+        return two_sided_p_value(self._draw, null=0.5, known=self._known)
 
     def __str__(self) -> str:
         return f"{self.headline}, p-value {self.p_value:.3g}"

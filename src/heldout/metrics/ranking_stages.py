@@ -6,7 +6,7 @@ chosen by trials on adult, diabetes130, sentiment140 and made-up scores; `benchm
 reports on others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.data.table import PrivateTable
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.curves.heldout import HeldoutCurves
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
@@ -46,6 +47,9 @@ LEAST_VISIBLE: Final = {"auc": 2_000, "average-precision": 2_000, "auc-differenc
 """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
 drown in noise, and what they cost is better spent on the value."""
 EXPECTED_ROWS: Final = 4_000
+USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
+"""What a forecast takes for two models: their areas, and the variance of the difference over that
+of two areas of other rows; placements then correlate by about 3/4."""
 _LEVELS: Final = 3
 _AREA_SHARE, _EDGES_SHARE = Fraction(1, 10), Fraction(3, 10)
 _ROOTS: Final = np.linspace(0.05, 1.0, 24)
@@ -122,7 +126,12 @@ class RankingStages:
         whole = _SMALLEST.sensitivity(self.protection)
         return DiscreteLaplace.for_epsilon(self.epsilon * share, l1_sensitivity=whole, dimension=3)
 
-    def staged(self, *, name: str, parameters: Mapping[str, Any]) -> Staged:
+    def staged(
+        self,
+        *,
+        parameters: Mapping[str, Any],
+        view: Callable[[Any], PrivateTable] | None = None,
+    ) -> Staged:
         steps = {"value": Booked.of(Step(self.statistic, self.value))}
         for model in self.models:
             table = ScoreTable(score_range=self.score_range, column=model)
@@ -134,11 +143,13 @@ class RankingStages:
                 moments.event(), lambda answers: Step(self.influence(answers).statistic(), moments)
             )
         return Staged(
-            name=name,
+            name=self.metric,
             steps=steps,
             parameters=parameters,
             claim=self.statistic.claim,
             description={**self.value.describe(), "tables": self.table.describe(), **described},
+            reading=self,
+            view=view,
         )
 
     # --- what the answers say ------------------------------------------------------------------
@@ -157,7 +168,16 @@ class RankingStages:
         return influence.of_difference(*curves, counts=counts)
 
     def scatter(self, answers: Answers) -> Scatter:
-        """What the answers say of the sampling variance, in units of the assumed one."""
+        """What the answers say of the sampling variance, in units of the assumed one.
+
+        The value alone, which a forecast has, stands for what is usual: formulas that hold on
+        most scores, and models that agree as most do.
+        """
+        if len(answers) == 1:
+            m, n = counts_of(answers["value"])
+            usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
+            compared = self.metric == "auc-difference"
+            return Scatter.around(usual / difference_variance(n, m) if compared else 1.0, spread=0)
         found, curves = self.influence(answers), self.curves(answers)
         m, n = found.counts
         value = min(max(answers["value"].value, 0.01), 0.99)

@@ -1,5 +1,6 @@
 """Questions about how a model ranks the rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final
@@ -11,11 +12,12 @@ from heldout.mechanisms.smooth.choose import METHODS
 from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
+from heldout.metrics.ranking_stages import RankingStages
 from heldout.metrics.ties import TiesRelease
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
 from heldout.questions.rules import Exact, OneOf, Text, Whole
-from heldout.release import Drawn, Request
+from heldout.release import Drawn, Request, Staged
 from heldout.statistics import ScoreTable, Statistic
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
@@ -88,13 +90,37 @@ class _Ranking(Question):
             named["smaller_class"] = self.smaller_class
         return named | about.scale_parameters
 
-    def request(self, about: ScoredRows) -> Request:
-        return Request(
-            self.metric, self._statistic(about), self._mechanism(about), self._parameters(about)
+    def _stages(self, about: ScoredRows) -> RankingStages | None:
+        """Tables and moments beside the value, where they tell more than they cost."""
+        if self.method != DEFAULT or not RankingStages.worthwhile(
+            self.metric, epsilon=self.price, protection=about.protection, rows=about.rows
+        ):
+            return None
+        return RankingStages(
+            metric=self.metric,
+            epsilon=self.price,
+            protection=about.protection,
+            rows=about.rows,
+            score_range=about.score_range,
+            statistic=self._statistic(about),
+            smaller_class=self.smaller_class,
         )
 
+    def _asked(
+        self, about: ScoredRows, view: Callable[[Any], Any] | None = None, **named: str
+    ) -> Request | Staged:
+        parameters = self._parameters(about) | named
+        if (stages := self._stages(about)) is not None:
+            return stages.staged(parameters=parameters, view=view)
+        statistic, mechanism = self._statistic(about), self._mechanism(about)
+        return Request(self.metric, statistic, mechanism, parameters, view=view)
+
+    def request(self, about: ScoredRows) -> Request | Staged:
+        return self._asked(about)
+
     def typical(self, about: ScoredRows, guess: Guess) -> RankingDraw:
-        mechanism = self._mechanism(about)
+        stages = self._stages(about)
+        mechanism = self._mechanism(about) if stages is None else stages.value
         counts = guess.counts[: 1 if about.protection.row_count_is_public else 2]
         first = counts if mechanism.first_look is not None else ()
         second = counts if mechanism.second_look(first) is not None else ()
@@ -157,16 +183,10 @@ class Compare(_Ranking):
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
 
-    def request(self, about: ScoredRows) -> Request:
+    def request(self, about: ScoredRows) -> Request | Staged:
         about.check_rival(self.score)
         rival = self.score
-        return Request(
-            self.metric,
-            self._statistic(about),
-            self._mechanism(about),
-            {**self._parameters(about), "rival": rival},
-            view=lambda rows: rows.with_rival(rival),
-        )
+        return self._asked(about, lambda rows: rows.with_rival(rival), rival=rival)
 
     def read(self, drawn: Drawn) -> CompareRelease:
         return CompareRelease(drawn)
@@ -192,9 +212,12 @@ class GridTies(_Ranking):
     def _statistic(self, about: ScoredRows) -> Statistic:
         return TiedPairs(ScoreTable(score_range=about.score_range))
 
+    def _stages(self, about: ScoredRows) -> None:
+        return None  # its interval is for noise alone
+
     def request(self, about: ScoredRows) -> Request:
-        asked = super().request(about)
-        return Request("grid-ties", asked.statistic, asked.mechanism, asked.parameters)
+        statistic, mechanism = self._statistic(about), self._mechanism(about)
+        return Request("grid-ties", statistic, mechanism, self._parameters(about))
 
     def read(self, drawn: Drawn) -> TiesRelease:
         return TiesRelease(drawn)
