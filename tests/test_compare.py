@@ -17,6 +17,7 @@ from heldout.cli import main
 from heldout.examples import readmission
 from heldout.mechanisms.base import unseal
 from heldout.statistics import compute
+from heldout.statistics.ranking.ranked import RankedRows
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000
