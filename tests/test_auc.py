@@ -59,8 +59,8 @@ def session(
 def exact_value(metric: str, dataset: ho.Dataset, **options: Any) -> RankingStatistic:
     """The un-noised statistic, which only a test may look at."""
     kind = q.Auc if metric == "auc" else q.AveragePrecision
-    request = kind(epsilon="1", **options).request(dataset.description)
-    found = unseal(compute(request.statistic, dataset))
+    statistic = kind(epsilon="1", **options)._statistic(dataset.description)
+    found = unseal(compute(statistic, dataset))
     assert isinstance(found, RankingStatistic)
     return found
 

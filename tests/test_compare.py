@@ -170,3 +170,28 @@ def test_a_bad_comparison_is_a_line_or_two_and_an_exit_code(
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
     assert 0 < len(outcome.err.splitlines()) <= 6
+
+
+# --- what the interval knows of how alike the models are -----------------------------------------
+
+
+def test_models_that_agree_have_a_narrower_interval_than_two_areas_and_the_better_one_is_seen() -> (
+    None
+):
+    random = np.random.default_rng(1988)
+    labels = (random.random(5000) < 0.22).astype(int)
+    shared = random.normal(size=5000)
+    latent = [0.9 * shared + 0.44 * random.normal(size=5000) + by * labels for by in (1.3, 1.65)]
+    table = {"y": labels} | {
+        name: 1 / (1 + np.exp(1 - each))
+        for name, each in zip(("good", "worse"), latent, strict=True)
+    }
+    door = session(table)
+    release = door.compare(score="worse", epsilon=1)
+    apart = [door.auc(epsilon="1/2").interval() for _ in range(2)]
+    low, high = release.interval()
+    assert high - low < 0.7 * math.hypot(*(above - below for below, above in apart))
+    noise = release.noise_interval()
+    assert high - low > noise[1] - noise[0]
+    assert release.p_value < 0.05
+    assert set(release.as_dict()["noisy"]) >= {"table of score", "table of rival", "moments"}

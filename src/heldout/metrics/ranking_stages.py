@@ -43,7 +43,7 @@ SHARES: Final = {
 """Of epsilon, for each score table and for the moments. A few rows at the top pull so hard at
 average precision that moments with noise for them say nothing: its tables say more alone."""
 LEAST_EPSILON: Final = Fraction(1, 20)
-LEAST_VISIBLE: Final = {"auc": 2_000, "average-precision": 2_000, "auc-difference": 500}
+LEAST_VISIBLE: Final = {"auc": 5_000, "average-precision": 5_000, "auc-difference": 500}
 """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
 drown in noise, and what they cost is better spent on the value."""
 EXPECTED_ROWS: Final = 4_000

@@ -92,7 +92,8 @@ class _Ranking(Question):
 
     def _stages(self, about: ScoredRows) -> RankingStages | None:
         """Tables and moments beside the value, where they tell more than they cost."""
-        if self.method != DEFAULT or not RankingStages.worthwhile(
+        plain = self.method == DEFAULT and getattr(self, "delta", None) is None
+        if not plain or not RankingStages.worthwhile(
             self.metric, epsilon=self.price, protection=about.protection, rows=about.rows
         ):
             return None

@@ -29,8 +29,9 @@ class RegressionMetrics(Release):
     """Error measures of one regression, from sums within bounds and a table of the residuals.
 
     Residuals beyond ±`residual_bound` count as that bound, and observed values beyond
-    `observed_bounds` as the nearest of them: the numbers and their intervals are those of the
-    clipped values. `clipped` says how many residuals that concerns. R squared is held to [-1, 1];
+    `observed_bounds` as the nearest of them: the numbers are those of the clipped values. `clipped`
+    says how many residuals that concerns; where the bound was searched, the intervals of MAE and
+    RMSE reach up to what they may have added. R squared is held to [-1, 1];
     where the outcome has a long tail, clipping takes more of its variance than of the errors, and
     R squared comes out too low: declare bounds that hold the tail.
     """
