@@ -1,8 +1,8 @@
 """Private rows of 0/1 features with a label: what is selected from and trained on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from heldout.data.dataset import _other_label
 from heldout.data.description import Description
 from heldout.data.feature_bound import bounded
 from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest
-from heldout.data.table import PrivateTable
+from heldout.data.table import Custody, PrivateTable
 from heldout.data.text import Space
 from heldout.errors import ArgumentError, DataError
 from heldout.privacy.neighbours import Neighbours
@@ -134,13 +134,8 @@ class FeatureMatrix(PrivateTable):
         features_per_row: int | None = None,
         positive: object = 1,
         negative: object = None,
-        unit: str | None = None,
-        rows_per_unit: int = 1,
-        row_key: str | None = None,
-        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         most_rows: int | None = None,
-        schema: Mapping[str, str] | None = None,
-        name: str | None = None,
+        **custody: Unpack[Custody],
     ) -> "FeatureMatrix":
         """Rows of a file or frame: the words of a text column, or columns that are 0 or not.
 
@@ -179,12 +174,7 @@ class FeatureMatrix(PrivateTable):
             values=(positive, negative),
             names=None,
             most_rows=most_rows,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            row_key=row_key,
-            neighbours=neighbours,
-            schema=schema,
-            name=name,
+            **custody,
         )
         return self
 

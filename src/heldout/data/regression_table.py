@@ -4,14 +4,13 @@ import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from heldout.arguments import as_number, shown
 from heldout.data import sql, validation
 from heldout.data.description import Description
-from heldout.data.table import PrivateTable
+from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore
-from heldout.privacy.neighbours import Neighbours
 
 __all__ = ["FittedRows", "RegressionTable"]
 
@@ -64,12 +63,7 @@ class RegressionTable(PrivateTable):
         observed: str,
         predicted: Any = None,
         coefficients: Mapping[str, float] | None = None,
-        unit: str | None = None,
-        rows_per_unit: int = 1,
-        row_key: str | None = None,
-        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
-        schema: Mapping[str, str] | None = None,
-        name: str | None = None,
+        **custody: Unpack[Custody],
     ) -> None:
         if (predicted is None) == (coefficients is None):
             raise ArgumentError(
@@ -81,15 +75,7 @@ class RegressionTable(PrivateTable):
         if predicted is not None and not isinstance(predicted, str):
             table, predicted = _beside(table, predicted)
         self.predicted: str | None = predicted
-        super().__init__(
-            table,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            row_key=row_key,
-            neighbours=neighbours,
-            schema=schema,
-            name=name,
-        )
+        super().__init__(table, **custody)
 
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
@@ -10,6 +10,17 @@ from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
 from heldout.errors import ArgumentError, BudgetMismatch, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
+
+
+class Custody(TypedDict, total=False):
+    """What every kind of private rows is told beside its columns; see `PrivateTable`."""
+
+    unit: str | None
+    rows_per_unit: int
+    row_key: str | None
+    neighbours: str | Neighbours
+    schema: Mapping[str, str] | None
+    name: str | None
 
 
 class PrivateTable(ABC):

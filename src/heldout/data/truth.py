@@ -1,13 +1,11 @@
 """The ground truth as private rows: a table without a label or a score."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from heldout.data import sql, validation
-from heldout.data.table import PrivateTable
+from heldout.data.table import Custody, PrivateTable
 from heldout.data.two_tables import as_category, as_frame, as_number
 from heldout.errors import DataError, MissingColumn
-from heldout.privacy.neighbours import Neighbours
 
 MOST_TIMES = 16  # the truth has at most so many rows for each row that is publicly expected
 
@@ -26,24 +24,12 @@ class Truth(PrivateTable):
         numbers: tuple[str, ...],
         texts: tuple[str, ...],
         expected_rows: int,
-        unit: str | None = None,
-        rows_per_unit: int = 1,
-        row_key: str | None = None,
-        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
-        schema: Mapping[str, str] | None = None,
-        name: str | None = None,
+        **custody: Unpack[Custody],
     ) -> None:
         self._numbers, self._texts = numbers, texts
         self._most_rows = MOST_TIMES * expected_rows
-        super().__init__(
-            as_frame(table),
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            row_key=row_key,
-            neighbours=neighbours,
-            schema=schema,
-            name=name or "truth",
-        )
+        custody["name"] = custody.get("name") or "truth"
+        super().__init__(as_frame(table), **custody)
         # Every cell is read once while only the custodian sees what fails.
         counts = ", ".join(f"count({name}) AS {name}" for name in self._exposed_columns)
         self._engine.fetch(self.statement(f"SELECT {counts} FROM evaluated"))

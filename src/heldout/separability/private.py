@@ -1,10 +1,11 @@
 """The separability for publication: a separator trained and counted privately, for one price."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from heldout.data.engine import open_table
+from heldout.data.table import Custody
 from heldout.data.truth import Truth
 from heldout.data.two_tables import (
     Table,
@@ -27,14 +28,9 @@ def private_separability(
     epsilon: Epsilon,
     ignore: str | Sequence[str] | None = None,
     categorical: str | Sequence[str] | None = None,
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    row_key: str | None = None,
-    neighbours: str = "replace-one",
-    schema: Mapping[str, str] | None = None,
-    name: str | None = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
+    **custody: Unpack[Custody],
 ) -> SeparabilityRelease:
     """How well a separator tells the confidential truth from the public, privatized rows.
 
@@ -57,7 +53,8 @@ def private_separability(
     (True, 'epsilon 1')
     """
     price = exact(epsilon, name="epsilon", minimum=0)
-    keys = tuple(key for key in (unit, row_key) if key is not None)
+    named = (custody.get("unit"), custody.get("row_key"))
+    keys = tuple(key for key in named if key is not None)
     private = _public_table(
         privatized,
         ignore=(*names_of(ignore, name="ignore"), *keys),
@@ -69,12 +66,7 @@ def private_separability(
         numbers=numbers,
         texts=texts,
         expected_rows=private.rows,
-        unit=unit,
-        rows_per_unit=rows_per_unit,
-        row_key=row_key,
-        neighbours=neighbours,
-        schema=schema,
-        name=name,
+        **custody,
     )
     if budget is None and ledger is None:
         budget = Budget(epsilon=price)
