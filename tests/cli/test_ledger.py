@@ -137,3 +137,18 @@ def test_a_lost_key_is_one_line_and_rekey_goes_on(run, evaluate, receipt, here):
     words = ("--epsilon", "1", "--ledger", "ledger.sqlite", "--account", "test.parquet", "--json")
     assert evaluate(*words).code == 0
     assert evaluate("--epsilon", "2", *words[2:]).code == 1
+
+
+def test_registering_people_that_the_ledger_knows_offers_to_share_their_account(run, here):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for year in (0, 1):
+        ids = [f"p{each}" for each in range(year * 30, year * 30 + 1000)]
+        pq.write_table(pa.table({"id": ids}), here / f"{year}.parquet")
+    words = ("ledger", "register", "ledger.sqlite", "--budget", "3", "--unit", "id", "--rows")
+    assert run(*words, "0.parquet", "last-year").code == 0
+    offered = run(*words, "1.parquet", "this-year")
+    assert offered.code == 2
+    assert "About 970 of these 1,000 are also in account 'last-year'" in offered.err
+    assert run(*words, "1.parquet", "this-year", "--people", "last-year").code == 0

@@ -53,6 +53,9 @@ def register(
     neighbours: Literal["replace-one", "add-remove"] = "replace-one",
     people: str | None = None,
     closed: Flag = False,
+    rows: Path | None = None,
+    row_key: str | None = None,
+    new: Flag = False,
     signed: Signature = UNSIGNED,
 ) -> None:
     """Give a data set a name and a budget that stay, whatever becomes of its table.
@@ -82,9 +85,20 @@ def register(
         The account that data sets about the same people share; a new one gets this budget.
     closed
         Close the ledger to rows that are not registered.
+    rows
+        A file with the people, by unit or row key: tells which accounts know them already.
+    row_key
+        Column that tells rows apart, where there is no unit.
+    new
+        Register although other accounts know these people: they get a second budget.
     """
     from heldout.privacy.ledger import Ledger
 
+    table = None
+    if rows is not None:
+        from heldout.data.people import People
+
+        table = People(rows, unit=unit, rows_per_unit=rows_per_unit, row_key=row_key)
     with Ledger.open(place) as ledger:
         account = ledger.register(
             name,
@@ -94,6 +108,8 @@ def register(
             neighbours=neighbours,
             people=people,
             closed=closed,
+            table=table,
+            new=new,
             who=signed.who,
             why=signed.why,
         )

@@ -21,6 +21,7 @@ from heldout.privacy.chain import AccountRow, Entry, Identity, State, tampered
 from heldout.privacy.keys import check_of
 from heldout.privacy.loss import Budget
 from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.privacy.overlap import Individuals, Overlap, drawn, overlapping, sketch_of
 from heldout.privacy.witness import Witness
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Registry(Books):
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         people: str | None = None,
         closed: bool = False,
+        table: Individuals | None = None,
+        new: bool = False,
         who: str | None = None,
         why: str | None = None,
     ) -> Account:
@@ -63,7 +66,9 @@ class Registry(Books):
         `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
         `people` names an account above it, which several data sets about the same people share;
         a new name opens it with the same budget (register it first to give it another one).
-        `closed` closes the ledger to rows that are not registered.
+        `closed` closes the ledger to rows that are not registered. `table`
+        (`heldout.data.people.People`) shows who is in it: where people of other accounts are,
+        this is refused unless `people` names their account or `new` gives them a second budget.
         """
         checked_name("name", name)
         protection = Protection(
@@ -95,9 +100,60 @@ class Registry(Books):
             entry, _ = self._write(connection, identity, line, about, opens=True)
             if closed and not identity.closed:
                 self._storage.set_identity(connection, closed=entry.sequence)
+            if sketch is not None:
+                self._storage.put_sketch(connection, row.id, sketch(row.id))
             return Account(row.id, budget), entry
 
+        sketch = None if table is None else self._sketch(table, refuse=not new and people is None)
         return self._decide(work)
+
+    def overlaps(self, table: Individuals) -> list[Overlap]:
+        """The accounts that know people of this table, and about how many; for the custodian.
+
+        Compares with the tables that accounts were registered with.
+        """
+        return self._overlaps(table, drawn(table))
+
+    def _overlaps(self, table: Individuals, sample: tuple[int, int, list[int]]) -> list[Overlap]:
+        def look(connection: "Connection") -> list[Overlap]:
+            identity = self._watch.check(connection)
+            sketches = self._storage.all_sketches(connection)
+            key = self._key(identity) if sketches else b""
+            names = {row.id: row.name or "" for row in self._storage.all_accounts(connection)}
+            found = (
+                Overlap(
+                    each, names[each], overlapping(key, each, text, table, sample[1]), sample[0]
+                )
+                for each, text in sketches
+            )
+            return [each for each in found if each.shared]
+
+        with self._storage.lock:
+            return self._watch.look(look)
+
+    def _sketch(self, table: Individuals, *, refuse: bool) -> Callable[[str], str]:
+        """What makes the sketch of a table, given its account's id; draws the key if need be."""
+        sample = drawn(table)
+        known = self._overlaps(table, sample)
+        if known and refuse:
+            most = str(max(known, key=lambda each: each.shared))
+            raise BudgetMismatch(
+                f"{most[:1].upper()}{most[1:]}. To share their budget, register with people= "
+                "(--people) and that account, or the people account above it. To give them a "
+                "second budget, say new=True (--new)."
+            )
+
+        def draw_key(connection: "Connection") -> bytes:
+            identity = self._watch.check(connection)
+            key = self._key(identity, make=True)
+            if not identity.key_check:
+                check = check_of(key, identity.ledger)
+                self._storage.set_identity(connection, key_check=check)
+            return key
+
+        with self._storage.lock:
+            key = self._storage.write(draw_key)
+        return lambda account: sketch_of(key, account, sample[1], sample[2])
 
     def grant(
         self,
