@@ -105,7 +105,11 @@ def test_an_analyst_spends_a_share_and_show_tells_who_on_what(run, evaluate, reg
     assert (grants[0]["why"], bool(grants[0]["who"])) == ("thesis", True)
     text = run("ledger", "show", "ledger.sqlite", "--out", "ledger.html").out
     assert "- readmissions" in text
-    assert f"{'.' * 20} 0%" in text
+    assert f"{'.' * 10} 0%" in text
+    below = json.loads(
+        run("ledger", "show", "ledger.sqlite", "--account", "readmissions", "--json").out
+    )
+    assert [each["name"] for each in below["accounts"]] == ["readmissions", "ana"]
     page = (here / "ledger.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert "readmissions" in page

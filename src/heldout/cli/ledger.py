@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Json = Annotated[bool, Parameter(name="--json", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
-BAR = 20
+BAR = 10
 
 
 @dataclass(frozen=True, kw_only=True)

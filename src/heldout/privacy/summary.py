@@ -101,12 +101,14 @@ def summarise(history: Iterable[Entry]) -> Summary:
     _add_accounts(summary, first, parents, last)
     names = {each.account: each.name for each in summary.accounts}
     names |= {
-        each.account: f"{names[each.parent]}: {each.name}"
+        each.account: f"{names[str(each.parent)]}: {each.name}"
         for each in summary.accounts
-        if each.kind == "analyst" and each.parent
+        if each.kind == "analyst" and each.parent in names
     }
     summary.days = [
-        (names[account], day, Loss.from_dict(spent)) for (account, day), spent in days.items()
+        (names[account], day, Loss.from_dict(spent))
+        for (account, day), spent in days.items()
+        if account in names
     ]
     return summary
 
@@ -119,8 +121,9 @@ def _add_accounts(
 ) -> None:
     """Each account below the one above it, in the order in which they were opened."""
     children: dict[str | None, list[str]] = defaultdict(list)
-    for account in parents:
-        children[parents[account]].append(account)
+    for account, parent in parents.items():
+        if account in first:  # of one account's history, those above it are not shown
+            children[parent if parent in first else None].append(account)
     kinds = {"opening": "rows", "registration": "data", "grant": "analyst"}
 
     def add(account: str, depth: int) -> None:
