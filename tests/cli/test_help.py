@@ -10,7 +10,8 @@ import pytest
 
 from heldout.cli import COMMANDS
 
-OWN = ("demo", "evaluate", "curves", "plan", "pr", "ledger show", "ledger verify")
+LEDGER = ("register", "grant", "revoke", "raise", "close", "rekey", "show", "verify")
+OWN = ("demo", "evaluate", "curves", "plan", "pr", *(f"ledger {each}" for each in LEDGER))
 """Commands whose examples need nothing but the bundled data."""
 
 
@@ -46,6 +47,12 @@ def test_every_example_of_the_help_runs(run, command, monkeypatch):
     if command.startswith("ledger"):
         receipt = _make_ledger(run)
         monkeypatch.setenv("RECEIPT", receipt)
+        words = "ledger register ledger.sqlite readmissions --budget 3 --unit patient_id"
+        if command != "ledger register":
+            assert run(*words.split()).code == 0
+        words = "ledger grant ledger.sqlite readmissions analyst-7 --budget 1"
+        if command not in ("ledger register", "ledger grant"):
+            assert run(*words.split()).code == 0
     for line in lines:
         words = [os.path.expandvars(word) for word in shlex.split(line)]
         assert words[0] == "heldout"
@@ -59,12 +66,12 @@ def _make_ledger(run) -> str:
     line = "evaluate test.parquet --label readmitted --score risk_a --epsilon 1 --budget 3"
     outcome = run(*line.split(), "--ledger", "ledger.sqlite")
     assert outcome.code == 0
-    found = re.search(r"Receipt for confusion: (\w+)", outcome.out)
+    found = re.search(r"Receipt[^:]*: (\w+)", outcome.out)
     assert found
     return found[1]
 
 
-@pytest.mark.parametrize("command", ["ledger show", "ledger verify"])
+@pytest.mark.parametrize("command", [f"ledger {each}" for each in LEDGER])
 def test_the_commands_of_a_ledger_take_json(run, command):
     assert "--json" in run(*command.split(), "--help").out
 
