@@ -14,7 +14,7 @@ import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, DataError
 from heldout.privacy import Protection, price
 from heldout.regression import RegressionSession, RegressionTable, residual_plot
-from heldout.regression.plan import METHODS, PlotPlan
+from heldout.regression.plot_plan import METHODS, PlotPlan
 from heldout.statistics import Axis, GridCounts
 
 GENERATOR = np.random.default_rng(11)

@@ -14,7 +14,7 @@ import numpy as np
 
 from heldout.privacy import exact
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.regression.plan import PlotPlan
+from heldout.regression.plot_plan import PlotPlan
 from heldout.regression.table import ResidualTable
 from heldout.statistics import GridCounts
 from heldout.statistics.sealed import Sealed

@@ -14,7 +14,7 @@ from heldout.questions import Guess, Question
 from heldout.questions.rules import Flag, Number, OneOf, Whole
 from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
-from heldout.regression.plan import METHODS, PlotPlan
+from heldout.regression.plot_plan import METHODS, PlotPlan
 from heldout.regression.release import ResidualPlot as PlotRelease
 from heldout.regression.search import Interval
 from heldout.release import Drawn, Staged

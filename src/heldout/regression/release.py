@@ -14,7 +14,7 @@ from heldout.metrics.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.metrics.release import Release
 from heldout.regression.measures import RegressionMetrics
-from heldout.regression.plan import PlotPlan
+from heldout.regression.plot_plan import PlotPlan
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_scores import Score
 from heldout.regression.readings_verdict import Readings, Verdict
