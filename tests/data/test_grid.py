@@ -21,6 +21,7 @@ from heldout.errors import (
     InfiniteScore,
     MissingLabel,
     MissingScore,
+    MissingUnit,
     ScoreOutOfRange,
     UnknownLabel,
     UnreadableTable,
@@ -262,6 +263,25 @@ def test_a_null_that_the_footer_denies_is_found(tmp_path: Path, rows: int) -> No
     assert claimed.null_count == 0
     with pytest.raises(MissingLabel):
         ho.Dataset(path, label="y", score="p")
+
+
+@pytest.mark.parametrize(
+    ("declared", "error"),
+    [
+        ({"unit": "u"}, MissingUnit),
+        ({"row_key": "u"}, MissingUnit),
+        ({"rivals": ["u"]}, MissingScore),
+    ],
+    ids=str,
+)
+def test_a_null_among_the_keys_and_rivals_that_the_footer_denies_is_found(
+    tmp_path: Path, declared: dict[str, Any], error: type[DataError]
+) -> None:
+    spoilt = pa.array([None] * 70 + list(range(930)), pa.int32())
+    columns = {"y": np.arange(1000) % 2, "p": np.linspace(0, 1, 1000), "u": spoilt}
+    path = forged(on_disk(columns, tmp_path), (b"\x16\x8c\x01(", b"\x16\x80\x00("))
+    with pytest.raises(error):
+        ho.Dataset(path, label="y", score="p", **declared)
 
 
 @pytest.mark.parametrize("label", [2, 65537, -65536], ids=str)
