@@ -1,13 +1,15 @@
 """Sums of powers: every pair of lattice points, and what the SQL adds up."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from heldout.errors import ArgumentError
 from heldout.privacy import Neighbours, Protection
 from heldout.regression import RegressionTable
-from heldout.statistics import PowerSums
+from heldout.statistics import BoundedSum, PowerSums
 from heldout.statistics.power_sums import LADDERS
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)
@@ -59,3 +61,16 @@ def test_the_largest_and_the_smallest_doubles_are_counted() -> None:
     table = RegressionTable({"y": extremes, "p": [0.0] * 4}, observed="y", predicted="p")
     sums = PowerSums(column="residual", bounds=(-1e149, 1e149), with_rest=False)
     assert sums.read(table._fetch(sums.body())).sum() <= 4 * sums.resolution
+
+
+def test_a_resolution_whose_sums_would_wrap_is_refused() -> None:
+    sums: dict[str, Any] = {"column": "residual", "bounds": (0.0, 1.0), "with_rest": True}
+    means: dict[str, Any] = {"error": "squared", "score_range": (0, 1), "with_rest": True}
+    for resolution in (1, 2**20, 2**22):
+        PowerSums(**sums, resolution=resolution)
+        BoundedSum(**means, resolution=resolution)
+    for resolution in (0, -1, 2**23, 2**62):
+        with pytest.raises(ArgumentError, match="resolution must be 1 to"):
+            PowerSums(**sums, resolution=resolution)
+        with pytest.raises(ArgumentError, match="resolution must be 1 to"):
+            BoundedSum(**means, resolution=resolution)

@@ -12,6 +12,9 @@ FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALL
 INTEGER_TYPES = FITTING_TYPES | {"UBIGINT", "HUGEINT", "UHUGEINT"}
 NUMERIC_TYPES = INTEGER_TYPES | {"FLOAT", "DOUBLE", "REAL", "DECIMAL"}
 
+MOST_ROWS = 2**40
+"""A table of more is refused when it is opened, so that sums over its rows have a known end."""
+
 # Three steps each, modulo primes below 2^31, so that no product leaves a signed 64-bit integer.
 MIXING = (
     (2147483647, ((314159265, 2147483629), (358979323, 2147483587), (846264338, 2147483647))),

@@ -43,8 +43,7 @@ class PrivateTable(ABC):
         What to call the data in reports.
     """
 
-    MOST_ROWS: ClassVar[int] = 2**40
-    """More are refused when the table is opened: sums of 20 bits a row then fit 64."""
+    MOST_ROWS: ClassVar[int] = sql.MOST_ROWS
 
     _ledger: str | None = None
 

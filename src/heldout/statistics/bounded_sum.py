@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heldout.data.sql import Columns, double
+from heldout.data.sql import MOST_ROWS, Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import Statistic
@@ -14,6 +14,12 @@ ERRORS = {
     "squared": "({distance}) * ({distance})",
     "absolute": "abs({distance})",
 }
+
+
+def check_resolution(resolution: int) -> None:
+    """Refuse a resolution whose sums could wrap: one row would then move them by 2^64."""
+    if resolution < 1 or resolution * MOST_ROWS >= 2**63:
+        raise ArgumentError(f"resolution must be 1 to {2**22:,}, got {resolution:,}. Try 2**20.")
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class BoundedSum(Statistic):
                  replacement moves it by at most the range of e.
     Numerics:    exact integers; each row's error is one rounded double operation on public
                  formula, in [0, resolution] whatever the rounding.
-    Refuses:     an error that is not "squared" or "absolute".
+    Refuses:     an error that is not "squared" or "absolute"; a resolution whose sums over 2^40
+                 rows would pass 64 bits.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2.
     Cost:        one scan, O(1) memory.
 
@@ -53,6 +60,7 @@ class BoundedSum(Statistic):
     def __post_init__(self) -> None:
         if self.error not in ERRORS:
             raise ArgumentError(f"error must be one of {', '.join(ERRORS)}, got {self.error!r}.")
+        check_resolution(self.resolution)
 
     def body(self) -> str:
         low, high = self.score_range

@@ -9,6 +9,7 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import Statistic
+from heldout.statistics.bounded_sum import check_resolution
 
 LADDERS = {2: 9, 3: 11}  # how many powers -> eighths of the resolution that a replacement moves
 
@@ -53,6 +54,7 @@ class PowerSums(Statistic):
         low, high = self.bounds
         if not 1e-150 <= high - low <= 1e150:
             raise ArgumentError("bounds must be two finite numbers, the lower first.")
+        check_resolution(self.resolution)
         if self.powers not in LADDERS:
             raise ArgumentError(f"powers must be 2 or 3, got {self.powers}.")
         if not self.column.isidentifier():
