@@ -164,10 +164,10 @@ def test_two_sessions_on_one_ledger_share_a_budget_that_one_without_does_not_tou
 ) -> None:
     path = on_disk(table(), tmp_path)
     ledger = tmp_path / "ledger.sqlite"
-    first, second = (ho.Dataset(path, label="y", score="p", name=name) for name in "ab")
+    first, second, third = (ho.Dataset(path, label="y", score="p", name=name) for name in "abc")
     ho.Session(first, budget=ho.Budget(epsilon=2), ledger=ledger).auc(epsilon=1)
     assert str(ho.Session(second, ledger=ledger).remaining) == "epsilon 1"
-    assert str(ho.Session(second, budget=ho.Budget(epsilon=2)).remaining) == "epsilon 2"
+    assert str(ho.Session(third, budget=ho.Budget(epsilon=2)).remaining) == "epsilon 2"
 
 
 def test_a_file_that_changed_is_refused_although_its_table_is_kept(tmp_path: Path) -> None:
