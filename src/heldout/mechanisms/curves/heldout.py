@@ -192,7 +192,7 @@ def build(
     if levels is None:
         # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
         visible = guess * epsilon * 2 / rows_moved(protection)
-        if rows is not None and visible < 1_000:
+        if (rows is not None or expected_rows is not None) and visible < 1_000:
             levels = 0
         else:
             levels = 3 + sum(visible >= bound for bound in (8_000, 40_000))

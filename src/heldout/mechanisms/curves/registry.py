@@ -16,7 +16,7 @@ from heldout.statistics.sealed import Sealed
 __all__ = ["METHODS", "CurveMethod", "method"]
 
 METHODS: dict[str, str] = {
-    "heldout": "heldout:build",
+    "heldout": "counted:build",
     "laplace": "published:laplace",
     "fixed-space": "published:fixed_space",
     "recursive-medians": "published:recursive_medians",
