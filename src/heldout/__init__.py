@@ -31,7 +31,16 @@ _PLACES = {
     "roc_curve": "heldout.one_off",
     "separability": "heldout.separability.score",
 }
-_ROOMS = ("audit", "errors", "examples", "features", "models", "precision_recall", "regression")
+_ROOMS = (
+    "audit",
+    "errors",
+    "examples",
+    "features",
+    "models",
+    "precision_recall",
+    "questions",
+    "regression",
+)
 
 __all__ = [
     "Budget",
@@ -56,6 +65,7 @@ __all__ = [
     "precision_recall",
     "precision_recall_curve",
     "private_separability",
+    "questions",
     "regression",
     "roc_auc_score",
     "roc_curve",
@@ -63,7 +73,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout import audit, errors, examples, features, models, precision_recall, regression
+    from heldout import (
+        audit,
+        errors,
+        examples,
+        features,
+        models,
+        precision_recall,
+        questions,
+        regression,
+    )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
-from heldout import audit, examples, features, models, regression
+from heldout import audit, examples, features, models, questions, regression
 from heldout import precision_recall as pr
 from heldout.errors import HeldoutError
 from heldout.privacy import Event, Ledger, price
@@ -304,6 +304,21 @@ def ledgers(*, where: Any, witness: Any, receipt: Any, fingerprint: Any, budget:
         given = ho.Budget(epsilon="3") if isinstance(budget, str) and budget == "3" else budget
         account = found.account(fingerprint, budget=given)
         return found.remaining(account), found.verify(receipt=receipt), found.history(account)
+
+
+@entry(*(f"questions.{name}" for name in questions.__all__), public=True, kind=("name", "auc"),
+       epsilon=ONE, field=("name", "epsilon"), value=("number", "1"))  # fmt: skip
+def questions_as_data(*, kind: Any, epsilon: Any, field: Any, value: Any) -> Any:
+    """One field of a question of each kind is anything at all."""
+    name = field if isinstance(field, str) else "epsilon"
+    content = {"question": kind, "epsilon": epsilon, name: value}
+    for other in questions.kinds():
+        with contextlib.suppress(HeldoutError):
+            found = questions.from_dict({**content, "question": other})
+            assert questions.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+    with contextlib.suppress(HeldoutError):
+        questions.Guess(rows=value, positives=value, auc=value, cells=value)
+    return questions.from_dict(content)
 
 
 EVENT = '{"kind":"exponential","parameters":{"epsilon":"1/4"},"version":1}'

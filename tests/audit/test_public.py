@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import heldout
-from heldout import audit, examples, features, models, precision_recall, regression
+from heldout import audit, examples, features, models, precision_recall, questions, regression
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
 
@@ -24,6 +24,7 @@ ROOMS: dict[str, ModuleType] = {
     "features": features,
     "models": models,
     "precision_recall": precision_recall,
+    "questions": questions,
     "regression": regression,
 }
 # The first takes a Subject of the caller's own making: code, which nobody can check; the other
@@ -46,7 +47,9 @@ def test_every_public_entry_is_fuzzed() -> None:
 
 
 def test_every_room_of_the_package_is_looked_at() -> None:
-    rooms = {name for name in heldout.__all__ if inspect.ismodule(getattr(heldout, name))}
+    found = {name: getattr(heldout, name) for name in heldout.__all__}
+    # `heldout.separability` is called: the room of its name answers as the function.
+    rooms = {name for name, each in found.items() if inspect.ismodule(each) and not callable(each)}
     assert rooms == {*ROOMS, "errors"}
 
 
