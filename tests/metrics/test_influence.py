@@ -132,6 +132,7 @@ def test_a_value_its_tables_and_its_moments_together_cost_epsilon_exactly(
         epsilon=epsilon,
         protection=protection,
         rows=5000 if protection.row_count_is_public else None,
+        smaller_class=None if protection.row_count_is_public else 1000,
         score_range=(0.0, 1.0),
         statistic=RankedRows(metric),
     )
@@ -149,3 +150,23 @@ def test_influences_beyond_their_steps_and_cuts_out_of_order_are_refused() -> No
         with pytest.raises(Exception, match="must be"):
             InfluenceMoments(**wrong)  # type: ignore[arg-type]
     assert STEPS % (4 * SQUARES) == 0, "the proof needs a whole number here"
+
+
+def test_only_public_facts_decide_whether_the_sampling_error_is_bought() -> None:
+    def stages(**facts: Any) -> RankingStages:
+        asked: dict[str, Any] = {
+            "metric": "auc",
+            "epsilon": Fraction(1),
+            "protection": PROTECTIONS[0],
+            "rows": 5000,
+            "score_range": (0.0, 1.0),
+            "statistic": RankedRows("auc"),
+        }
+        return RankingStages(**{**asked, **facts})
+
+    private = Protection(neighbours="add-remove")
+    assert stages().worthwhile
+    assert not stages(rows=4000).worthwhile
+    assert not stages(epsilon=Fraction(1, 21), rows=10**9).worthwhile
+    assert not stages(rows=None, protection=private).worthwhile
+    assert stages(rows=None, protection=private, smaller_class=1000).worthwhile

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from heldout.arguments import visible
@@ -38,9 +39,7 @@ class RankingRelease(Release):
         answers: dict[str, Any] = {"value": values} if isinstance(values, RankingDraw) else values
         assert isinstance(answers["value"], RankingDraw)
         self._draw = answers["value"]
-        self._beside = {name: each for name, each in answers.items() if name != "value"}
-        """The tables and moments that say how large the sampling error is, if they were bought."""
-        self._scatter = Scatter.assumed() if stages is None else stages.scatter(answers)
+        self._stages, self._answers = stages, answers
 
     def told(self, counts: Sequence[Look]) -> Self:
         """The same release, with intervals that use class counts released beside it. Free."""
@@ -62,6 +61,10 @@ class RankingRelease(Release):
 
         return {name: self._measure(name, draw.value, noise, population)}
 
+    @cached_property
+    def _scatter(self) -> Scatter:
+        return Scatter.assumed() if self._stages is None else self._stages.scatter(self._answers)
+
     @property
     def _known(self) -> Belief | None:
         found = belief(self._draw, self._others)
@@ -77,7 +80,7 @@ class RankingRelease(Release):
         )
 
     def _noisy(self) -> Any:
-        beside = {name: each.tolist() for name, each in self._beside.items()}
+        beside = {n: each.tolist() for n, each in self._answers.items() if n != "value"}
         return {**self._draw.as_dict(), **beside}
 
     @property

@@ -46,7 +46,6 @@ LEAST_EPSILON: Final = Fraction(1, 20)
 LEAST_VISIBLE: Final = {"auc": 5_000, "average-precision": 5_000, "auc-difference": 500}
 """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
 drown in noise, and what they cost is better spent on the value."""
-EXPECTED_ROWS: Final = 4_000
 USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 """What a forecast takes for two models: their areas, and the variance of the difference over that
 of two areas of other rows; placements then correlate by about 3/4."""
@@ -81,13 +80,16 @@ class RankingStages:
     statistic: Statistic
     smaller_class: int | None = None
 
-    @classmethod
-    def worthwhile(
-        cls, metric: str, *, epsilon: Fraction, protection: Protection, rows: int | None
-    ) -> bool:
+    @property
+    def worthwhile(self) -> bool:
         """Whether there are enough rows to see their influences; by public facts alone."""
-        visible = (EXPECTED_ROWS if rows is None else rows) * epsilon * 2 / rows_moved(protection)
-        return epsilon >= LEAST_EPSILON and visible >= LEAST_VISIBLE[metric]
+        visible = self.expected_rows * self.epsilon * 2 / rows_moved(self.protection)
+        return self.epsilon >= LEAST_EPSILON and visible >= LEAST_VISIBLE[self.metric]
+
+    @property
+    def expected_rows(self) -> int:
+        """The public number of rows, or what a guess of the smaller class makes likely, or 0."""
+        return self.rows if self.rows is not None else 4 * (self.smaller_class or 0)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -112,7 +114,7 @@ class RankingStages:
             protection=self.protection,
             points=ScoreTable(score_range=self.score_range).points,
             rows=self.rows,
-            expected_rows=EXPECTED_ROWS if self.rows is None else self.rows,
+            expected_rows=self.expected_rows,
             levels=_LEVELS,
             area_share=_AREA_SHARE,
             edges_share=_EDGES_SHARE,

@@ -92,12 +92,9 @@ class _Ranking(Question):
 
     def _stages(self, about: ScoredRows) -> RankingStages | None:
         """Tables and moments beside the value, where they tell more than they cost."""
-        plain = self.method == DEFAULT and getattr(self, "delta", None) is None
-        if not plain or not RankingStages.worthwhile(
-            self.metric, epsilon=self.price, protection=about.protection, rows=about.rows
-        ):
+        if self.method != DEFAULT or getattr(self, "delta", None) is not None:
             return None
-        return RankingStages(
+        stages = RankingStages(
             metric=self.metric,
             epsilon=self.price,
             protection=about.protection,
@@ -106,6 +103,7 @@ class _Ranking(Question):
             statistic=self._statistic(about),
             smaller_class=self.smaller_class,
         )
+        return stages if stages.worthwhile else None
 
     def _asked(
         self, about: ScoredRows, view: Callable[[Any], Any] | None = None, **named: str
