@@ -67,8 +67,9 @@ class PrivateTable(ABC):
         if name is not None and not (isinstance(name, str) and name.isprintable()):
             raise ArgumentError(f"name must be a printable text, got {shown(name)}.")
         self.name = name or name_of(table)
-        if row_key is None:  # a table that a model scored knows its own
-            row_key = getattr(table, "row_key", None)
+        known = getattr(table, "row_key", None)  # a table that a model scored knows its own
+        if row_key is None and isinstance(known, str):
+            row_key = known
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)
         self._require(*self._keys.names)

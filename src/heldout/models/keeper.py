@@ -6,6 +6,7 @@ from the same untouched image.
 """
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -107,6 +108,7 @@ def keep(task: Task, requests: Connection, answers: Connection, shared: Shared |
         scores=np.frombuffer(shared.scores, np.float64).reshape(task.rows, task.width),
         state=np.frombuffer(shared.state, np.int64),
     )
+    gc.freeze()  # a worker need not copy what it will never collect
     while True:
         worker = os.fork()
         if worker == 0:

@@ -22,7 +22,7 @@ from heldout.models.scored import ScoredRows, Writer
 
 __all__ = ["declared_seconds", "score"]
 
-BLOCK = 4096
+BLOCK = 2**16
 FORK = 0.1  # seconds for a process of its own
 
 
