@@ -19,7 +19,8 @@ PLACE: Path = entries.PLACE / "commands"
 ENTRIES: dict[str, Any] = {}
 LEFT_OUT = None  # of an argument: the option is not given
 # With good words these would take minutes, so that they have none.
-REFUSED = ("heldout_audit", "heldout_reproduce", "heldout_ledger_show", "heldout_ledger_verify")
+LOOKED_UP = ("grant", "revoke", "raise", "close", "rekey", "show", "verify")
+REFUSED = ("heldout_audit", "heldout_reproduce", *(f"heldout_ledger_{each}" for each in LOOKED_UP))
 
 WORDS: list[Any] = [
     LEFT_OUT, "", " ", "0", "1", "-1", "-0", "-0.0", "0.5", "1/3", "1/0", "0/1", "-1/2", "1e400",
@@ -137,7 +138,7 @@ OUT = ("output", LEFT_OUT)
 NOT = ("word", LEFT_OUT)
 ROWS = {"_0": FILE, "label": ("word", "y"), "score": ("word", "p"), "epsilon": ("word", "1")}
 CUSTODY = dict.fromkeys(("unit", "rows_per_unit", "row_key", "neighbours", "table", "query"), NOT)
-PAID = {"ledger": OUT, "budget": NOT, "name": NOT}
+PAID = {"ledger": OUT, "budget": NOT, "name": NOT, "account": NOT, "analyst": NOT}
 DECLARED = dict.fromkeys(("positive", "negative", "score_range", "score_map"), NOT)
 
 command("demo", out=OUT)
@@ -168,7 +169,15 @@ command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip
-command("ledger", "show", _0=FILE)
+SIGNED = {"who": NOT, "why": NOT}
+command("ledger", "register", _0=("output", "made.sqlite"), _1=("word", "clinic"), budget=("word", "1"),
+        unit=NOT, rows_per_unit=NOT, neighbours=NOT, people=NOT, row_key=NOT, **SIGNED)  # fmt: skip
+command("ledger", "grant", _0=FILE, _1=NOT, _2=NOT, budget=("word", "1"), **SIGNED)
+command("ledger", "revoke", _0=FILE, _1=NOT, _2=NOT, **SIGNED)
+command("ledger", "raise", _0=FILE, _1=NOT, budget=("word", "1"), analyst=NOT, **SIGNED)
+command("ledger", "close", _0=FILE, _1=NOT, **SIGNED)
+command("ledger", "rekey", _0=FILE, **SIGNED)
+command("ledger", "show", _0=FILE, account=NOT, last=NOT)
 command("ledger", "verify", _0=FILE, receipt=NOT)
 command("pr", public=True, _0=FILE, label=("word", "y"), score=("word", "p"), positive=NOT, estimator=NOT,
         interval=NOT, confidence=NOT, out=OUT)  # fmt: skip

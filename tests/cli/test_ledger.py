@@ -156,3 +156,26 @@ def test_registering_people_that_the_ledger_knows_offers_to_share_their_account(
     assert offered.code == 2
     assert "About 970 of these 1,000 are also in account 'last-year'" in offered.err
     assert run(*words, "1.parquet", "this-year", "--people", "last-year").code == 0
+
+
+@pytest.mark.parametrize("protection", [(), ("--unit", "id"), ("--neighbours", "add-remove")])
+def test_three_days_with_one_row_more_each_day(run, here, protection):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    register = ("ledger", "register", "known.sqlite", "clinic", "--budget", "3", *protection)
+    assert run(*register).code == 0
+    codes, errors = {"known": [], "unknown": []}, {"known": [], "unknown": []}
+    for day in range(3):
+        rows = {"id": list(range(60 + day)), "y": [i % 2 for i in range(60 + day)]}
+        pq.write_table(pa.table(rows | {"p": [0.5] * (60 + day)}), here / "clinic.parquet")
+        words = ("evaluate", "clinic.parquet", "--label", "y", "--score", "p", *protection)
+        words = (*words, "--budget", "3", "--epsilon", "3", "--ledger")
+        for ledger, account in (("known", ("--account", "clinic")), ("unknown", ())):
+            outcome = run(*words, f"{ledger}.sqlite", *account)
+            codes[ledger].append(outcome.code == 0)
+            errors[ledger].append(outcome.err)
+    assert codes == {"known": [True, False, False], "unknown": [True, False, False]}
+    assert all("ledger register" in each and "row_key" in each for each in errors["unknown"][1:])
+    spent = json.loads(run("ledger", "show", "known.sqlite", "--json").out)["accounts"][0]["spent"]
+    assert spent == "epsilon 3"
