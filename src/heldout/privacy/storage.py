@@ -13,8 +13,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -30,9 +31,33 @@ SCHEMA_VERSION: Final = 2
 BUSY_SECONDS: Final = 60
 _LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_COMPILED: Final[dict[Any, Any]] = {}
 _BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 T = TypeVar("T")
+
+
+@cache
+def _first_sqlite() -> sa.Engine:
+    return sa.create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+
+
+def _sqlite(connect: Callable[[], sqlite3.Connection]) -> sa.Engine:
+    """An engine of its own that shares what was compiled, so that one answer opens one fast."""
+    first = _first_sqlite()
+    pool = StaticPool(connect, dialect=first.dialect)  # type: ignore[arg-type]
+    engine = sa.Engine(pool, first.dialect, first.url, hide_parameters=True)
+    return engine.execution_options(compiled_cache=_COMPILED)
+
+
+@lru_cache(maxsize=4)
+def _statements(dialect: sa.Dialect) -> tuple[str, ...]:
+    """What makes the tables of a ledger, in this dialect."""
+    made = []
+    for table in tables.metadata.sorted_tables:
+        made.append(str(sa.schema.CreateTable(table).compile(dialect=dialect)))
+        made += [str(sa.schema.CreateIndex(i).compile(dialect=dialect)) for i in table.indexes]
+    return tuple(made)
 
 
 class Storage(tables.Tables):
@@ -53,13 +78,7 @@ class Storage(tables.Tables):
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         if engine is None:
             # One connection is kept: opening one, and closing the last, costs five syncs.
-            engine = sa.create_engine(
-                "sqlite://",
-                creator=self._connect,
-                poolclass=StaticPool,
-                isolation_level="AUTOCOMMIT",
-                hide_parameters=True,
-            )
+            engine = _sqlite(self._connect)
         self._engine = engine
         self.memory = engine.dialect.name == "sqlite" and file is None
         forks.watch(self)
@@ -124,7 +143,7 @@ class Storage(tables.Tables):
         def make(connection: sa.Connection) -> int:
             if self.postgres and not self.read_only:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
-            names = set(sa.inspect(connection).get_table_names())
+            names = set() if self.memory else set(sa.inspect(connection).get_table_names())
             if tables.ledger.name in names:
                 return self._version(connection)
             if (names and not self.postgres) or self.read_only:
@@ -133,7 +152,8 @@ class Storage(tables.Tables):
                     "another program. Name another file."
                 )
             refuse()
-            tables.metadata.create_all(connection, checkfirst=True)
+            for statement in _statements(connection.dialect):
+                connection.exec_driver_sql(statement)
             name = secrets.token_hex(16)
             own = {"row": 1, "schema_version": SCHEMA_VERSION, "ledger": name, "key_check": ""}
             end = {"closed": 0, "sequence": 0, "head": first_hash(name)}
