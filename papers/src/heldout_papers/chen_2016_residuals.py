@@ -94,7 +94,11 @@ def figure_3(context: Context) -> Reproduction:
             )
         if job.method == HELDOUT and job.rows == _ROWS:
             drawn += [
-                {"group": f"n epsilon = {product}", "kind": kind, "similarities": sample}
+                {
+                    "group": f"heldout, n times epsilon = {product:,}",
+                    "kind": kind,
+                    "similarities": sample,
+                }
                 for kind, sample in found[job].items()
             ]
     groups = list(dict.fromkeys(row["group"] for row in drawn))
@@ -248,7 +252,7 @@ def _private(fits: dict[str, Fitted], *, title: str, notes: list[str]) -> Reprod
             for kind, fit in fits.items():
                 made = draw(fit, epsilon)
                 span = (_room(fit.predicted), _room(fit.residuals))
-                name = f"{kind}, epsilon {epsilon} ({method})"
+                name = f"{kind.capitalize()}, epsilon {epsilon}, {method}"
                 drawn.append(panel(name, *made.points(_POINTS), span=span))
                 rows.append(_private_row(kind, method, epsilon, made))
     return Reproduction(

@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout.drawing.colours import INK, PALETTE
 from heldout_papers.altair_svg import rows
+from heldout_papers.colours import scale
 
 __all__ = ["histograms", "panel", "panels", "separations"]
 
@@ -40,12 +41,10 @@ def panel(
         .mark_circle(size=7, opacity=0.5, color=PALETTE[0], clip=True)
         .encode(x=x, y=y)
     )
-    low, high = (float(predicted.min()), float(predicted.max())) if predicted.size else (0.0, 1.0)
-    ends = rows([{"x": low, "y": 0.0}, {"x": high, "y": 0.0}])
     zero = (
-        alt.Chart(ends)
-        .mark_line(color=INK, strokeDash=[4, 3], strokeWidth=1, clip=True)
-        .encode(x=x, y=y)
+        alt.Chart(rows([{"y": 0.0}]))
+        .mark_rule(color=INK, strokeDash=[4, 3], strokeWidth=1, clip=True)
+        .encode(y=y)
     )
     return alt.layer(dots, zero).properties(title=title, **SIDE)
 
@@ -69,15 +68,21 @@ def histograms(found: Sequence[dict[str, Any]], *, groups: Sequence[str]) -> Any
         for kind in dict.fromkeys(row["kind"] for row in here):
             sample = next(row["similarities"] for row in here if row["kind"] == kind)
             heights, edges = np.histogram(sample, bins=bins, range=(0, 1))
+            held = np.flatnonzero(heights)
             records += [
-                {"similarity": float(left), "share": float(h) / len(sample), "data": kind}
-                for left, h in zip(edges[:-1], heights, strict=True)
-            ]
+                {"similarity": float(edges[i]), "share": float(heights[i]) / len(sample),
+                 "data": kind}
+                for i in range(max(held[0] - 1, 0), min(held[-1] + 2, bins))
+            ]  # fmt: skip
         drawn.append(
             alt.Chart(rows(records), title=group)
             .mark_area(opacity=0.45, interpolate="step-after", line=True)
             .encode(
-                x=alt.X("similarity:Q", title="Distance from the real ideal plot"),
+                x=alt.X(
+                    "similarity:Q",
+                    title="Distance from the real ideal plot",
+                    scale=alt.Scale(domain=[0, 1]),
+                ),
                 y=alt.Y("share:Q", title="Share of plots", stack=None),
                 color=alt.Color("data:N", title=None, sort=["ideal"]),
             )
@@ -102,7 +107,7 @@ def separations(table: Sequence[dict[str, Any]], *, limit: float = 0.95) -> Any:
     lines = base.mark_line(point=True).encode(
         x=x,
         y=y,
-        color=alt.Color("method:N", title=None),
+        color=alt.Color("method:N", title=None, scale=scale(row["method"] for row in table)),
         strokeDash=alt.StrokeDash("data:N", title=None, legend=alt.Legend(symbolType="stroke")),
     )
     mark = (

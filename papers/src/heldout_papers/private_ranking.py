@@ -68,7 +68,7 @@ THEIRS = (
     Method("Laplace 2015, delta 1e-4", "boyd-2015-laplace", "1e-4"),
     Method("Laplace 2015, delta 0.01", "boyd-2015-laplace", "0.01"),
 )
-OURS = Method("ours, delta 0", "piecewise-laplace")
+OURS = Method("heldout, delta 0", "piecewise-laplace")
 
 
 class World(NamedTuple):

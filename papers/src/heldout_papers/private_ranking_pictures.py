@@ -35,11 +35,14 @@ def error_by_delta(table: Records, error: str, *, estimation: bool) -> Any:
 
     sizes = [str(size) for size in dict.fromkeys(row["n"] for row in table)]
     datas = list(dict.fromkeys(row["data"] for row in table))
+    metric = table[0]["metric"]
 
     def panel(data: str, label: str, title: str) -> Any:
         here = [r for r in table if r["data"] == data and r["method"] == label]
         first, last = label == _LABELS[0], data == datas[-1]
-        y = _error_axis(error, title=f"{data}: {_short(error)}" if first else None, labels=first)
+        y = _error_axis(
+            error, title=f"{data}: {_short(error)} of {metric}" if first else None, labels=first
+        )
         colour = alt.Color("n:N", title="n = m", sort=sizes)
         lines = (
             alt.Chart(rows(_drawn(here, error)))
@@ -70,6 +73,7 @@ def error_by_size(table: Records, error: str, *, estimation: bool) -> Any:
 
     sizes = list(dict.fromkeys(row["n"] for row in table))
     datas = list(dict.fromkeys(row["data"] for row in table))
+    metric = table[0]["metric"]
     colour = alt.Color(
         "method:N",
         title=None,
@@ -80,7 +84,9 @@ def error_by_size(table: Records, error: str, *, estimation: bool) -> Any:
     def panel(data: str, size: int) -> Any:
         here = [r for r in table if r["data"] == data and r["n"] == size]
         first, last = size == sizes[0], data == datas[-1]
-        y = _error_axis(error, title=f"{data}: {_short(error)}" if first else None, labels=first)
+        y = _error_axis(
+            error, title=f"{data}: {_short(error)} of {metric}" if first else None, labels=first
+        )
         lines = (
             alt.Chart(rows(_drawn(here, error)))
             .mark_line(clip=True)

@@ -234,7 +234,9 @@ def figure_5(context: Context) -> Reproduction:
     assert context.data is not None
     jobs = []
     for name in ("TWITTER", "SMS"):
-        base = Job(context.data, name, "", 0, select="score perturbation")
+        base = Job(
+            context.data, name, "", 0, select="score perturbation", top=None, sample_first=True
+        )
         jobs += [
             replace(base, label="split", share=share, sampled=20, options={"x": share})
             for share in (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -255,7 +257,12 @@ def figure_5(context: Context) -> Reproduction:
             lines(rate, "x", "Words kept of a row"),
         ],
         description="Accuracy by the share of the selection, and by the sampling rate r.",
-        notes=_NOTES[:1],
+        notes=[
+            *_NOTES[:1],
+            "Words are sampled once, before the selection, and features are kept by a threshold. "
+            "Sampled anew from the selected words, and with the best 100 kept, a low rate does "
+            "not hurt: TWITTER 0.632 at r = 1 against 0.539 at 20.",
+        ],
         claims=_claims_5(split, rate),
     )
 
@@ -327,7 +334,7 @@ def _claims_5(split: list[dict[str, Any]], rate: list[dict[str, Any]]) -> list[C
             "0.5 on both data sets",
             "; ".join(f"{data} {share}" for data, share in shares.items()),
             set(shares.values()) == {0.5},
-            "The curve is flat between 0.3 and 0.7.",
+            "The curve is flat between 0.3 and 0.7: within the spread of the folds.",
         ),
         Claim(
             "A low sampling rate hurts",
@@ -337,7 +344,7 @@ def _claims_5(split: list[dict[str, Any]], rate: list[dict[str, Any]]) -> list[C
                 for data, (place, value) in rates.items()
             ),
             all(low),
-            "Noise falls with r as fast as the counts do.",
+            "Few folds; see the note.",
         ),
     ]
 

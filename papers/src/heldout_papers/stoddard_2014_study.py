@@ -48,8 +48,10 @@ class Job:
     share: float = 0.0
     sampled: int | None = SAMPLED
     model: str = "published"
-    top: int = TOP
-    """Features kept where the score has no threshold, and without privacy."""
+    top: int | None = TOP
+    """Features kept where the score has no threshold, and without privacy; None: by threshold."""
+    sample_first: bool = False
+    """Words of a row are sampled once, before selection and training, instead of for each."""
     split_rows: bool = False
     """The share is of the rows, each part with all of epsilon, instead of epsilon."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -81,6 +83,8 @@ def run(job: Job) -> Result:
 def _fitted(job: Job, rows: WordSet, train: Any) -> Any:
     words, labels = rows.words[train], rows.labels[train]
     random = np.random.default_rng()
+    if job.sample_first and job.sampled is not None:
+        words = bounded(words, job.sampled)
     if job.model == "ours":
         return _ours(job, words, labels)
     epsilon = None if job.epsilon is None else float(job.epsilon)
