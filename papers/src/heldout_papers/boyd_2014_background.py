@@ -277,7 +277,7 @@ def _roc(
         .mark_text(align=align, dx=dx, dy=dy, color=INK)
         .encode(x=x, y=y, text="text:N")
         for each, align, dx, dy in (
-            (left, "left", 8, 14), (low, "left", 24, -8), (right, "right", -8, 22),
+            (left, "left", 8, 14), (low, "left", 24, -8), (right, "right", 0, -10),
         )
     ]  # fmt: skip
     return alt.layer(lines, points, *texts).properties(**_SIDE)

@@ -76,7 +76,7 @@ def figure_8(context: Context) -> Reproduction:
     )
 
 
-@figure(paper=_PAPER, number="9", quick=12, title="Discriminatory power")
+@figure(paper=_PAPER, number="9", quick=8, title="Discriminatory power")
 def figure_9(context: Context) -> Reproduction:
     """The smallest difference of AUC that 20 noisy curves of each of two models tell apart."""
     runs = context.repetitions or _RUNS
