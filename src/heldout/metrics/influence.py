@@ -133,10 +133,10 @@ def of_difference(curve: Curve, rival: Curve, *, counts: tuple[float, float]) ->
 
 
 def _spread(curve: Curve, by_class: int) -> float:
-    """The variance of the placements of positives (1) or negatives (0), at least 1/100."""
+    """The variance of the placements of positives (1) or negatives (0), at least 1/50."""
     place, of = (1 - curve.fpr, curve.tpr) if by_class else (curve.tpr, curve.fpr)
     middle, steps = (place[1:] + place[:-1]) / 2, np.diff(of)
-    return max(float(steps @ middle**2) - float(steps @ middle) ** 2, 0.01)
+    return max(float(steps @ middle**2) - float(steps @ middle) ** 2, 0.02)
 
 
 def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:

@@ -51,7 +51,9 @@ USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 of two areas of other rows; placements then correlate by about 3/4."""
 _LEVELS: Final = 3
 _AREA_SHARE, _EDGES_SHARE = Fraction(1, 10), Fraction(3, 10)
-_ROOTS: Final = np.linspace(0.05, 1.0, 24)
+_ROOTS: Final = np.linspace(0.05, 1.4, 24)
+"""Deviations of a difference over that of two areas of other rows, beforehand: with heavy tails it
+may be more than Hanley and McNeil's formula gives those."""
 _SPREAD: Final = 0.5
 """Of the logarithm of an area's sampling variance over Hanley and McNeil's, beforehand."""
 _FITTED_SPREAD: Final = 0.25
