@@ -74,36 +74,41 @@ def matched(model: Model, engine: Engine, features: Any) -> Matched:
 
 
 def _named(model: Model, features: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-    inputs = model.inputs
+    inputs, given = model.inputs, {}
     if isinstance(features, Mapping):
-        unknown = sorted({str(each) for each in features} - {each.name for each in inputs})
+        unknown = [each for each in features if each not in {field.name for field in inputs}]
         if unknown:
             raise ArgumentError(f"The model has no input {shown(unknown[0])}. {_asked(model)}")
-        given = {
-            name: (names,) if isinstance(names, str) else tuple(names)
-            for name, names in features.items()
-        }
-    elif features is not None and len(inputs) == 1 and not isinstance(features, str):
-        given = {inputs[0].name: tuple(features)}
-    elif isinstance(features, str):
-        raise ArgumentError("features must be a list of columns, got one text.")
-    else:
-        given = {}
-        allowed = None if features is None else set(features)
-        for each in inputs:
-            if allowed is not None and each.name not in allowed:
+        given = {name: _columns(names) for name, names in features.items()}
+    elif features is not None:
+        listed = _columns(features)
+        if isinstance(features, str):
+            raise ArgumentError("features must be a list of columns, got one text.")
+        if len(inputs) == 1:
+            given = {inputs[0].name: listed}
+        for each in inputs if len(inputs) > 1 else ():
+            if each.name not in listed:
                 raise ArgumentError(
                     f"The model needs column {shown(each.name)}, which features= does not list. "
                     f"{_asked(model)}"
                 )
     for each in inputs:
         names = given.get(each.name, (each.name,))
-        if len(names) != each.width or not all(isinstance(name, str) for name in names):
+        if len(names) != each.width or not isinstance(each.name, str):
             raise ArgumentError(
                 f"The model's input {shown(each.name)} takes {each.width} columns, got "
                 f"{len(names)}. List them in order in features=[...]."
             )
         yield each.name, names
+
+
+def _columns(names: Any) -> tuple[str, ...]:
+    """One column, or several in order."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+        raise ArgumentError(f"features must be a list of columns, got {shown(names)}.")
+    return tuple(names)
 
 
 def _asked(model: Model) -> str:

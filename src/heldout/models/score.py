@@ -110,6 +110,7 @@ def score(
         )
     names = _score_columns(model, into, column)
     engine = _local(open_table(rows, schema=schema))
+    engine.fetch("SET threads = 1")  # the worker has the other core, and less is read ahead
     plan = matched(model, engine, features)
     check_columns(engine, [] if row_key is None else [row_key])
     check_names([*engine.columns, *(name for name, _ in names)], "the scored table")
