@@ -95,9 +95,9 @@ def smaller(first: Loss, second: Loss) -> Loss:
     return Loss(None, main, delta) if first.rho is not None else Loss(main, None, delta)
 
 
-def covers(larger: Budget, budget: Budget) -> bool:
-    """Whether whatever fits the second budget, of the same kind, also fits the first."""
-    return all(a >= b for a, b in zip(_parts(larger), _parts(budget), strict=True))
+def covers(budget: Budget, amount: Loss | Budget) -> bool:
+    """Whether a loss, or a smaller budget, of the same kind lies within the budget."""
+    return all(a >= b for a, b in zip(_parts(budget), _parts(amount), strict=True))
 
 
 def total(losses: Iterable[Loss]) -> Loss:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heldout.errors import HeldoutError, LedgerTampered
-from heldout.privacy.accountant import charge, compose, covers, fits
+from heldout.privacy.accountant import charge, compose, covers
 from heldout.privacy.chain import (
     AccountRow,
     Entry,
@@ -135,9 +135,10 @@ class Replay:
             require(content["loss"] == loss.as_dict(), "its price is not that of its event")
             require(content["charge"] == cost.as_dict(), "its charge is not that of its event")
             for each in path:
-                spent, budget = each.state.spent, each.state.budget
-                require(fits(spent, cost, budget), "it overspends its budget")
-                each.state = replace(each.state, spent=compose([spent, cost], budget=budget))
+                budget = each.state.budget
+                spent = compose([each.state.spent, cost], budget=budget)
+                require(covers(budget, spent), "it overspends its budget")
+                each.state = replace(each.state, spent=spent)
         elif not new:
             require(kind in _DECISION, "its account was opened before, or its kind is unknown")
             old = path[0].state
