@@ -1,7 +1,9 @@
 """Questions are data; asking them is one booking, and a quote is what asking will cost."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -189,3 +191,29 @@ def test_a_quote_needs_a_guess_of_rows_that_are_not_public() -> None:
     with pytest.raises(ArgumentError, match="not public here"):
         _ = quote.half_widths
     assert door.quote(q.Auc(epsilon="1"), rows=600).half_widths[0]["AUC"].noise > 0
+
+
+@pytest.mark.parametrize("where", ["file", "postgres"])
+def test_sixteen_threads_with_budget_for_ten_reports_get_ten_whole_ones(
+    where: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    place = tmp_path / "l.sqlite" if where == "file" else request.getfixturevalue("postgres")
+    dataset = ho.Dataset(TABLE, label="y", score="p", name="racing")
+    with ho.Ledger.open(place) as ledger:
+        door = ho.Session(dataset, budget=ho.Budget(epsilon=10), ledger=ledger)
+
+        def ask(_: int) -> Any:
+            try:
+                return door.report(epsilon="1", sections=["auc", "confusion", "brier"])
+            except BudgetExceeded as refused:
+                return str(refused)
+
+        with ThreadPoolExecutor(16) as threads:
+            answers = list(threads.map(ask, range(30)))
+        refused = [each for each in answers if isinstance(each, str)]
+        reports = [each for each in answers if not isinstance(each, str)]
+        assert (len(reports), len(refused)) == (10, 20)
+        assert all("Nothing was charged" in each for each in refused)
+        assert {name for each in reports for name in each.releases} == {"auc", "confusion", "brier"}
+        assert len({each["auc"].receipt.hash for each in reports}) == 10
+        assert len(ledger.entries()) == 10
