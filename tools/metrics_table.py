@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from heldout.metrics import registered
+from heldout.metrics import contrasts, registered
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 BETWEEN = re.compile(r"(<!-- from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)
@@ -23,6 +23,9 @@ def table() -> str:
         formula = f"{_sum(metric.numerator)} / {_sum(metric.denominator)}"
         theirs = f"`{metric.scikit_learn}`" if metric.scikit_learn else ""
         lines.append(f"| {name} | {metric.meaning} | {formula} | {theirs} |")
+    for name, contrast in contrasts().items():
+        theirs = f"`{contrast.scikit_learn}`" if contrast.scikit_learn else ""
+        lines.append(f"| {name} | {contrast.meaning} | {contrast.formula} | {theirs} |")
     return "\n".join(lines) + "\n"
 
 

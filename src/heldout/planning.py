@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import checked_level
-from heldout.metrics.registry import Metric, registered
+from heldout.metrics.registry import Cells, Metric, registered
 from heldout.privacy import Neighbours, Protection, exact
 from heldout.questions.rules import Whole
 
@@ -269,6 +269,10 @@ def _cells(
         bottom = float(np.array(metric.denominator) @ cells)
         return float(np.array(metric.numerator) @ cells) / bottom if bottom else 0.0
 
+    if metric.name not in ("prevalence", "selection rate") and worth(0) > worth(1):
+        right = tuple(b - a for a, b in zip(metric.numerator, metric.denominator, strict=True))
+        other = replace(metric, numerator=cast(Cells, right))
+        return _cells(other, 1 - value, rows=rows, positives=positives, alarms=alarms)
     if metric.name != "prevalence" and not worth(0) <= value <= worth(1):
         raise ArgumentError(
             f"value must lie within {worth(0):.3g} and {worth(1):.3g} for {metric.name} with "

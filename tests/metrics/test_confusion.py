@@ -8,9 +8,9 @@ import pytest
 from sklearn import metrics as reference
 
 import heldout as ho
-from heldout.metrics import Metric, registered
+from heldout.metrics import Metric, contrasts, registered
 from heldout.metrics.readings import CELLS
-from heldout.metrics.registry import METRICS
+from heldout.metrics.registry import METRICS, attribute
 
 GENERATOR = np.random.default_rng(17)
 SCORES = GENERATOR.random(800)
@@ -38,6 +38,11 @@ def test_with_a_huge_epsilon_every_ratio_is_that_of_scikit_learn(neighbours: str
         "negative predictive value": reference.precision_score(LABELS, CALLED, pos_label=0),
         "prevalence": LABELS.mean(),
         "F1 score": reference.f1_score(LABELS, CALLED),
+        "false discovery rate": 1 - reference.precision_score(LABELS, CALLED),
+        "false negative rate": 1 - reference.recall_score(LABELS, CALLED),
+        "false positive rate": 1 - reference.recall_score(LABELS, CALLED, pos_label=0),
+        "Jaccard index": reference.jaccard_score(LABELS, CALLED),
+        "selection rate": CALLED.mean(),
     }
     assert set(expected) == set(registered()), "a new metric wants its line here"
     for name, value in expected.items():
@@ -59,9 +64,10 @@ def test_names_lead_to_the_same_measures() -> None:
     release = released()
     for name in CELLS:
         assert getattr(release, name.replace(" ", "_")) == release.measures[name]
-    for name in registered():
-        assert name.replace(" ", "_") in dir(release)
-        assert getattr(release, name.replace(" ", "_")) == release.measures[name]
+    for name in (*registered(), *contrasts()):
+        assert attribute(name) in dir(release)
+        assert getattr(release, attribute(name)) == release.measures[name]
+    assert release.F1_score == release.f1_score
     assert release.f_score() == release.measures["F1 score"]
     assert float(release) == release.value == release.accuracy, "accuracy is the headline"
 
@@ -73,11 +79,13 @@ def test_whatever_the_noise_does_values_and_intervals_stay_in_range(neighbours: 
     for _ in range(12):
         release = session.confusion(epsilon="1/100")
         for name, measure in release.measures.items():
-            most = math.inf if name in CELLS and neighbours == "add-remove" else 1
+            least, most = 0.0, math.inf if name in CELLS and neighbours == "add-remove" else 1
+            if name in contrasts():
+                least, most = contrasts()[name].low, contrasts()[name].high
             low, high = measure.interval()
-            assert 0 <= low <= measure.value <= high <= most, name
+            assert least <= low <= measure.value <= high <= most, name
             low, high = measure.noise_interval()
-            assert 0 <= low <= measure.value <= high <= most, name
+            assert least <= low <= measure.value <= high <= most, name
 
 
 def test_a_public_total_is_used() -> None:

@@ -13,10 +13,11 @@ from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import Engine
 from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
+from heldout.data.groups import MEMBER, chosen_groups, crossed_member, declared_groups
 from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
-from heldout.errors import ArgumentError, UnreadableTable
+from heldout.errors import ArgumentError, DataError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours
 
 LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
@@ -41,6 +42,10 @@ class Dataset(PrivateTable):
         first. Rows in a database or a cluster, and more than five million in a file, may only be
         compared on columns that are named here: a cell that was never looked at could fail, and
         its failure would tell of a row.
+    groups
+        Columns by which questions may be asked (`by="sex"`), each with the values that are
+        declared for it: `{"sex": ["F", "M"]}`. Every other value, and NULL, is in the group
+        "other". The values are public; how many rows a group has is not.
     positive, negative
         The two values of the label. `negative` may be left out if `positive` is 0, 1 or a bool.
     score_range
@@ -78,6 +83,7 @@ class Dataset(PrivateTable):
         label: str,
         score: str,
         rivals: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         positive: object = 1,
         negative: object = None,
         unit: str | None = None,
@@ -96,6 +102,7 @@ class Dataset(PrivateTable):
             rows = PostgresTable(rows, table=table, query=query)
         self.label, self.score = label, score
         self.rivals = None if rivals is None else _checked_rivals(rivals)
+        self.groups = declared_groups(groups)
         declared = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
         if self.score_map is not None and declared != (0.0, 1.0):
@@ -118,7 +125,7 @@ class Dataset(PrivateTable):
         )
 
     def _exposed(self) -> dict[str, str]:
-        self._require(self.label, self.score, *(self.rivals or ()))
+        self._require(self.label, self.score, *(self.rivals or ()), *self.groups)
         types = self._engine.columns
         return {
             "label": sql.as_label(
@@ -146,7 +153,17 @@ class Dataset(PrivateTable):
         for place, rival in enumerate(self.rivals or ()):
             rules = self._score_rules(rival)
             found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
-        return found
+        types = self._engine.columns
+        # No value breaks it: every cell is read once while only the custodian sees what fails.
+        return found + [
+            validation.Rule(
+                f"group_{place}",
+                f"CASE WHEN sum({groups.member(types[name])}) < 0 THEN 1 ELSE 0 END",
+                DataError,
+                f"groups[{name!r}] must be readable.",
+            )
+            for place, (name, groups) in enumerate(self.groups.items())
+        ]
 
     def _score_rules(self, name: str) -> list[validation.Rule]:
         score_type = self._engine.columns[name]
@@ -173,7 +190,7 @@ class Dataset(PrivateTable):
         types, keys = self._engine.columns, self._keys.names
         plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
         declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
-        if self.dialect != "duckdb" or not plain or not declared or keys or self.rivals:
+        if self.dialect != "duckdb" or not plain or not declared or keys or self.rivals or self.groups:
             return None
         shows = self.rivals is None and not self._engine.copied
         if shows and not self.protection.row_count_is_public:
@@ -238,6 +255,7 @@ class Dataset(PrivateTable):
             score_map=self.score_map,
             out_of_range=self.out_of_range,
             rivals=tuple(self._engine.columns) if self._read else tuple(self.rivals or ()),
+            groups=self.groups,
         )
 
     @property
@@ -262,6 +280,18 @@ class Dataset(PrivateTable):
         else:
             rival = self.score_map.expression(sql.held_to(number, -FURTHEST, FURTHEST))
         other._exposed_columns = {**self._exposed_columns, "rival": rival}
+        return other
+
+    def with_groups(self, by: str | Sequence[str]) -> "Dataset":
+        """The same rows with the number of each row's group beside it, as `member`.
+
+        It is told of the rows that count, so a person's rows are bounded before they are divided.
+        """
+        chosen = chosen_groups(self.groups, by)
+        other = object.__new__(Dataset)
+        other.__dict__.update(self.__dict__)
+        member = crossed_member(chosen, self._engine.columns)
+        other._exposed_columns = {**self._exposed_columns, MEMBER: member}
         return other
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heldout.arguments import as_number, is_one_of, shown
+from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
@@ -50,6 +51,12 @@ class ScoredRows(Description):
     out_of_range: str = "refuse"
     rivals: tuple[str, ...] = ()
     """Columns that another model's scores may be read from: those that were validated."""
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    """Columns by which questions may be asked, with their declared values."""
+
+    def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
+        """What people call the groups of a question."""
+        return crossed_names(chosen_groups(self.groups, by))
 
     @property
     def model(self) -> str:
@@ -111,7 +118,8 @@ class ScoredRows(Description):
 
     def as_dict(self) -> dict[str, Any]:
         mapped = self.scale_parameters.get("score_map")
-        return super().as_dict() | {
+        declared = {name: list(each.names) for name, each in self.groups.items()}
+        return super().as_dict() | ({"groups": declared} if declared else {}) | {
             "label": self.label,
             "score": self.score,
             "score_range": list(self.score_range),

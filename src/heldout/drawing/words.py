@@ -140,7 +140,7 @@ def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
     low, high = measure.interval(level)
     noise = half_width(measure.noise_interval(level), measure.value)
     return (
-        number(measure.value, places),
+        number(measure.value, places) if measure.informative else "no information at this price",
         f"{number(low, places)} to {number(high, places)}",
         f"±{never_zero(noise, lambda half: number(half, places))}",
     )

@@ -50,8 +50,12 @@ class MeanRelease(Release):
                 terms=self._drawn.terms,
                 noise_interval=scaled(ratio.noise_interval),
                 interval=scaled(ratio.interval),
+                share=lambda value: value / largest,
             )
         }
+
+    def surprise(self, name: str, value: float) -> float:
+        return self._ratio.p_value(value / self._largest)
 
 
 def _sums(

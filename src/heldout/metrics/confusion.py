@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heldout.arguments import as_number
+from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.auc_interval import Look
+from heldout.metrics.joint import Joint
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
 from heldout.metrics.readings import CELLS, ConfusionReadings
-from heldout.metrics.registry import Metric
+from heldout.metrics.registry import Contrast, Metric, attribute, chosen, contrasts, mean_cost
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 
@@ -18,32 +21,56 @@ if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
 
-class ConfusionRelease(ConfusionReadings, Release):
-    """Noisy counts at one public threshold; every ratio of them is free."""
+class NoisyConfusion(ConfusionReadings):
+    """Four noisy counts; every ratio and contrast of them is free.
 
-    def __init__(self, drawn: Drawn) -> None:
-        super().__init__(drawn)
-        mechanism = drawn.request.mechanism
-        assert isinstance(mechanism, DiscreteLaplace)
-        negative_below, negative_above, positive_below, positive_above = drawn.values
+    `drawn` are the negatives below and above the threshold, then the positives.
+    """
+
+    def __init__(
+        self, drawn: Any, mechanism: DiscreteLaplace, *, rows: int | None, terms: str
+    ) -> None:
+        negative_below, negative_above, positive_below, positive_above = drawn
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
-        self.threshold = float(drawn.request.parameters["threshold"])
-        self._counts = noisy_counts(noisy, mechanism, rows=drawn.public_rows)
+        self.terms = terms
+        self._counts = noisy_counts(noisy, mechanism, rows=rows)
+        self._joint = Joint(noisy, self._counts.estimate, self._counts.scale, rows)
         self._positives = int(positive_above) + int(positive_below)
         self._negatives = int(negative_above) + int(negative_below)
 
-    def class_counts(self) -> tuple[Look, ...]:
-        """What the noisy cells say about the sizes of the classes, for other readings. Free."""
-        scale, rows = self._counts.scale, self._drawn.public_rows
-        if rows is None:
-            return (Look((self._positives, self._negatives), scale, terms=2),)
-        both = (self._positives, rows - self._negatives)
-        return tuple(Look((positives,), scale, terms=2) for positives in both)
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found = {name: self.contrast(each) for name, each in contrasts().items()}
+        return {**self._ratios, **found, **self._named_counts}
 
-    def figures(self, level: float = 0.95) -> list["Figure"]:
-        from heldout.drawing.pictures import confusion_matrix
+    def __getattr__(self, name: str) -> Measure:
+        known = {attribute(each): each for each in contrasts()}
+        if name in known:
+            return self.contrast(contrasts()[known[name]])
+        return super().__getattr__(name)
 
-        return [confusion_matrix(self, level=level)]
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(attribute(each) for each in contrasts())})
+
+    def contrast(self, contrast: Contrast) -> Measure:
+        """A function of the released counts that is no ratio, at no further cost."""
+        joint = self._joint
+        return self._measure(
+            contrast.name,
+            joint.value(contrast),
+            lambda level: joint.noise_interval(contrast, level),
+            lambda level: joint.interval(contrast, level),
+            share=contrast.share,
+        )
+
+    def cost(self, *, false_positive: float = 1, false_negative: float = 1) -> Measure:
+        """What wrong calls cost a row on average, each kind at its own price. Free."""
+        prices = [as_number(each) for each in (false_positive, false_negative)]
+        if not (all(0 <= each < 1e12 for each in prices) and any(prices)):
+            raise ArgumentError(
+                "false_positive and false_negative must be costs from 0 on, not both 0."
+            )
+        return self.contrast(mean_cost(*prices))
 
     def _count(self, index: int) -> Measure:
         counts = self._counts
@@ -60,25 +87,58 @@ class ConfusionRelease(ConfusionReadings, Release):
         return self._measure(CELLS[index], estimate, interval, interval, whole=True)
 
     def _measure(
-        self, name: str, value: float, noise: Any, full: Any, *, whole: bool = False
+        self, name: str, value: float, noise: Any, full: Any, **more: Any
     ) -> Measure:
         return Measure(
             value,
             name=name,
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=noise,
             interval=full,
-            whole=whole,
+            **more,
         )
 
-    def measure(self, metric: Metric) -> Measure:
-        """A ratio of the released counts, at no further cost."""
-        ratio = Ratio(
+    def ratio(self, metric: Metric) -> Ratio:
+        """The counts that the metric is a ratio of."""
+        return Ratio(
             counts=self._counts,
             numerator=np.array(metric.numerator, dtype=float),
             denominator=np.array(metric.denominator, dtype=float),
         )
-        return self._measure(metric.name, ratio.value, ratio.noise_interval, ratio.interval)
+
+    def measure(self, metric: Metric) -> Measure:
+        """A ratio of the released counts, at no further cost."""
+        ratio = self.ratio(metric)
+        return self._measure(
+            metric.name, ratio.value, ratio.noise_interval, ratio.interval, share=float
+        )
+
+    def surprise(self, name: str, value: float) -> float:
+        return self.ratio(chosen(name)).p_value(value)
+
+
+class ConfusionRelease(NoisyConfusion, Release):
+    """Noisy counts at one public threshold; every ratio and contrast of them is free."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        Release.__init__(self, drawn)
+        mechanism = drawn.request.mechanism
+        assert isinstance(mechanism, DiscreteLaplace)
+        self.threshold = float(drawn.request.parameters["threshold"])
+        super().__init__(drawn.values, mechanism, rows=drawn.public_rows, terms=drawn.terms)
+
+    def class_counts(self) -> tuple[Look, ...]:
+        """What the noisy cells say about the sizes of the classes, for other readings. Free."""
+        scale, rows = self._counts.scale, self._drawn.public_rows
+        if rows is None:
+            return (Look((self._positives, self._negatives), scale, terms=2),)
+        both = (self._positives, rows - self._negatives)
+        return tuple(Look((positives,), scale, terms=2) for positives in both)
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        from heldout.drawing.pictures import confusion_matrix
+
+        return [confusion_matrix(self, level=level)]
 
 
 def noisy_counts(

@@ -9,6 +9,8 @@ from heldout.drawing.words import never_zero
 from heldout.errors import ArgumentError
 
 Interval = tuple[float, float]
+MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
+NO_INFORMATION = "no information at this price"
 
 
 class Measure(float):
@@ -16,7 +18,9 @@ class Measure(float):
 
     `noise_interval` covers the number that these very rows would have given without noise;
     `interval` covers the number in the population that the rows were drawn from, so it holds
-    sampling error and noise both.
+    sampling error and noise both. `share` says which part of the measure's range lies below a
+    value; where noise alone fills most of the range the number is not `informative`, and is not
+    printed as if it were.
 
     >>> half = Measure(0.5, name="accuracy", terms="epsilon 1, replace-one neighbours",
     ...                noise_interval=lambda level: (0.49, 0.51),
@@ -31,6 +35,7 @@ class Measure(float):
     name: str
     terms: str
     whole: bool
+    _share: Callable[[float], float] | None
     _noise_interval: Callable[[float], Interval]
     _interval: Callable[[float], Interval]
     _known: dict[tuple[str, float], Interval]
@@ -44,10 +49,11 @@ class Measure(float):
         noise_interval: Callable[[float], Interval],
         interval: Callable[[float], Interval],
         whole: bool = False,
+        share: Callable[[float], float] | None = None,
     ) -> "Measure":
         self = super().__new__(cls, value)
         self.name, self.terms, self.whole = name, terms, whole
-        self._noise_interval, self._interval = noise_interval, interval
+        self._noise_interval, self._interval, self._share = noise_interval, interval, share
         self._known = {}
         return self
 
@@ -63,6 +69,17 @@ class Measure(float):
         """Covers these rows' own number: privacy noise alone."""
         return self._lookup("noise", self._noise_interval, level)
 
+    @property
+    def informative(self) -> bool:
+        """Whether noise leaves anything to read: its 95% interval fills at most half of the range.
+
+        A number without a range, such as a count, always is.
+        """
+        if self._share is None:
+            return True
+        low, high = self.noise_interval(0.95)
+        return self._share(high) - self._share(low) <= MOST_NOISE
+
     def _lookup(self, kind: str, make: Callable[[float], Interval], level: float) -> Interval:
         level = checked_level(level)
         if (kind, level) not in self._known:
@@ -76,6 +93,9 @@ class Measure(float):
         noise = self.noise_interval(level)
         half = max(noise[1] - self.value, self.value - noise[0])
         show = _whole if self.whole else _digits(high - low)
+        if not self.informative:
+            between = f"privacy noise alone allows {show(noise[0])} to {show(noise[1])}"
+            return f"{self.name}: {NO_INFORMATION} ({between}), {self.terms}"
         spread = "" if self.whole else f" (privacy noise alone: ±{never_zero(half, show)})"
         return (
             f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "
@@ -88,6 +108,7 @@ class Measure(float):
             "level": level,
             "interval": list(self.interval(level)),
             "noise_interval": list(self.noise_interval(level)),
+            "informative": self.informative,
         }
 
     def __str__(self) -> str:

@@ -59,7 +59,7 @@ class RankingRelease(Release):
         def population(level: float) -> Interval:
             return population_interval(draw, level=level, known=known)
 
-        return {name: self._measure(name, draw.value, noise, population)}
+        return {name: self._measure(name, draw.value, noise, population, float)}
 
     @cached_property
     def _scatter(self) -> Scatter:
@@ -70,13 +70,17 @@ class RankingRelease(Release):
         found = belief(self._draw, self._others)
         return None if found is None else replace(found, scatter=self._scatter)
 
-    def _measure(self, name: str, value: float, noise: Any, population: Any) -> Measure:
+    def surprise(self, name: str, value: float) -> float:
+        return two_sided_p_value(self._draw, null=value, known=self._known)
+
+    def _measure(self, name: str, value: float, noise: Any, population: Any, share: Any) -> Measure:
         return Measure(
             value,
             name=name,
             terms=self._drawn.terms,
             noise_interval=noise,
             interval=population,
+            share=share,
         )
 
     def _noisy(self) -> Any:
@@ -132,6 +136,7 @@ class CompareRelease(RankingRelease):
                 2 * half.value - 1,
                 lambda level: doubled(half.noise_interval(level)),
                 lambda level: doubled(half.interval(level)),
+                lambda value: (1 + value) / 2,
             )
         }
 

@@ -19,6 +19,7 @@ from heldout.mechanisms.bisection import halved
 from heldout.metrics.noise import NoiseSum
 
 Vector = NDArray[np.float64]
+_USUAL = 0.05
 DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
 
 
@@ -106,7 +107,16 @@ class Ratio:
 
     def survives(self, level: float) -> Callable[[float], bool]:
         """Tells of each ratio whether noise and sampling can explain its distance."""
-        counts, error = self.counts, 1 - level
+        surprise, error = self._surprise(1 - level)
+        return lambda r: surprise(r) >= error
+
+    def p_value(self, r: float) -> float:
+        """How often a ratio so far from `r` would be seen if the population's were `r`."""
+        return min(self._surprise(_USUAL)[0](r), 1.0)
+
+    def _surprise(self, error: float) -> tuple[Callable[[float], float], float]:
+        """The p-value of each ratio, and what a bound on the row count leaves of the error."""
+        counts = self.counts
         whole = bool(np.all(self.denominator == self.denominator[0]))
         if counts.rows is not None and whole:
             margin = 0.0
@@ -116,15 +126,15 @@ class Ratio:
             # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
             margin = counts.noise(self.denominator).quantile(1 - 2 * tail)
 
-        def survives(r: float) -> bool:
+        def surprise(r: float) -> float:
             combination = self.numerator - r * self.denominator
             deviation = math.sqrt(self._variance(r, combination, margin))
             slack = counts.granularity(combination) + counts.unit / 2
             observed = self._observed(r) - slack
             law = counts.noise(combination, deviation=deviation)
-            return 2 * law.survival(max(observed, 0.0)) >= error
+            return 2 * law.survival(max(observed, 0.0))
 
-        return survives
+        return surprise, error
 
     def _variance(self, r: float, combination: Vector, margin: float) -> float:
         """A bound on the variance of the combination over draws of the rows."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure
-from heldout.metrics.registry import Metric, f_score, registered
+from heldout.metrics.registry import Metric, attribute, f_score, registered
 
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
@@ -27,20 +27,23 @@ class ConfusionReadings(ABC):
         return {name: self.measure(metric) for name, metric in registered().items()}
 
     @property
+    def _named_counts(self) -> dict[str, Measure]:
+        return {name: self._count(i) for i, name in enumerate(CELLS)}
+
+    @property
     def measures(self) -> dict[str, Measure]:
-        return {**self._ratios, **{name: self._count(i) for i, name in enumerate(CELLS)}}
+        return {**self._ratios, **self._named_counts}
 
     def __getattr__(self, name: str) -> Measure:
         """Each measure by its name: `.accuracy`, `.true_positives`, and `.npv` for short."""
-        wanted = "negative predictive value" if name == "npv" else name.replace("_", " ")
-        if wanted in CELLS:
-            return self._count(CELLS.index(wanted))
-        if wanted in registered():
-            return self._ratios[wanted]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        known = {attribute(each): each for each in (*CELLS, *registered())}
+        wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
+        if wanted is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]
 
     def __dir__(self) -> list[str]:
-        names = (each.replace(" ", "_") for each in (*CELLS, *registered()))
+        names = (attribute(each) for each in (*CELLS, *registered()))
         return sorted({*super().__dir__(), *names, "npv"})
 
     def f_score(self, beta: float = 1) -> Measure:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from heldout.errors import ArgumentError
 from heldout.metrics.measure import Interval, Measure
 from heldout.privacy import Loss, Protection, Receipt
 from heldout.release import Drawn
@@ -27,6 +28,13 @@ class Release(ABC):
     @abstractmethod
     def measures(self) -> dict[str, Measure]:
         """What can be read off this release, by name, the headline first."""
+
+    def surprise(self, name: str, value: float) -> float:
+        """How often so far a number would be released if the population's were `value`.
+
+        Two-sided, of the measure of this name, with sampling error and noise together.
+        """
+        raise ArgumentError(f"{name} has no test. Compare its intervals.")
 
     @property
     def headline(self) -> Measure:

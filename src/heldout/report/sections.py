@@ -12,7 +12,7 @@ from fractions import Fraction
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.metrics.measure import Measure
-from heldout.metrics.readings import CELLS
+from heldout.metrics.registry import registered
 from heldout.metrics.release import Release
 
 
@@ -65,7 +65,7 @@ def _confusion(epsilon: Fraction, options: Options) -> q.Question:
 
 
 def _ratios(release: Release) -> dict[str, Measure]:
-    return {name: each for name, each in release.measures.items() if name not in CELLS}
+    return {name: each for name, each in release.measures.items() if name in registered()}
 
 
 def _brier(epsilon: Fraction, options: Options) -> q.Question:

@@ -9,6 +9,7 @@ from heldout.data.sql import MOST_ROWS, Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import Statistic
+from heldout.statistics.tally import tally
 
 ERRORS = {
     "squared": "({distance}) * ({distance})",
@@ -30,7 +31,8 @@ class BoundedSum(Statistic):
     a whole number of `resolution` steps. A negative row's truth is the lower end of the range, a
     positive row's the upper end, so that on (0, 1) the squared error is the Brier score's. The
     second sum makes the mean a ratio of the two, with no row count needed; it is left out where
-    the row count is public.
+    the row count is public. With more than one group there are two sums for each, and a row is in
+    those of its own `member`; how many rows a group has is never public.
 
     Claim:       L1 sensitivity `resolution` a row that leaves or arrives, or is replaced where
                  the row count is public.                                [claim: bounded-sum]
@@ -41,7 +43,7 @@ class BoundedSum(Statistic):
     Numerics:    exact integers; each row's error is one rounded double operation on public
                  formula, in [0, resolution] whatever the rounding.
     Refuses:     an error that is not "squared" or "absolute"; a resolution whose sums over 2^40
-                 rows would pass 64 bits.
+                 rows would pass 64 bits; groups without the second sum.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2.
     Cost:        one scan, O(1) memory.
 
@@ -55,12 +57,15 @@ class BoundedSum(Statistic):
     score_range: tuple[float, float]
     with_rest: bool
     resolution: int = 2**20
+    groups: int = 1
     claim: ClassVar[str] = "bounded-sum"
 
     def __post_init__(self) -> None:
         if self.error not in ERRORS:
             raise ArgumentError(f"error must be one of {', '.join(ERRORS)}, got {self.error!r}.")
         check_resolution(self.resolution)
+        if self.groups > 1 and not self.with_rest:
+            raise ArgumentError("with_rest must be True by group: their sizes are private.")
 
     def body(self) -> str:
         low, high = self.score_range
@@ -68,9 +73,15 @@ class BoundedSum(Statistic):
         error = ERRORS[self.error].format(distance=f"{position} - label")
         steps = f"CAST(floor(({error}) * {double(self.resolution)} + 0.5) AS BIGINT)"
         inside = f"greatest(0, least({self.resolution}, {steps}))"
-        return f"SELECT CAST(sum({inside}) AS BIGINT) AS total, count(*) AS n\nFROM evaluated"
+        sums = f"CAST(sum({inside}) AS BIGINT) AS total, count(*) AS n\nFROM evaluated"
+        return f"SELECT member, {sums}\nGROUP BY 1" if self.groups > 1 else f"SELECT {sums}"
 
     def read(self, columns: Columns) -> Any:
+        if self.groups > 1:
+            member = (columns["member"], self.groups)
+            total = tally(np.ma.filled(columns["total"], 0), member)[:-1]
+            rows = tally(columns["n"], member)[:-1]
+            return np.stack([total, rows * self.resolution - total], axis=1).ravel()
         total, rows = int(columns["total"][0] or 0), int(columns["n"][0])
         rest = [rows * self.resolution - total] if self.with_rest else []
         return np.array([total, *rest], dtype=np.int64)

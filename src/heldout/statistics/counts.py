@@ -17,12 +17,13 @@ class ThresholdCounts(Statistic):
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
     score on a threshold belongs to the interval above it. The confusion matrix at any of the
-    thresholds is a sum of entries.
+    thresholds is a sum of entries. With more than one group there is such a vector for each, one
+    after the other, and a row is in that of its own `member`.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: the intervals are disjoint, so a row is counted in one cell, however many
-                 thresholds there are: k rows under add-remove, 2k under replace-one.
+    Sensitivity: groups and intervals are disjoint, so a row is counted in one cell, however many
+                 of them there are, whomever it belongs to: k rows under add-remove, 2k under replace-one.
     Numerics:    exact integers; scores and thresholds compare as doubles.
     Refuses:     thresholds that are not finite, increasing numbers.
     Reference:   Stoddard, Chen and Machanavajjhala 2014, section 4, without its halving.
@@ -35,6 +36,7 @@ class ThresholdCounts(Statistic):
     """
 
     thresholds: tuple[float, ...]
+    groups: int = 1
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
@@ -52,14 +54,15 @@ class ThresholdCounts(Statistic):
     def body(self) -> str:
         above = [f"CAST(score >= {double(each)} AS INTEGER)" for each in self.thresholds]
         interval = " + ".join(above) or "CAST(0 AS INTEGER)"
-        return (
-            f"SELECT label, {interval} AS interval_number, count(*) AS n\n"
-            "FROM evaluated\nGROUP BY 1, 2"
-        )
+        chosen = f"label, {interval} AS interval_number"
+        if self.groups > 1:
+            return f"SELECT member, {chosen}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2, 3"
+        return f"SELECT {chosen}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
 
     def read(self, columns: Columns) -> Any:
         interval = (columns["interval_number"], self.intervals)
-        return tally(columns["n"], (columns["label"], 2), interval)[:-1]
+        places = [(columns["member"], self.groups)] if self.groups > 1 else []
+        return tally(columns["n"], *places, (columns["label"], 2), interval)[:-1]
 
     def sensitivity(self, protection: Protection) -> int:
         return rows_moved(protection)

@@ -275,7 +275,17 @@ class CurvesRelease(Release):
             part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
             place = last + float(part)
         else:
-            place = float(np.flatnonzero(curve.precision() >= value)[-1])
+            # Where nothing is called positive there is no alarm to be right.
+            alarms = curve.positives * curve.tpr + curve.negatives * curve.fpr >= 0.5
+            right = curve.precision()
+            reached = np.flatnonzero(alarms & (right >= value))
+            if not len(reached):
+                best = float(right[alarms].max()) if alarms.any() else 0.0
+                raise ArgumentError(
+                    f"precision must be at most {best:.3f} here, got {value:g}: no threshold "
+                    "of this curve reaches it. Ask for less."
+                )
+            place = float(reached[-1])
         threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
         held = float(min(max(threshold, low), high))
         return held if self.score_map is None else self.score_map.score(held)

@@ -1,0 +1,93 @@
+"""Groups of rows by declared values of a column; every other value is in the group "other"."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from typing import Any, Final
+
+from heldout.arguments import as_whole, shown
+from heldout.data import sql
+from heldout.errors import ArgumentError
+
+__all__ = ["MEMBER", "OTHER", "Groups", "declared_groups"]
+
+OTHER: Final = "other"
+MEMBER: Final = "member"
+"""What statements call the number of a row's group."""
+_MOST: Final = 1000
+_BETWEEN: Final = " and "
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A column and the values that are declared for it. Public; how many rows each has is not."""
+
+    column: str
+    values: tuple[Any, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people call the groups, the undeclared rest last."""
+        return (*map(str, self.values), OTHER)
+
+    def member(self, column_type: str) -> str:
+        """The number of a row's group: a function of its own cell that cannot fail."""
+        cell = sql.column(self.column)
+        tests = (sql.equals(cell, column_type, value) for value in self.values)
+        cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(tests))
+        return f"CASE {cases} ELSE {len(self.values)} END"
+
+
+def crossed_names(several: Sequence[Groups]) -> tuple[str, ...]:
+    """The names of groups that are crossed, in the order of `crossed_member`."""
+    return tuple(_BETWEEN.join(each) for each in product(*(groups.names for groups in several)))
+
+
+def crossed_member(several: Sequence[Groups], types: Mapping[str, str]) -> str:
+    """The number of a row's crossed group, the last column fastest."""
+    numbers = [(groups.member(types[groups.column]), len(groups.names)) for groups in several]
+    return reduce(lambda a, b: (f"({a[0]}) * {b[1]} + {b[0]}", 0), numbers)[0]
+
+
+def declared_groups(groups: Mapping[str, Sequence[Any]] | None) -> dict[str, Groups]:
+    """Each declared column with its values, checked.
+
+    >>> declared_groups({"sex": ["F", "M"]})["sex"].names
+    ('F', 'M', 'other')
+    """
+    if groups is None:
+        return {}
+    if not isinstance(groups, Mapping) or not all(isinstance(each, str) for each in groups):
+        raise ArgumentError("groups must be values by column, such as {'sex': ['F', 'M']}.")
+    found = {}
+    for name, values in groups.items():
+        listed = tuple(values) if isinstance(values, list | tuple) else ()
+        if not listed or not all(isinstance(v, str) or as_whole(v) is not None for v in listed):
+            raise ArgumentError(
+                f"groups[{name!r}] must be a list of texts or whole numbers, got {shown(values)}."
+            )
+        names = [*map(str, listed), OTHER]
+        if len(set(names)) < len(names):
+            raise ArgumentError(
+                f"groups[{name!r}] must be different values, none of them {OTHER!r}, which all "
+                "that are not declared fall into."
+            )
+        found[name] = Groups(name, listed)
+    return found
+
+
+def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tuple[Groups, ...]:
+    """The declared groups that a question names, or a refusal."""
+    names = (by,) if isinstance(by, str) else tuple(by)
+    for name in names:
+        if name not in declared:
+            known = ", ".join(map(repr, declared)) or "none"
+            raise ArgumentError(
+                f"by must be one of the declared groups ({known}), got {shown(name)}. Make the "
+                f"Dataset with groups={{{shown(name)}: [...]}}."
+            )
+    chosen = tuple(declared[name] for name in names)
+    if len(set(names)) < len(names) or len(crossed_names(chosen)) > _MOST:
+        raise ArgumentError(f"by must name different columns, at most {_MOST:,} groups in all.")
+    return chosen

@@ -1,0 +1,152 @@
+"""What four noisy counts say together, for metrics that are no ratio of two sums.
+
+The counts that these rows may have are weighed by the known law of the noise, none below zero and
+all adding up to a public number of rows where there is one; the population's shares are weighed
+given the counts, by Jeffreys' law. Both are laid out on a fixed set of points that fill the cube
+evenly, so the same release always has the same intervals. An interval is the shortest one that
+holds its share of the weight, on a scale where the metric's range is bounded. That such intervals
+cover is shown by simulation, in tests/metrics/test_contrasts.py.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.metrics.measure import Interval
+from heldout.metrics.registry import Contrast
+
+__all__ = ["Joint"]
+
+_POINTS: Final = 4096
+_CELLS: Final = 4
+_NEAR: Final = 0.01  # of an interval's width: so close to the end of the range it goes on to it
+_PRIOR: Final = 0.5  # of Jeffreys, for each cell
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Disjoint counts as drawn, with independent discrete Laplace noise of one scale."""
+
+    noisy: Any
+    estimate: Any
+    """The same, once what is missing of a public total is shared among them."""
+    scale: float
+    rows: int | None
+
+    @cached_property
+    def _truths(self) -> tuple[Any, Any]:
+        """Counts that may be true, and the weight of each."""
+        each = _truncated(self.noisy, self.scale, _cube()[:, :_CELLS])
+        if self.rows is None:
+            return each, np.ones(_POINTS)
+        # The largest is what the others leave; where noise is wider than the rows are many, all
+        # ways to share them out are laid out instead. The wider spread of weights is the better.
+        largest = int(np.argmax(self.noisy))
+        each[:, largest] += self.rows - each.sum(axis=1)
+        known = np.where(each[:, largest] >= 0, self._likelihood(each[:, largest], largest), 0.0)
+        shared = -np.log(_cube()[:, :_CELLS])
+        shared *= self.rows / shared.sum(axis=1, keepdims=True)
+        weights = sum(np.abs(shared[:, i] - self.noisy[i]) for i in range(_CELLS)) / self.scale
+        anywhere = np.exp(weights.min() - weights)
+        return (each, known) if _effective(known) >= _effective(anywhere) else (shared, anywhere)
+
+    def _likelihood(self, count: Any, which: int) -> Any:
+        distance = np.abs(count - self.noisy[which]) / self.scale
+        return np.exp(np.min(distance) - distance)
+
+    @cached_property
+    def _shares(self) -> Any:
+        """Cells of the population that such rows may have been drawn from, up to their sum."""
+        from scipy.special import gammaincinv
+
+        return gammaincinv(self._truths[0] + _PRIOR, _cube()[:, _CELLS:])
+
+    def value(self, contrast: Contrast) -> float:
+        """The contrast of the counts as drawn, held to what counts can be."""
+        found = float(contrast(np.maximum(self.estimate, 0.0)))
+        return contrast.neutral if np.isnan(found) else found
+
+    def noise_interval(self, contrast: Contrast, level: float) -> Interval:
+        """Covers the contrast of the true counts of these rows."""
+        truths, weights = self._truths
+        low, high = _shortest(contrast, contrast(truths), weights, level)
+        corners = self._corners(contrast, level)
+        if np.any(corners == contrast.low):
+            low = contrast.low
+        if np.any(corners == contrast.high):
+            high = contrast.high
+        return low, high
+
+    def _corners(self, contrast: Contrast, level: float) -> Any:
+        """Its values where some of the cells that noise alone can explain are empty.
+
+        A model without a mistake has two such cells, and few of the points lie near that corner.
+        """
+        explained = np.asarray(self.noisy) <= -self.scale * np.log(1 - level) + 0.5
+        empty = np.array(list(product((False, True), repeat=_CELLS))) & explained
+        return contrast(np.where(empty, 0.0, np.maximum(self.estimate, 1.0)))
+
+    def interval(self, contrast: Contrast, level: float) -> Interval:
+        """Covers the contrast in the population."""
+        low, high = self.noise_interval(contrast, level)
+        found = _shortest(contrast, contrast(self._shares), self._truths[1], level)
+        return min(low, found[0]), max(high, found[1])
+
+
+@cache
+def _cube() -> Any:
+    """Points that fill the unit cube evenly: an additive recurrence (Roberts 2018)."""
+    dimension, golden = 2 * _CELLS, 2.0
+    for _ in range(60):
+        golden = (1 + golden) ** (1 / (dimension + 1))
+    steps = golden ** -np.arange(1.0, dimension + 1)
+    found = (0.5 + np.arange(1, _POINTS + 1)[:, None] * steps) % 1
+    found.flags.writeable = False
+    return found
+
+
+def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
+    """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
+    columns = []
+    for centre, u in zip(np.asarray(centres, dtype=float), uniform.T, strict=True):
+        edge = -0.5
+        if centre <= edge:
+            drawn = edge - scale * np.log1p(-u)
+        else:
+            below = np.exp((edge - centre) / scale) / 2
+            at = below + u * (1 - below)
+            low, high = np.log(2 * np.minimum(at, 0.5)), np.log(2 * np.minimum(1 - at, 0.5))
+            drawn = centre + scale * np.where(at < 0.5, low, -high)
+        columns.append(np.maximum(np.round(drawn), 0.0))
+    return np.stack(columns, axis=1)
+
+
+def _effective(weights: Any) -> float:
+    """How many points of equal weight say as much."""
+    square = float(np.square(weights).sum())
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
+
+
+def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
+    """The shortest interval with this share of the weight; to the range's end where it begins."""
+    known = ~np.isnan(values) & (weights > 0)
+    if weights[known].sum() < level * weights.sum():
+        return (contrast.low, contrast.high)
+    values, weights = values[known], weights[known]
+    order = np.argsort(values, kind="stable")
+    values, total = values[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    total /= total[-1]
+    ends = np.searchsorted(total, total[:-1] + level - 1e-12)
+    starts = np.flatnonzero(ends < len(total))
+    scaled = contrast.scaled(values)
+    widths = scaled[ends[starts] - 1] - scaled[starts]
+    best = int(starts[np.argmin(widths)])
+    last = int(ends[best]) - 1
+    near = _NEAR * float(widths.min())
+    bottom, top = (contrast.scaled(end) for end in (contrast.low, contrast.high))
+    low = contrast.low if best == 0 and scaled[0] - bottom < near else values[best]
+    high = contrast.high if last == len(values) - 1 and top - scaled[-1] < near else values[last]
+    return float(low), float(high)
