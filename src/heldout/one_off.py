@@ -74,9 +74,10 @@ def roc_auc_score(
     session = one_off(
         y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
     )
-    return session.auc(
+    found: AucRelease = session.auc(
         epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
     )
+    return found
 
 
 def average_precision_score(
@@ -100,9 +101,10 @@ def average_precision_score(
     session = one_off(
         y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
     )
-    return session.average_precision(
+    found: RankingRelease = session.average_precision(
         epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
     )
+    return found
 
 
 def roc_curve(
@@ -178,7 +180,8 @@ def confusion_matrix(
     True
     """
     session = one_off(y_true, y_pred, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.confusion(threshold=0.5, epsilon=epsilon)
+    found: ConfusionRelease = session.confusion(threshold=0.5, epsilon=epsilon)
+    return found
 
 
 def brier_score_loss(
@@ -190,4 +193,5 @@ def brier_score_loss(
     True
     """
     session = one_off(y_true, y_prob, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.brier(epsilon=epsilon)
+    found: MeanRelease = session.brier(epsilon=epsilon)
+    return found

@@ -42,7 +42,7 @@ def test_json_is_json_alone_and_has_the_stable_keys(evaluate):
     for each in confusion["measures"].values():
         low, high = each["interval"]
         assert low <= each["value"] <= high
-        assert set(each) == {"value", "level", "interval", "noise_interval"}
+        assert set(each) == {"value", "level", "interval", "noise_interval", "informative"}
     assert set(confusion["receipt"]) == {"sequence", "hash"}
     assert content["subject"]["rows"] == 2000
 
@@ -236,3 +236,18 @@ def test_a_report_is_titled_and_named_and_a_wrong_name_is_refused_before_paying(
     page = (here / "named.html").read_text(encoding="utf-8")
     assert "<h1>After a year</h1>" in page
     assert "Model B (<code>risk_b</code>)" in page
+
+
+def test_decisions_by_group_are_a_section_of_their_own(evaluate):
+    words = ("--groups", "prior_admissions=0,1,2", "--by", "prior_admissions", "--epsilon", "2")
+    content = json.loads(evaluate(*words, "--json").out)["releases"]["groups"]
+    assert set(content["groups"]) == {"0", "1", "2", "other"}
+    assert 0 <= content["fairness"]["equal_opportunity"]["p_value"] <= 1
+    assert "gap in recall" in evaluate(*words, "--sections", "confusion").out
+
+
+def test_a_group_that_is_not_declared_is_refused(evaluate):
+    for words in (("--by", "sex"), ("--groups", "sex"), ("--groups", "sex=F,,M")):
+        outcome = evaluate("--epsilon", "1", *words)
+        assert outcome.code != 0
+        assert "groups" in outcome.err

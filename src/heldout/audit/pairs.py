@@ -68,6 +68,32 @@ CONFUSION = (
     ),
 )
 
+
+def grouped_pair(pair: Pair, first: str, second: str) -> Pair:
+    """The same tables with a group for each row; what differs is in these groups, by turns."""
+
+    def of(content: dict[str, Any], other: dict[str, Any], groups: str) -> dict[str, Any]:
+        theirs = list(zip(other["y"], other["p"], strict=True))
+        found, turn = [], 0
+        for row in zip(content["y"], content["p"], strict=True):
+            if row in theirs:
+                theirs.remove(row)
+                found.append("a")
+            else:
+                found.append(groups[turn % len(groups)])
+                turn += 1
+        return {**content, "g": found}
+
+    tables = of(pair.first, pair.second, first), of(pair.second, pair.first, second)
+    return Pair(f"{pair.name}, by group", *tables, {**pair.options, "groups": {"g": ["a", "b"]}})
+
+
+CONFUSION_GROUPS = (
+    grouped_pair(CONFUSION[0], "a", "b"),
+    grouped_pair(CONFUSION[2], "b", "b"),
+    grouped_pair(CONFUSION[3], "ab", "bc"),
+)
+
 MEANS = (
     table_pair("an error from none to all", [*_rest, (1, 1.0)], [*_rest, (1, 0.0)]),
     table_pair("the worst row leaves", [*_rest, (1, 0.0)], _rest, **REMOVE),
@@ -255,3 +281,5 @@ COMPARISONS = (
         rows([*_hundreds[0], LOW], _hundreds[1]),
     ),
 )
+
+AREA_GROUPS = (grouped_pair(AREAS[3], "a", "b"), grouped_pair(AREAS[6], "a", "a"))

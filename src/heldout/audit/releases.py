@@ -100,6 +100,20 @@ _release(
     why=_CLASSES,
 )
 _release(
+    "confusion-by-group",
+    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon, by="g"),
+    pairs.CONFUSION_GROUPS,
+    needs="confusion",
+    note="all cells of all groups jointly; a person's rows are in several",
+)
+_release(
+    "auc-by-group",
+    lambda session, epsilon: session.auc(epsilon=epsilon, by="g"),
+    pairs.AREA_GROUPS,
+    needs="auc",
+    why="each group has the noise of a row that may be in it",
+)
+_release(
     "auc-of-persons",
     lambda session, epsilon: session.auc(epsilon=epsilon),
     pairs.PERSONS,

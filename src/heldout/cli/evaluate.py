@@ -26,6 +26,7 @@ def evaluate(
         Parameter(consume_multiple=True, negative=""),
     ] = (),
     scores: Literal["exact", "grid"] | None = None,
+    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
@@ -45,6 +46,8 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --score risk_b --epsilon 1 \\
       --unit patient_id --rows-per-unit 3 --row-key encounter_id \\
       --ledger ledger.sqlite --budget 3 --out report.html
+    heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1 \\
+      --groups sex=F,M --by sex
     heldout evaluate test.parquet --label readmitted --model model.json --epsilon 1
     ```
 
@@ -63,6 +66,8 @@ def evaluate(
     scores
         Rank exact scores, which must fit into memory, or score cells on the public grid. Left
         out: the grid for more than five million rows, where their number is public.
+    by
+        Add the decisions by group: a column of --groups, or several to cross.
     out
         Write a report to this .html file.
     title
@@ -90,6 +95,7 @@ def evaluate(
             curves=curves,
             sections=sections or None,
             scores=scores,
+            by=by or None,
         )
     with delivering(report, ledger=rows.ledger):
         try:

@@ -156,6 +156,9 @@ class Rows(Custody):
         Lowest and highest score that the model can give. Public; never read off the data.
     score_map
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
+    groups
+        Columns and the values that are declared for them, such as sex=F,M age=young,old; every
+        other value is in the group "other".
     clip
         Count a score beyond the range as the nearer end, instead of refusing the table.
     """
@@ -167,6 +170,7 @@ class Rows(Custody):
     score_range: tuple[float, float] = (0.0, 1.0)
     score_map: tuple[float, float] | None = None
     clip: Annotated[bool, Parameter(negative="")] = False
+    groups: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = ()
 
     def session(
         self,
@@ -177,7 +181,7 @@ class Rows(Custody):
         scored: "ScoredRows | None" = None,
     ) -> "Session":
         """A session on the table, or on what a model made of it; it is validated first."""
-        from heldout.cli.values import label_value
+        from heldout.cli.values import declared_values, label_value
         from heldout.data import Dataset
         from heldout.questions.session import Session
 
@@ -188,6 +192,7 @@ class Rows(Custody):
             label=self.label,
             score=self.score,
             rivals=rivals,
+            groups=declared_values(self.groups),
             positive=label_value(self.positive),
             negative=None if self.negative is None else label_value(self.negative),
             score_range=self.score_range,

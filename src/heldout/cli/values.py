@@ -51,6 +51,21 @@ def checked_labels(dataset: "ScoredRows", pairs: Sequence[str]) -> dict[str, str
     return labels
 
 
+def declared_values(pairs: Sequence[str]) -> dict[str, list[object]]:
+    """COLUMN=VALUE,VALUE as they are typed; quoted values ("'1'") are texts.
+
+    >>> declared_values(["sex=F,M", "ward=1,2"])
+    {'sex': ['F', 'M'], 'ward': [1, 2]}
+    """
+    found = {}
+    for each in pairs:
+        name, _, values = each.partition("=")
+        if not name or not all(values.split(",")):
+            raise ArgumentError(f"--groups must be like sex=F,M, got {shown(each)}.")
+        found[name] = [label_value(value) for value in values.split(",")]
+    return found
+
+
 def existing_ledger(place: str) -> str:
     """A ledger that is there already: looking at one must not make one."""
     with contextlib.suppress(OSError, ValueError):  # a name that the system cannot spell

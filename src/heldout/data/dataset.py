@@ -190,7 +190,14 @@ class Dataset(PrivateTable):
         types, keys = self._engine.columns, self._keys.names
         plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
         declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
-        if self.dialect != "duckdb" or not plain or not declared or keys or self.rivals or self.groups:
+        if (
+            self.dialect != "duckdb"
+            or not plain
+            or not declared
+            or keys
+            or self.rivals
+            or self.groups
+        ):
             return None
         shows = self.rivals is None and not self._engine.copied
         if shows and not self.protection.row_count_is_public:

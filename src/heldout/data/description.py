@@ -119,10 +119,14 @@ class ScoredRows(Description):
     def as_dict(self) -> dict[str, Any]:
         mapped = self.scale_parameters.get("score_map")
         declared = {name: list(each.names) for name, each in self.groups.items()}
-        return super().as_dict() | ({"groups": declared} if declared else {}) | {
-            "label": self.label,
-            "score": self.score,
-            "score_range": list(self.score_range),
-            "score_map": mapped,
-            "out_of_range": self.out_of_range,
-        }
+        return (
+            super().as_dict()
+            | ({"groups": declared} if declared else {})
+            | {
+                "label": self.label,
+                "score": self.score,
+                "score_range": list(self.score_range),
+                "score_map": mapped,
+                "out_of_range": self.out_of_range,
+            }
+        )

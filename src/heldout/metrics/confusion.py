@@ -86,9 +86,7 @@ class NoisyConfusion(ConfusionReadings):
         # A count speaks of these rows alone, so both intervals are that of the noise.
         return self._measure(CELLS[index], estimate, interval, interval, whole=True)
 
-    def _measure(
-        self, name: str, value: float, noise: Any, full: Any, **more: Any
-    ) -> Measure:
+    def _measure(self, name: str, value: float, noise: Any, full: Any, **more: Any) -> Measure:
         return Measure(
             value,
             name=name,

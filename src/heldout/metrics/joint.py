@@ -74,9 +74,10 @@ class Joint:
         truths, weights = self._truths
         low, high = _shortest(contrast, contrast(truths), weights, level)
         corners = self._corners(contrast, level)
-        if np.any(corners == contrast.low):
+        near = 1e-9 * (contrast.high - contrast.low)  # what rounding may leave
+        if np.any(corners <= contrast.low + near):
             low = contrast.low
-        if np.any(corners == contrast.high):
+        if np.any(corners >= contrast.high - near):
             high = contrast.high
         return low, high
 

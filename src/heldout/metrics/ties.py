@@ -116,7 +116,7 @@ class TiesRelease(RankingRelease):
             spread = [reach * math.sqrt(max(end * (1 - end), 0.0) * rows) for end in (low, high)]
             return max(0.0, low - spread[0]), min(1.0, high + spread[1])
 
-        return {NAME: self._measure(NAME, draw.value, noise, population)}
+        return {NAME: self._measure(NAME, draw.value, noise, population, float)}
 
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """One-sided, so with all of the error on the upper side. Free."""

@@ -1,6 +1,6 @@
 """Questions that a few noisy counts or sums answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -10,9 +10,11 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.groups import ByGroup, DecisionsByGroup
 from heldout.questions.base import Question
+from heldout.questions.groups import counted_parts, divided, how_many, named, tiled
 from heldout.questions.guess import Guess
-from heldout.questions.rules import Number
+from heldout.questions.rules import By, Number
 from heldout.release import Drawn, Request
 from heldout.statistics import BoundedSum, ThresholdCounts
 
@@ -25,20 +27,29 @@ class Confusion(Question):
 
     kind: ClassVar[str] = "confusion"
     threshold: Annotated[float, Number()] = 0.5
+    by: By = None
 
     def request(self, about: ScoredRows) -> Request:
         at = about.threshold(self.threshold)
-        statistic = ThresholdCounts(thresholds=(about.counted_threshold(at),))
-        mechanism = DiscreteLaplace.for_epsilon(
-            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=4
+        statistic = ThresholdCounts(
+            thresholds=(about.counted_threshold(at),), groups=how_many(self.by, about)
         )
-        parameters = {"threshold": at, **about.scale_parameters}
-        return Request("confusion", statistic, mechanism, parameters)
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=4 * statistic.groups,
+        )
+        parameters = {"threshold": at, **about.scale_parameters, **named(self.by, about)}
+        return Request("confusion", statistic, mechanism, parameters, view=divided(self.by))
 
-    def read(self, drawn: Drawn) -> ConfusionRelease:
-        return ConfusionRelease(drawn)
+    def read(self, drawn: Drawn) -> ConfusionRelease | DecisionsByGroup:
+        if self.by is None:
+            return ConfusionRelease(drawn)
+        return DecisionsByGroup(drawn, map(ConfusionRelease, counted_parts(drawn)))
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
+        if self.by is not None:
+            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         found, false_alarms, missed, left_alone = guess.confusion()
         return np.round([left_alone, false_alarms, missed, found]).astype(np.int64)
 
@@ -49,6 +60,7 @@ class _MeanError(Question):
 
     title: ClassVar[str]
     error: ClassVar[str]
+    by: By = None
 
     def request(self, about: ScoredRows) -> Request:
         if about.score_map is not None:
@@ -56,20 +68,31 @@ class _MeanError(Question):
                 "A mean error is told in the scores' own unit. Declare score_range instead of "
                 "score_map."
             )
-        with_rest = not about.protection.row_count_is_public
-        statistic = BoundedSum(error=self.error, score_range=about.score_range, with_rest=with_rest)
+        with_rest = self.by is not None or about.rows is None
+        statistic = BoundedSum(
+            error=self.error,
+            score_range=about.score_range,
+            with_rest=with_rest,
+            groups=how_many(self.by, about),
+        )
         mechanism = DiscreteLaplace.for_epsilon(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=1 + with_rest,
+            dimension=(1 + with_rest) * statistic.groups,
         )
-        parameters = {"error": self.error, **about.scale_parameters}
-        return Request(self.title, statistic, mechanism, parameters)
+        parameters = {"error": self.error, **about.scale_parameters, **named(self.by, about)}
+        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
 
-    def read(self, drawn: Drawn) -> MeanRelease:
-        return MeanRelease(drawn)
+    def read(self, drawn: Drawn) -> MeanRelease | ByGroup:
+        if self.by is None:
+            return MeanRelease(drawn)
+        return ByGroup(drawn, map(MeanRelease, counted_parts(drawn)), lower_is_better=True)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
+        if self.by is not None:
+            without = replace(self, by=None)
+            private = replace(about, rows=None)
+            return tiled(without, private, guess, how_many(self.by, about))
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)

@@ -1,24 +1,30 @@
 """Questions about how a model ranks the rows."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Final
 
 from heldout.arguments import shown
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
+from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.smooth.choose import METHODS
 from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.metrics.groups import ByGroup
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.metrics.ranking_stages import RankingStages
 from heldout.metrics.ties import TiesRelease
+from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.questions.base import Question
+from heldout.questions.groups import divided, how_many, named, part, shared
 from heldout.questions.guess import Guess
-from heldout.questions.rules import Exact, OneOf, Text, Whole
+from heldout.questions.rules import By, Exact, OneOf, Text, Whole
 from heldout.release import Drawn, Request, Staged
 from heldout.statistics import ScoreTable, Statistic
+from heldout.statistics.base import rows_moved
+from heldout.statistics.ranking.by_group import RankedGroups
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
 __all__ = ["LEAST_EPSILON", "Auc", "AveragePrecision", "Compare", "GridTies", "resolution_of"]
@@ -119,8 +125,10 @@ class _Ranking(Question):
 
     def typical(self, about: ScoredRows, guess: Guess) -> RankingDraw:
         stages = self._stages(about)
-        mechanism = self._mechanism(about) if stages is None else stages.value
-        counts = guess.counts[: 1 if about.protection.row_count_is_public else 2]
+        return self._typical(self._mechanism(about) if stages is None else stages.value, guess)
+
+    def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
+        counts = guess.counts[: 1 if mechanism.protection.row_count_is_public else 2]
         first = counts if mechanism.first_look is not None else ()
         second = counts if mechanism.second_look(first) is not None else ()
         units = round(Fraction(self._guessed(guess)) / LATTICE)
@@ -132,7 +140,7 @@ class _Ranking(Question):
 
 @dataclass(frozen=True, kw_only=True)
 class _Area(_Ranking):
-    """A ranking metric of one model.
+    """A ranking metric of one model, of all rows or by group.
 
     `smaller_class` is a public guess of the smaller class (for average precision: of the
     positives), which makes the noise fit better. A wrong guess costs accuracy, never privacy.
@@ -144,6 +152,45 @@ class _Area(_Ranking):
 
     delta: Annotated[Any, Exact()] = None
     scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
+    by: By = None
+    release: ClassVar[type[RankingRelease]] = RankingRelease
+
+    def request(self, about: ScoredRows) -> Request | Staged:
+        if self.by is None:
+            return self._asked(about)
+        if self._resolution(about) == "grid":
+            raise ArgumentError(
+                "by= ranks exact scores, which must fit into memory. Ask for a confusion matrix "
+                "or a mean error by group, or copy the rows."
+            )
+        statistic = RankedGroups(self.metric, how_many(self.by, about))
+        parameters = self._parameters(about) | named(self.by, about)
+        mechanism = self._each_group(about)
+        return Request(self.metric, statistic, mechanism, parameters, view=divided(self.by))
+
+    def _each_group(self, about: ScoredRows) -> EachGroup:
+        """A row that leaves or arrives moves one group: each is asked as if for a row alone."""
+        moved = rows_moved(about.protection)
+        if self.method == DEFAULT and self.price / moved < LEAST_EPSILON:
+            raise ArgumentError(
+                f"epsilon must be at least {moved * LEAST_EPSILON} by group, got {self.price}."
+            )
+        row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
+        one = replace(self, epsilon=self.price / moved)._mechanism(row)
+        return EachGroup(self.price, moved, how_many(self.by, about), one)
+
+    def read(self, drawn: Drawn) -> RankingRelease | ByGroup:
+        if self.by is None:
+            return self.release(drawn)
+        asked = drawn.request
+        parts = (part(drawn, asked.statistic.whole, asked.mechanism.one, v) for v in drawn.values)
+        return ByGroup(drawn, map(self.release, parts))
+
+    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+        if self.by is None:
+            return super().typical(about, guess)
+        alike = shared(guess, how_many(self.by, about))
+        return [self._typical(self._each_group(about).one, alike)] * how_many(self.by, about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +200,7 @@ class Auc(_Area):
     kind: ClassVar[str] = "auc"
     metric: ClassVar[str] = "auc"
 
-    def read(self, drawn: Drawn) -> AucRelease:
-        return AucRelease(drawn)
+    release: ClassVar[type[RankingRelease]] = AucRelease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +209,6 @@ class AveragePrecision(_Area):
 
     kind: ClassVar[str] = "average-precision"
     metric: ClassVar[str] = "average-precision"
-
-    def read(self, drawn: Drawn) -> RankingRelease:
-        return RankingRelease(drawn)
 
     def _guessed(self, guess: Guess) -> float:
         return guess.precision()

@@ -110,6 +110,19 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Columns:
+    """The name of a column, or of several."""
+
+    def __call__(self, value: Any, name: str) -> str | tuple[str, ...]:
+        names = (value,) if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise ArgumentError(f"{name} must be a column or a list of them, got {shown(value)}.")
+        if not names:
+            raise ArgumentError(f"{name} must name a column. Or leave it out.")
+        return names[0] if len(names) == 1 else tuple(names)
+
+
+@dataclass(frozen=True)
 class Flag:
     """True or False."""
 
@@ -137,6 +150,9 @@ def _plain(value: Any) -> Any:
     whole = as_whole(value)
     return value if whole is None else whole
 
+
+By = Annotated[Any, Columns()]
+"""The declared groups that an answer is given for, one by one; crossed if there are several."""
 
 Price = Annotated[Rational, Exact()]
 """Epsilon as people write it: text, int, Fraction, Decimal or float; an exact number once read."""

@@ -14,14 +14,13 @@ from heldout.questions.quote import booked_together
 from heldout.release import release
 
 if TYPE_CHECKING:
-    from heldout.metrics.bounded_mean import MeanRelease
-    from heldout.metrics.confusion import ConfusionRelease
     from heldout.metrics.curves.release import CurvesRelease
-    from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
+    from heldout.metrics.ranking import CompareRelease
     from heldout.metrics.ties import TiesRelease
     from heldout.report import Report
 
 Epsilon = Rational
+By = str | Sequence[str] | None
 ONE_OFF = bytes(32)
 
 
@@ -197,35 +196,35 @@ class Session(PrivateSession):
         assert isinstance(self._about, ScoredRows)
         return self._about
 
-    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon) -> "ConfusionRelease":
-        """The confusion matrix where rows with score >= threshold are called positive."""
-        found: ConfusionRelease = self.ask(q.Confusion(threshold=threshold, epsilon=epsilon))
-        return found
+    # With by= these six give a `heldout.metrics.groups.ByGroup`: `.groups["F"]`, `.gap`, `.worst`.
 
-    def brier(self, *, epsilon: Epsilon) -> "MeanRelease":
+    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon, by: By = None) -> Any:
+        """The confusion matrix where rows with score >= threshold are called positive.
+
+        `by` names a declared group, or several to cross: one matrix for each of its values, at
+        the price and with the noise of one for all rows.
+        """
+        return self.ask(q.Confusion(threshold=threshold, epsilon=epsilon, by=by))
+
+    def brier(self, *, epsilon: Epsilon, by: By = None) -> Any:
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        found: MeanRelease = self.ask(q.Brier(epsilon=epsilon))
-        return found
+        return self.ask(q.Brier(epsilon=epsilon, by=by))
 
-    def mean_absolute_error(self, *, epsilon: Epsilon) -> "MeanRelease":
+    def mean_absolute_error(self, *, epsilon: Epsilon, by: By = None) -> Any:
         """The mean distance of the score from the end of its range that the label stands for."""
-        found: MeanRelease = self.ask(q.MeanAbsoluteError(epsilon=epsilon))
-        return found
+        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, by=by))
 
-    def mean_squared_error(self, *, epsilon: Epsilon) -> "MeanRelease":
+    def mean_squared_error(self, *, epsilon: Epsilon, by: By = None) -> Any:
         """The mean squared distance of the score from its label's end of the range."""
-        found: MeanRelease = self.ask(q.MeanSquaredError(epsilon=epsilon))
-        return found
+        return self.ask(q.MeanSquaredError(epsilon=epsilon, by=by))
 
-    def auc(self, *, epsilon: Epsilon, **options: Any) -> "AucRelease":
+    def auc(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The area under the ROC curve; `options` are those of `heldout.questions.Auc`."""
-        found: AucRelease = self.ask(q.Auc(epsilon=epsilon, **options))
-        return found
+        return self.ask(q.Auc(epsilon=epsilon, **options))
 
-    def average_precision(self, *, epsilon: Epsilon, **options: Any) -> "RankingRelease":
+    def average_precision(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The mean precision at the positive rows' ranks; `options` are as in `auc`."""
-        found: RankingRelease = self.ask(q.AveragePrecision(epsilon=epsilon, **options))
-        return found
+        return self.ask(q.AveragePrecision(epsilon=epsilon, **options))
 
     def grid_ties(self, *, epsilon: Epsilon) -> "TiesRelease":
         """The share of pairs that the public grid ties: how much ranking on it can matter.
@@ -265,15 +264,22 @@ class Session(PrivateSession):
         curves: bool = False,
         sections: Sequence[str] | None = None,
         scores: str | None = None,
+        by: By = None,
     ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
         given; `curves` adds them, for half of the price; `sections` buys only those named, of
-        "auc", "average_precision", "confusion", "brier" and "curves"; `scores` is as in `auc`.
+        "auc", "average_precision", "confusion", "brier" and "curves"; `scores` is as in `auc`;
+        `by` adds the decisions by group.
         """
         asked = q.Report(
-            epsilon=epsilon, threshold=threshold, curves=curves, sections=sections, scores=scores
+            epsilon=epsilon,
+            threshold=threshold,
+            curves=curves,
+            sections=sections,
+            scores=scores,
+            by=by,
         )
         found: Report = self.ask(asked)
         return found

@@ -15,10 +15,19 @@ from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.ranking import LEAST_EPSILON, resolution_of
-from heldout.questions.rules import Choices, Flag, Number, OneOf
+from heldout.questions.rules import By, Choices, Flag, Number, OneOf
 from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
-from heldout.report.sections import EVERY, ON_GRID, SECTIONS, WITH_CURVES, Options, Section, shared
+from heldout.report.sections import (
+    BY_GROUP,
+    EVERY,
+    ON_GRID,
+    SECTIONS,
+    WITH_CURVES,
+    Options,
+    Section,
+    shared,
+)
 
 __all__ = ["Purchase", "Report", "assembled"]
 
@@ -38,7 +47,7 @@ class Report(Question):
 
     `threshold` is the middle of the score range unless it is given; `curves` adds their section;
     `sections` are the names of those to buy, all but the curves if it is left out; `scores` is as
-    in `Auc`.
+    in `Auc`; `by` adds the decisions by declared group.
     """
 
     kind: ClassVar[str] = "report"
@@ -46,19 +55,21 @@ class Report(Question):
     curves: Annotated[bool, Flag()] = False
     sections: Annotated[Any, Choices(EVERY)] = None
     scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
+    by: By = None
 
     @cached_property
     def _chosen(self) -> tuple[Section, ...]:
         every = (*SECTIONS, *WITH_CURVES)
+        grouped = () if self.by is None else BY_GROUP
         if self.sections is None:
-            return every if self.curves else SECTIONS
+            return (*(every if self.curves else SECTIONS), *grouped)
         asked = {*self.sections, "curves"} if self.curves else set(self.sections)
-        return tuple(each for each in every if each.name in asked)
+        return (*(each for each in every if each.name in asked), *grouped)
 
     def purchase(self, about: ScoredRows) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""
         at = about.threshold(about.middle if self.threshold is None else self.threshold)
-        options, chosen = Options(at, self.scores), self._chosen
+        options, chosen = Options(at, self.scores, self.by), self._chosen
         ranked = any(each.name == "auc" for each in chosen)
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
         reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}

@@ -8,6 +8,7 @@ up to the whole price exactly.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from heldout import questions as q
 from heldout.data.description import ScoredRows
@@ -22,6 +23,7 @@ class Options:
 
     threshold: float
     scores: str | None = None  # "exact" or "grid"; None leaves it to the number of rows
+    by: Any = None  # the declared groups of the section by group
 
 
 def _always(about: ScoredRows) -> str | None:
@@ -172,9 +174,30 @@ EVERY = tuple(each.name for each in (*SECTIONS, *WITH_CURVES))
 """What a report may be asked for, by name."""
 
 
+def _decisions_by_group(epsilon: Fraction, options: Options) -> q.Question:
+    return q.Confusion(threshold=options.threshold, epsilon=epsilon, by=options.by)
+
+
+BY_GROUP: tuple[Section, ...] = (
+    Section(
+        name="groups",
+        title="Decisions by group",
+        meaning="The same decisions for each declared group, how far apart the groups are, and "
+        "how often chance would put them so far apart. Groups that noise drowned are not compared.",
+        weight=40,
+        question=_decisions_by_group,
+        plotted=_nothing,
+        cards=("gap in recall", "gap in selection rate", "gap in accuracy"),
+    ),
+)
+"""What a report holds beside the rest if groups are named."""
+
+
 def section(name: str) -> Section:
     """A section by its name."""
-    return next(each for each in (*SECTIONS, *WITH_CURVES, *ON_GRID) if each.name == name)
+    return next(
+        each for each in (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP) if each.name == name
+    )
 
 
 def shared(total: Fraction, weights: dict[str, int]) -> dict[str, Fraction]:

@@ -23,7 +23,8 @@ class ThresholdCounts(Statistic):
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: groups and intervals are disjoint, so a row is counted in one cell, however many
-                 of them there are, whomever it belongs to: k rows under add-remove, 2k under replace-one.
+                 of them there are, whomever it belongs to: k rows under add-remove, 2k under
+                 replace-one.
     Numerics:    exact integers; scores and thresholds compare as doubles.
     Refuses:     thresholds that are not finite, increasing numbers.
     Reference:   Stoddard, Chen and Machanavajjhala 2014, section 4, without its halving.

@@ -45,6 +45,8 @@ class RankedGroups(Statistic):
         member = np.asarray(np.ma.filled(columns["member"], -1))
         rows = [member == group for group in range(self.groups)]
         return [
-            self.whole.read({name: np.ma.asarray(columns[name])[mine] for name in ("label", "score")})
+            self.whole.read(
+                {name: np.ma.asarray(columns[name])[mine] for name in ("label", "score")}
+            )
             for mine in rows
         ]

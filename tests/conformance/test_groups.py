@@ -1,0 +1,189 @@
+"""Brute force by group: no pair of small neighbours moves further than claimed, whoever owns rows.
+
+Every data set of up to three rows of two labels, two scores and three groups is laid out; each
+statistic's own statement runs over all of them, in DuckDB, and all neighbours are compared.
+"""
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import heldout as ho
+from heldout.data import sql
+from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
+from heldout.mechanisms.each_group import EachGroup
+from heldout.mechanisms.smooth.ranking import RankingMechanism
+from heldout.privacy import Neighbours, Protection, price
+from heldout.statistics import BoundedSum, Statistic, ThresholdCounts, compute
+from heldout.statistics.base import rows_moved
+from heldout.statistics.ranking.by_group import RankedGroups
+from heldout.statistics.ranking.metric import METRICS
+from heldout.statistics.ranking.ranked import RankedRows
+
+GROUPS = 3
+KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))
+SETS = [
+    rows
+    for size in range(4)
+    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
+]
+CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
+LEFT = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
+PROTECTIONS = [
+    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
+    for relation in Neighbours
+    for unit, rows in ((False, 1), (True, 1), (True, 2), (True, 3))
+]
+VECTORS: list[Statistic] = [
+    ThresholdCounts(thresholds=(0.5,), groups=GROUPS),
+    BoundedSum(error="squared", score_range=(0, 1), with_rest=True, groups=GROUPS),
+]
+
+
+def neighbours(protection: Protection) -> Any:
+    """Which pairs differ by one person's rows: the definition, written again."""
+    most, arrived = protection.rows_per_unit, LEFT.T
+    if protection.neighbours is Neighbours.ADD_REMOVE:
+        return (LEFT == 0) & (arrived <= most) | (arrived == 0) & (most >= LEFT)
+    if protection.unit:
+        return (most >= LEFT) & (arrived <= most)
+    return (arrived == LEFT) & (LEFT <= 1)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    connection = duckdb.connect()
+    rows = [(which, *KINDS[kind]) for which, kinds in enumerate(SETS) for kind in kinds]
+    names = ("which", "member", "label", "score")
+    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    connection.register("incoming", table)
+    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
+    return connection
+
+
+def answers(connection: Any, statistic: Statistic) -> list[Any]:
+    """The statistic of each data set, by its own statement."""
+    rows = "SELECT member, label, score FROM every WHERE every.which = whole.which"
+    answer = connection.execute(
+        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
+        f" LATERAL ({sql.assemble(rows, statistic.body())}) AS answer ORDER BY 1"
+    ).fetchnumpy()
+    borders = np.searchsorted(answer.pop("which"), np.arange(len(SETS) + 1))
+    return [
+        statistic.read({name: column[start:end] for name, column in answer.items()})
+        for start, end in itertools.pairwise(borders)
+    ]
+
+
+@pytest.mark.parametrize("statistic", VECTORS, ids=lambda each: type(each).__name__)
+def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
+    connection: Any, statistic: Any
+) -> None:
+    """The claim is the same for three groups as for one, and it is attained."""
+    values = np.array(answers(connection, statistic))
+    apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
+    for protection in PROTECTIONS:
+        claimed = statistic.sensitivity(protection)
+        assert apart[neighbours(protection)].max() == claimed, protection
+        if isinstance(statistic, ThresholdCounts):
+            whole = ThresholdCounts(thresholds=(0.5,))
+            assert claimed == whole.sensitivity(protection)
+
+
+@pytest.mark.parametrize("metric", ["auc", "average-precision"])
+def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: str) -> None:
+    """RankedGroups: a row more changes one group, and no further than a ranking of its rows."""
+    found = answers(connection, RankedGroups(metric, GROUPS))
+    local = METRICS[metric].local(Protection(neighbours=Neighbours.ADD_REMOVE))
+    one_more = (LEFT == 0) & (LEFT.T == 1)
+    seen = 0
+    for before, after in zip(*np.nonzero(one_more), strict=True):
+        kind = int(np.flatnonzero(CONTENT[after] - CONTENT[before])[0])
+        own = KINDS[kind][0]
+        for group in range(GROUPS):
+            first, second = found[before][group], found[after][group]
+            if group != own:
+                assert first == second
+                continue
+            seen += 1
+            rungs = [
+                local.rung(positives=e.positives, negatives=e.negatives) for e in (first, second)
+            ]
+            assert abs(rungs[0] - rungs[1]) <= 1
+            most = min(local.upper(rung) for rung in rungs)
+            assert abs(float(first.value - second.value)) <= most + 1e-12
+    assert seen > 1000
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+def test_neighbours_differ_by_as_many_single_rows_as_are_paid_for(protection: Protection) -> None:
+    """In all groups together, whatever groups a person's rows are in."""
+    steps = (LEFT + LEFT.T)[neighbours(protection)]
+    assert steps.max() == rows_moved(protection)
+
+
+def test_each_group_is_ranked_as_its_rows_alone_would_be() -> None:
+    generator = np.random.default_rng(8)
+    table = {
+        "y": generator.integers(0, 2, 60).tolist(),
+        "p": generator.integers(0, 9, 60).tolist(),
+        "g": generator.choice(["a", "b", "c", None], 60).tolist(),
+    }
+    about = {"label": "y", "score": "p", "score_range": (0, 9)}
+    rows = ho.Dataset(table, groups={"g": ["a", "b"]}, **about)  # type: ignore[arg-type]
+    found = unseal(compute(RankedGroups("auc", 3), rows.with_groups("g")))
+    for place, values in enumerate((["a"], ["b"], ["c", None])):
+        mine = [i for i, value in enumerate(table["g"]) if value in values]
+        alone = ho.Dataset(
+            {name: [each[i] for i in mine] for name, each in table.items()},
+            **about,  # type: ignore[arg-type]
+        )
+        assert found[place] == unseal(compute(RankedRows("auc"), alone))
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_person_with_rows_in_several_groups_moves_counts_no_further_than_claimed(
+    relation: str, most: int
+) -> None:
+    """Rows are bounded before they are divided: k rows in all, not k in each group."""
+    others = [("q", 1, 0.2, "a"), ("r", 0, 0.9, "b"), ("q", 0, 0.4, "c")]
+    own = list(itertools.product((0, 1), (0.2, 0.9), ("a", "b", "c")))
+    statistic = ThresholdCounts(thresholds=(0.5,), groups=3)
+    generator = np.random.default_rng([most, len(relation)])
+    vectors = []
+    for size in (0, 1, 2, 4, 6, 6, 6, 6):
+        mine = [("p", *own[int(i)]) for i in generator.integers(0, len(own), size)]
+        person, label, score, group = zip(*others, *mine, strict=True)
+        rows = ho.Dataset(
+            {"who": person, "y": label, "p": score, "g": group},
+            label="y",
+            score="p",
+            groups={"g": ["a", "b"]},
+            unit="who",
+            rows_per_unit=most,
+            neighbours=relation,
+        )
+        vectors.append(unseal(compute(statistic, rows.with_groups("g"))))
+        kept = min(size, most) + min(most, 2) + 1
+        assert vectors[-1].sum() == kept
+    claimed = statistic.sensitivity(rows.protection)
+    first = vectors[:1] if relation == "add-remove" else vectors
+    apart = [np.abs(a - b).sum() for a in first for b in vectors]
+    assert max(apart) <= claimed
+    assert max(apart) >= most, "some are far apart"
+
+
+def test_the_price_of_all_groups_is_that_of_the_rows_that_may_move() -> None:
+    row = Protection(neighbours=Neighbours.ADD_REMOVE)
+    one = RankingMechanism(metric="auc", epsilon=Fraction(1, 4), protection=row)
+    assert str(price(EachGroup(Fraction(1), 4, 7, one).event())) == "epsilon 1"
+    for epsilon, moved in ((Fraction(1), 2), (Fraction(1, 2), 4)):
+        with pytest.raises(ArgumentError, match="pure price"):
+            EachGroup(epsilon, moved, 7, one)
