@@ -269,7 +269,7 @@ def _cells(
         bottom = float(np.array(metric.denominator) @ cells)
         return float(np.array(metric.numerator) @ cells) / bottom if bottom else 0.0
 
-    if metric.name not in ("prevalence", "selection rate") and worth(0) > worth(1):
+    if metric.name != "prevalence" and worth(0) > worth(1):
         right = tuple(b - a for a, b in zip(metric.numerator, metric.denominator, strict=True))
         other = replace(metric, numerator=cast(Cells, right))
         return _cells(other, 1 - value, rows=rows, positives=positives, alarms=alarms)

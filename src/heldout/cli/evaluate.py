@@ -47,7 +47,7 @@ def evaluate(
       --unit patient_id --rows-per-unit 3 --row-key encounter_id \\
       --ledger ledger.sqlite --budget 3 --out report.html
     heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1 \\
-      --groups sex=F,M --by sex
+      --groups prior_admissions=0,1,2 --by prior_admissions
     heldout evaluate test.parquet --label readmitted --model model.json --epsilon 1
     ```
 

@@ -60,7 +60,8 @@ def page(
     protection = subject.protection
     if protection.unit_name is not None:
         protection = replace(protection, unit_name=named(protection.unit_name))
-    drawn = [interval_plot(report.plotted(), level=level)]
+    readable = {name: each for name, each in report.plotted().items() if each.informative}
+    drawn = [interval_plot(readable, level=level)] if readable else []
     # What the headline is of comes first.
     releases = dict(
         sorted(report.releases.items(), key=lambda each: each[1].headline is not report.headline)

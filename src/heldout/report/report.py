@@ -13,7 +13,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import Measure
+from heldout.metrics.measure import NO_INFORMATION, Measure
 from heldout.metrics.ranking import AucRelease
 from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound
@@ -71,7 +71,8 @@ class Report:
         width = max(len(name) for name in self.plotted())
         for name, each in self.plotted().items():
             low, high = each.interval()
-            lines.append(f"  {name:<{width}}  {each.value:.3f}  ({low:.3f} to {high:.3f})")
+            value = f"{each.value:.3f}" if each.informative else NO_INFORMATION
+            lines.append(f"  {name:<{width}}  {value}  ({low:.3f} to {high:.3f})")
         return "\n".join(lines)
 
     __repr__ = __str__
