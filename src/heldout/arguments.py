@@ -110,7 +110,7 @@ def as_array(values: Any, *, name: str) -> Any:
         return np.asarray(values)
     except Exception:
         pass  # raised outside, so that not even its context holds NumPy's message
-    raise ArgumentError(f"{name} must be a list of values, got something else. Pass one a row.")
+    raise ArgumentError(f"{name} must be a list of values. Pass one a row.")
 
 
 def as_numbers(values: Any, *, name: str) -> Any:
@@ -127,4 +127,4 @@ def as_numbers(values: Any, *, name: str) -> Any:
             return np.asarray(found, dtype=np.float64)
     except Exception:
         pass
-    raise ArgumentError(f"{name} must be numbers, got something else. Pass a list of numbers.")
+    raise ArgumentError(f"{name} must be numbers. Pass a list of numbers.")

@@ -46,7 +46,7 @@ def test_an_error_is_one_line_and_exit_code_2(run, words):
 
 def test_an_option_that_is_missing_is_called_missing_and_where_help_is(run):
     outcome = run(*["evaluate", "test.parquet", "--label", "readmitted", "--score", "risk_a"])
-    wanted = "heldout: --epsilon must be given, got none. Try 'heldout evaluate --help'.\n"
+    wanted = "heldout: --epsilon must be given. Try 'heldout evaluate --help'.\n"
     assert outcome.err == wanted
 
 

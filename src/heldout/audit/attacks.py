@@ -123,7 +123,7 @@ def checked_scores(scores: Any, *, name: str) -> Any:
     """One row of finite numbers, or an error that quotes none of them."""
     found = as_numbers(scores, name=name)
     if found.ndim != 1 or not np.isfinite(found).all():
-        raise ArgumentError(f"{name} must be a list of finite numbers, got something else.")
+        raise ArgumentError(f"{name} must be a list of finite numbers.")
     return found
 
 

@@ -79,7 +79,7 @@ def audit(
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
         return
     if not subjects and not all_subjects:
-        raise ArgumentError("subject must be given, got none. Try --list, or --all.")
+        raise ArgumentError("subject must be given. Try --list, or --all.")
     with _bar(not as_json) as progress:
         if all_subjects:
             page = long_audit(

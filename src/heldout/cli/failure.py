@@ -55,7 +55,7 @@ def _wrong_words(error: Exception) -> str:
 
     missing = error.argument if isinstance(error, MissingArgumentError) else None
     if missing is not None and not missing.tokens:
-        return f"{one_line(missing.name)} must be given, got none."
+        return f"{one_line(missing.name)} must be given."
     said = one_line(str(error))
     return said if said.endswith((".", "?", "!")) else f"{said}."
 

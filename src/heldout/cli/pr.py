@@ -145,7 +145,7 @@ def _checked(
     ).fetchone()
     total, labels, scores, nans, infinities = counts or (0, 0, 0, 0, 0)
     if not total:
-        raise EmptyTable("file must have at least one row, got none. Check the file.")
+        raise EmptyTable("file must have at least one row. Check the file.")
     if labels < total:
         raise MissingLabel(f"{label} must have a label in every row, got NULL. Remove such rows.")
     if scores < total or nans:

@@ -288,7 +288,7 @@ class FeatureMatrix(PrivateTable):
 def _column(values: Any, rows: int, name: str) -> Any:
     column = as_array(values, name=name)
     if column.shape != (rows,):
-        raise DataError(f"{name} must have one value for each row of X, got another number.")
+        raise DataError(f"{name} must have one value for each row of X.")
     return column
 
 
@@ -306,9 +306,7 @@ def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
     except Exception:
         found = ()
     if len(found) != rows.features:
-        raise ArgumentError(
-            f"feature_names must be {rows.features} texts, one a feature, got another number."
-        )
+        raise ArgumentError(f"feature_names must be {rows.features} texts, one a feature.")
     return found
 
 

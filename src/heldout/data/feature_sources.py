@@ -135,7 +135,7 @@ def _binary(matrix: Any) -> Any:
         return found if found.ndim == 2 and found.dtype.kind in "biuf" else None
 
     def refused() -> ArgumentError:
-        return ArgumentError("X must be a table of numbers with two axes, got something else.")
+        return ArgumentError("X must be a table of numbers with two axes.")
 
     found = or_raise(read, refused)
     if found is None:

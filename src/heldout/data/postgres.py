@@ -101,7 +101,7 @@ class PostgresTable(Elsewhere):
         timeout: float = HOUR,
     ) -> None:
         if not isinstance(address, str) or not is_address(address):
-            raise ArgumentError("address must begin with postgresql://, got something else.")
+            raise ArgumentError("address must begin with postgresql://.")
         if (table is None) == (query is None):
             raise ArgumentError("table or query must be given, and not both. Say which rows.")
         self._address = ADDRESS.sub("postgresql://", address)
@@ -122,7 +122,7 @@ class PostgresTable(Elsewhere):
             import psycopg
         except ImportError:
             raise MissingDependency(
-                "Rows in PostgreSQL must have psycopg, got none. "
+                "Reading PostgreSQL requires psycopg. "
                 "Install it with: pip install 'heldout[postgres]'"
             ) from None
 
@@ -305,7 +305,7 @@ def _checked_query(query: str) -> str:
         return list(parse(query, read="postgres"))
 
     def refuse() -> HeldoutError:
-        return ArgumentError("query must be one SELECT, got something else. Write one.")
+        return ArgumentError("query must be one SELECT. Write one.")
 
     found = _quietly(statements, lambda _: refuse()) if isinstance(query, str) else []
     if len(found) != 1 or not isinstance(found[0], exp.Query) or "\0" in query:

@@ -157,7 +157,7 @@ def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
             )
         found[name] = number
     if not found:
-        raise ArgumentError("coefficients must hold at least one number, got none.")
+        raise ArgumentError("coefficients must hold at least one number.")
     return found
 
 

@@ -66,8 +66,7 @@ class SparkTable(Elsewhere):
             from pyspark.sql.classic.dataframe import DataFrame
         except ImportError:
             raise MissingDependency(
-                "Rows in Spark must have PySpark 4, got none or an older one. "
-                "Install it with: pip install 'heldout[spark]'"
+                "Reading Spark requires PySpark 4. Install it with: pip install 'heldout[spark]'"
             ) from None
         if not isinstance(frame, DataFrame):
             raise ArgumentError(

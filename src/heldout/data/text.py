@@ -125,6 +125,6 @@ def _texts(texts: Iterable[str]) -> list[str]:
     except Exception:
         found = []
     if not found or not all(isinstance(each, str) for each in found):
-        raise ArgumentError("texts and words must be a list of texts, got something else.")
+        raise ArgumentError("texts and words must be a list of texts.")
     # A lone surrogate has no place in UTF-8, and the hash of a word is that of its UTF-8.
     return [each.encode("utf-8", "replace").decode("utf-8") for each in found]

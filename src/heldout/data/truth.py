@@ -38,7 +38,7 @@ class Truth(PrivateTable):
         for name in (*self._numbers, *self._texts):
             if name not in self._engine.columns:
                 raise MissingColumn(
-                    f"column {name!r} must be in the truth, got none. Pass columns of the "
+                    f"No column {name!r} in the truth. Pass columns of the "
                     "privatized table that it lacks as ignore."
                 )
         chosen = [as_number(name, self._engine) for name in self._numbers]

@@ -48,7 +48,7 @@ def read_pair(
     )
     for name, table in (("truth", first), ("privatized", second)):
         if table.rows == 0:
-            raise EmptyTable(f"{name} must have at least one row, got none. Check the file.")
+            raise EmptyTable(f"{name} must have at least one row. Check the file.")
     return first, second
 
 

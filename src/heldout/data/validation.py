@@ -215,8 +215,8 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
-                hint = f"It has: {', '.join(map(repr, list(engine.columns)[:12]))}."
-            raise MissingColumn(f"column {shown(name)} must be in the table, got none. {hint}")
+                hint = f"Columns: {', '.join(map(repr, list(engine.columns)[:12]))}."
+            raise MissingColumn(f"No column {shown(name)}. {hint}")
 
 
 def check_hash(engine: Engine) -> None:
@@ -310,7 +310,7 @@ def _or_null(number: str, column_type: str = "DOUBLE") -> str:
 def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
     if counts["n"] == 0:
-        raise EmptyTable("table must have at least one row, got none. Check the file.")
+        raise EmptyTable("table must have at least one row. Check the file.")
     if counts["n"] > most_rows:
         raise UnreadableTable(
             f"table must have at most {most_rows:,} rows: beyond that, sums would not fit 64 bits."

@@ -45,16 +45,13 @@ def without_cells(message: str) -> str:
     """A message of scikit-learn that quotes no cell of X or y, or one of ours in its place.
 
     >>> without_cells("could not convert string to float: 'Smith'")
-    'X and y must be numbers, a label for each row of X, got something else. Convert them first.'
+    'X and y must be numbers, a label for each row of X. Convert them first.'
     >>> without_cells("Complex data not supported\\n[[1.j]]\\n")
     'Complex data not supported'
     """
     known = _QUIET.match(message)
     if known is None:
-        return (
-            "X and y must be numbers, a label for each row of X, got something else. Convert them "
-            "first."
-        )
+        return "X and y must be numbers, a label for each row of X. Convert them first."
     advice = ". Reshape your data" if known[0].startswith("Expected 2D") else ""
     return known[0] + advice
 

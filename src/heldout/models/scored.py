@@ -100,6 +100,6 @@ class Writer:
             empty = self._file.schema.empty_table()
             return ScoredFile(empty, row_key=row_key, scores=scores, path=self._path)
         if not self._batches:
-            raise EmptyTable("table must have at least one row, got none. Check the file.")
+            raise EmptyTable("table must have at least one row. Check the file.")
         table = pyarrow.Table.from_batches(self._batches)
         return ScoredRows(table, row_key=row_key, scores=scores)

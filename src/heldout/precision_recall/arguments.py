@@ -59,7 +59,7 @@ def labelled_scores(
             f"{labels.shape} and {scores.shape}. Pass one label and one score a row."
         )
     if not labels.size:
-        raise ArgumentError("y_true must have at least one row, got none. Check the filter.")
+        raise ArgumentError("y_true must have at least one row. Check the filter.")
     if not np.isfinite(scores.sum()) and not np.isfinite(scores).all():
         raise ArgumentError("y_score must be finite, got NaN or inf. Remove or replace such rows.")
     truth = _as_booleans(labels, positive)

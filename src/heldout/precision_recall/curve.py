@@ -182,7 +182,7 @@ def curve(
     positives = int(truth.sum())
     if not positives:
         raise ArgumentError(
-            "y_true must hold at least one positive to draw a curve, got none. Check `positive`."
+            "y_true must hold at least one positive to draw a curve. Check `positive`."
         )
     thresholds, where = np.unique(-scores, return_inverse=True)
     tp = np.cumsum(np.bincount(where, weights=truth, minlength=thresholds.size))

@@ -51,8 +51,7 @@ class ByContent(Registry):
         given = (fingerprint, *also)
         if not all(isinstance(each, bytes) and each for each in given):
             raise ArgumentError(
-                "fingerprint must be the bytes of a digest, got something else. "
-                "Pass the data set's content digest."
+                "fingerprint must be the bytes of a digest. Pass the data set's content digest."
             )
         if budget is not None:
             checked_budget(budget)
@@ -134,7 +133,7 @@ class ByContent(Registry):
     ) -> Budget:
         if budget is None:
             raise ArgumentError(
-                "budget must be given when a data set is opened for the first time, got None. "
+                "budget must be given when a data set is opened for the first time. "
                 "Pass Budget(epsilon=...)."
             )
         if name is not None and not new and self._storage.named(connection, name):
@@ -150,7 +149,7 @@ class ByContent(Registry):
         if wanted != opening.content["protection"]:
             raise BudgetMismatch(
                 "neighbours, unit and rows_per_unit must be those that the account was opened "
-                "with, got others. Declare the data set as before: losses under two neighbouring "
+                "with. Declare the data set as before: losses under two neighbouring "
                 "relations do not add up."
             )
 

@@ -222,8 +222,7 @@ def canonical(content: Mapping[str, Any]) -> str:
         )
     except (TypeError, ValueError, RecursionError):
         raise ArgumentError(
-            "request must be plain JSON (text, numbers, lists, mappings), got another object. "
-            "Convert it first."
+            "request must be plain JSON (text, numbers, lists, mappings). Convert it first."
         ) from None
 
 

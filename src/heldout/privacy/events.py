@@ -111,8 +111,7 @@ def _value(name: str, value: "Rational | Sequence[Event]") -> Value:
     if isinstance(value, Sequence) and not isinstance(value, str):
         if not all(isinstance(part, Event) for part in value):
             raise ArgumentError(
-                f"{name} must be an exact number or a list of events, got another list. "
-                "Pass Event objects."
+                f"{name} must be an exact number or a list of events. Pass Event objects."
             )
         return tuple(value)
     return show(exact(value, name=name))
@@ -215,7 +214,7 @@ def _count(value: Value, name: str) -> int:
 
 def _parts(value: Value, name: str) -> tuple[Event, ...]:
     if isinstance(value, str) or not value:
-        raise ArgumentError(f"{name} must be one event or more, got none. Pass a list of events.")
+        raise ArgumentError(f"{name} must be one event or more. Pass a list of events.")
     return value
 
 

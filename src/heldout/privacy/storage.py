@@ -122,7 +122,7 @@ class Storage(tables.Tables):
             import psycopg  # noqa: F401
         except ImportError:
             raise MissingDependency(
-                "A ledger on PostgreSQL must have psycopg, got none. "
+                "A ledger on PostgreSQL requires psycopg. "
                 "Install it with: pip install 'heldout[postgres]'"
             ) from None
         engine = sa.create_engine(

@@ -59,7 +59,7 @@ class Reference:
         """A plot of points; the grid spans them with a margin on every side."""
         predicted, residuals = _points(predicted, residuals)
         if not predicted.size:
-            raise ArgumentError("predicted must hold at least one point, got none.")
+            raise ArgumentError("predicted must hold at least one point.")
         edges = [_spanning(each, cells, margin) for each in (predicted, residuals)]
         counts = _counted(predicted, residuals, edges[0], edges[1])
         return cls(counts / predicted.size, edges[0], edges[1])

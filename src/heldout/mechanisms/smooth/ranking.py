@@ -116,7 +116,7 @@ class RankingMechanism:
             )
         if self.protection.row_count_is_public and self.rows is None:
             raise ArgumentError(
-                "rows must be given with replace-one neighbours, got None. The row count is public."
+                "rows must be given with replace-one neighbours. The row count is public."
             )
         if self.share is not None and not 0 <= self.share < 1:
             raise ArgumentError(
