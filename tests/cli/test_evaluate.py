@@ -251,3 +251,14 @@ def test_a_group_that_is_not_declared_is_refused(evaluate):
         outcome = evaluate("--epsilon", "1", *words)
         assert outcome.code != 0
         assert "groups" in outcome.err
+
+
+def test_what_noise_would_leave_nothing_of_is_not_bought_unasked(evaluate):
+    outcome = evaluate("--epsilon", "1/100")
+    assert outcome.code != 0
+    assert "Nothing was charged" in outcome.err
+    assert "--yes" in outcome.err
+    bought = json.loads(evaluate("--epsilon", "1/100", "--yes", "--json").out)
+    accuracy = bought["releases"]["confusion"]["measures"]["accuracy"]
+    assert accuracy["informative"] is False
+    assert "no information at this price" in evaluate("--epsilon", "1/100", "--yes").out

@@ -27,6 +27,7 @@ def evaluate(
     ] = (),
     scores: Literal["exact", "grid"] | None = None,
     by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    yes: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
@@ -68,6 +69,8 @@ def evaluate(
         out: the grid for more than five million rows, where their number is public.
     by
         Add the decisions by group: a column of --groups, or several to cross.
+    yes
+        Do not ask where privacy noise will leave nothing to read of most sections.
     out
         Write a report to this .html file.
     title
@@ -78,7 +81,13 @@ def evaluate(
         Print JSON and nothing else.
     """
     from heldout.cli.delivery import delivering
-    from heldout.cli.output import patience, print_json, print_report, print_unremembered
+    from heldout.cli.output import (
+        confirm_nothing,
+        patience,
+        print_json,
+        print_report,
+        print_unremembered,
+    )
 
     with patience(f"Evaluating {table.name}"):
         from heldout.drawing.place import checked_place
@@ -89,7 +98,9 @@ def evaluate(
     with patience(f"Evaluating {table.name}"):
         session = rows.session(table, epsilon=epsilon, scored=scored)
         called = checked_labels(session.dataset, labels)
-        report = session.report(
+        from heldout import questions as q
+
+        asked = q.Report(
             epsilon=epsilon,
             threshold=threshold,
             curves=curves,
@@ -97,6 +108,11 @@ def evaluate(
             scores=scores,
             by=by or None,
         )
+        drowned = [] if yes else asked.drowned(session.dataset)
+    if drowned:
+        confirm_nothing(drowned)
+    with patience(f"Evaluating {table.name}"):
+        report = session.ask(asked)
     with delivering(report, ledger=rows.ledger):
         try:
             if out is not None:

@@ -82,6 +82,20 @@ def _print_price(report: "Report") -> None:
     )
 
 
+def confirm_nothing(sections: Sequence[str]) -> None:
+    """Ask before sections are bought that will say nothing; refuse where nobody can be asked."""
+    from heldout.errors import ArgumentError
+
+    said = f"Privacy noise will leave nothing to read of {', '.join(sections)} at this epsilon."
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(f"{said} Buy all the same? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+    raise ArgumentError(
+        f"{said} Nothing was charged. Pay more, leave them out by --sections, or pass --yes."
+    )
+
+
 def print_unremembered(ledger: str | None) -> None:
     """Said where nobody keeps count."""
     if ledger is None:

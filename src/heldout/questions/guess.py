@@ -25,6 +25,8 @@ class HalfWidths:
     """Noise and sampling error together."""
     value: float
     """The value that was guessed for it."""
+    informative: bool = True
+    """Whether noise alone leaves anything to read; see `Measure.informative`."""
 
     @classmethod
     def of(cls, measure: Measure, level: float) -> "HalfWidths":
@@ -34,6 +36,7 @@ class HalfWidths:
             noise=max(noise[1] - value, value - noise[0]),
             whole=max(whole[1] - value, value - whole[0]),
             value=value,
+            informative=measure.informative,
         )
 
     @classmethod
@@ -42,10 +45,12 @@ class HalfWidths:
             noise=median(each.noise for each in several),
             whole=median(each.whole for each in several),
             value=median(each.value for each in several),
+            informative=2 * sum(each.informative for each in several) >= len(several),
         )
 
-    def as_dict(self) -> dict[str, float]:
-        return {"noise": self.noise, "whole": self.whole, "value": self.value}
+    def as_dict(self) -> dict[str, Any]:
+        widths = {"noise": self.noise, "whole": self.whole, "value": self.value}
+        return {**widths, "informative": self.informative}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import checked_level
+from heldout.metrics.measure import NO_INFORMATION, checked_level
 from heldout.privacy import Event, Loss, price
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess, HalfWidths
@@ -64,6 +64,7 @@ class Quote:
         for question, widths in zip(self.questions, self.half_widths, strict=True):
             lines += [
                 f"  {name}: ±{each.noise:.3g} from noise alone, ±{each.whole:.3g} in all"
+                + ("" if each.informative else f" ({NO_INFORMATION})")
                 for name, each in widths.items()
             ] or [f"  {question.kind}: half-widths depend on the rows"]
         return "\n".join(lines)

@@ -99,6 +99,26 @@ class Report(Question):
         }
         return assembled(drawn, _informed(releases), shares=bought.shares, left_out=bought.left_out)
 
+    def drowned(self, about: ScoredRows) -> list[str]:
+        """The sections whose headline noise would leave nothing of, if those are most of them.
+
+        By a plain guess of the rows; where their number is not public nothing is guessed.
+        """
+        if about.rows is None:
+            return []
+        guess = Guess().about(about.rows)
+        typical = {
+            name: question.typical_release(about, guess)
+            for name, question in self.purchase(about).questions.items()
+            if name != "grid_ties"
+        }
+        found = [
+            name
+            for name, release in typical.items()
+            if release is not None and not release.headline.informative
+        ]
+        return found if 2 * len(found) > len(typical) else []
+
     def expected(
         self, about: ScoredRows, guess: Guess, level: float = 0.95
     ) -> dict[str, HalfWidths]:
