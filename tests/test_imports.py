@@ -29,6 +29,7 @@ ORDER = [
     ("heldout.one_off", "heldout.planning"),
     ("heldout.examples",),
     ("heldout.report",),
+    ("heldout.pooling",),
     ("heldout.separability", "heldout.regression", "heldout.features", "heldout.audit"),
     ("heldout.cli", "heldout.__main__", "heldout.server"),
 ]

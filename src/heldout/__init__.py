@@ -25,6 +25,7 @@ _PLACES = {
     "calibration_curve": "heldout.one_off",
     "confusion_matrix": "heldout.one_off",
     "plan": "heldout.planning",
+    "pool": "heldout.pooling.pool",
     "private_separability": "heldout.separability.private",
     "precision_recall_curve": "heldout.one_off",
     "roc_auc_score": "heldout.one_off",
@@ -62,6 +63,7 @@ __all__ = [
     "features",
     "models",
     "plan",
+    "pool",
     "precision_recall",
     "precision_recall_curve",
     "private_separability",
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
         roc_curve,
     )
     from heldout.planning import plan
+    from heldout.pooling.pool import pool
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss
     from heldout.questions.session import Session

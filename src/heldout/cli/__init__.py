@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "select": ("heldout.cli.select:select", "Which features of private rows are worth keeping?"),
     "model": ("heldout.cli.model:app", "Would a custodian take this model?"),
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
+    "pool": ("heldout.cli.pool:pool", "The same question at several sites, as one answer."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
     "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),

@@ -1,5 +1,6 @@
 """Means of a bounded error: Brier score, mean absolute and mean squared error."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,45 +25,57 @@ class MeanRelease(Release):
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
         assert isinstance(statistic, BoundedSum)
         assert isinstance(mechanism, DiscreteLaplace)
-        low, high = statistic.score_range
-        self._largest = (high - low) ** (2 if statistic.error == "squared" else 1)
+        self._largest = largest_error(statistic.error, statistic.score_range)
         self._ratio = Ratio(
-            counts=_sums(drawn.values, mechanism, statistic, rows=drawn.public_rows),
+            counts=noisy_sums(
+                drawn.values,
+                mechanism,
+                unit=float(statistic.resolution),
+                rows=drawn.public_rows,
+            ),
             numerator=np.array([1.0, 0.0]),
             denominator=np.array([1.0, 1.0]),
         )
 
     @property
     def measures(self) -> dict[str, Measure]:
-        ratio, largest = self._ratio, self._largest
-
-        def scaled(interval: Any) -> Any:
-            def compute(level: float) -> Interval:
-                low, high = interval(level)
-                return (low * largest, high * largest)
-
-            return compute
-
-        return {
-            self.name: Measure(
-                ratio.value * largest,
-                name=self.name,
-                terms=self._drawn.terms,
-                noise_interval=scaled(ratio.noise_interval),
-                interval=scaled(ratio.interval),
-                share=lambda value: value / largest,
-            )
-        }
+        name = self.name
+        return {name: mean(self._ratio, self._largest, name=name, terms=self._drawn.terms)}
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value(value / self._largest)
 
 
-def _sums(
-    noisy: Any, mechanism: DiscreteLaplace, statistic: BoundedSum, *, rows: int | None
+def largest_error(error: str, score_range: tuple[float, float]) -> float:
+    low, high = score_range
+    return (high - low) ** (2 if error == "squared" else 1)
+
+
+def mean(ratio: Ratio, largest: float, *, name: str, terms: str) -> Measure:
+    """A mean of errors that are at most `largest`, from its share of the largest one."""
+
+    def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
+        def compute(level: float) -> Interval:
+            low, high = interval(level)
+            return (low * largest, high * largest)
+
+        return compute
+
+    return Measure(
+        ratio.value * largest,
+        name=name,
+        terms=terms,
+        noise_interval=scaled(ratio.noise_interval),
+        interval=scaled(ratio.interval),
+        share=lambda value: value / largest,
+    )
+
+
+def noisy_sums(
+    noisy: Any, mechanism: DiscreteLaplace, *, unit: float, rows: int | None
 ) -> NoisyCounts:
     """The sum of errors and the sum of what they fall short of the largest error."""
-    scale, unit = mechanism.float_scale, float(statistic.resolution)
+    scale = mechanism.float_scale
     if rows is None:
         return NoisyCounts(
             estimate=np.asarray(noisy, dtype=float), spread=np.eye(2), scale=scale, unit=unit

@@ -1,18 +1,23 @@
-"""The tail of a sum of Laplace noises and a normal sampling error, in closed form.
+"""The tail of a sum of Laplace noises and a normal sampling error.
 
 Intervals need P(sum of g_i Z_i + normal > t) for Z_i independent Laplace noises of one scale and
-any weights g_i. Partial fractions of the characteristic function turn the sum of Laplaces into a
-signed mixture of single ones, each of which has a closed form with a normal added.
+any weights g_i. Partial fractions of the characteristic function turn the sum of a few Laplaces
+into a signed mixture of single ones, each of which has a closed form with a normal added. For many
+the mixture loses all its digits, and the characteristic function is inverted by quadrature
+(Gil-Pelaez 1951), which converges the faster the more of them there are.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from heldout.mechanisms.bisection import falls_to
 
+NEGLIGIBLE = 1e-10  # of the characteristic function
 SMALLEST = 1e-9  # a noise of whole numbers at this scale is never seen; smaller ones underflow
+FEW = 4  # noises that partial fractions can tell apart
 SPACING = 0.005  # equal weights are spread by this much, upwards, so that the fractions exist
 
 
@@ -48,6 +53,8 @@ class NoiseSum:
         """P(sum > t)."""
         if t < 0:
             return 1.0 - self.survival(-t)
+        if sum(weight != 0 for weight in self.weights) > FEW:
+            return self._inverted(t)
         if not self._mixture:
             return _normal_survival(t, self.deviation)
         total = sum(share * _one_survival(t, b, self.deviation) for share, b in self._mixture)
@@ -56,8 +63,41 @@ class NoiseSum:
     def quantile(self, level: float) -> float:
         """The t with P(|sum| <= t) = level."""
         tail = (1 - level) / 2
-        high = 1e-9 + self.deviation + max((b for _, b in self._mixture), default=0.0)
+        high = 1e-9 + self.deviation + self.scale * max(map(abs, self.weights), default=0.0)
         return falls_to(self.survival, tail, start=high)
+
+    def _inverted(self, t: float) -> float:
+        """P(sum > t) for t >= 0, from the characteristic function."""
+        import numpy as np
+
+        reach, places, heights = self._quadrature
+        if t >= reach:
+            return 0.0
+        return float(min(max(0.5 - heights @ np.sin(places * t), 0.0), 0.5))
+
+    @cached_property
+    def _quadrature(self) -> tuple[float, Any, Any]:
+        """How far the sum reaches, and where the characteristic function is looked at.
+
+        The midpoint rule of step h errs by the chance that the sum is beyond 2 pi / h - t.
+        """
+        import numpy as np
+
+        scales = np.array([max(abs(w) * self.scale, SMALLEST) for w in self.weights if w])
+        scales, counts = np.unique(scales, return_counts=True)
+        reach = 10 * math.sqrt(2 * float(counts @ scales**2) + self.deviation**2)
+        reach += 25 * float(scales[-1])
+
+        def damped(places: Any) -> Any:
+            logs = np.log1p(np.multiply.outer(places, scales) ** 2) @ counts
+            return np.exp(-logs - (self.deviation * places) ** 2 / 2)
+
+        step = math.pi / reach
+        end = 8 * step
+        while damped(np.array([end]))[0] > NEGLIGIBLE:
+            end *= 1.5
+        order = np.arange(math.ceil(end / step)) + 0.5
+        return reach, order * step, damped(order * step) / (math.pi * order)
 
 
 def _separated(scales: Sequence[float]) -> list[float]:

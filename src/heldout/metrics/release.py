@@ -11,23 +11,19 @@ from heldout.release import Drawn
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
 
-__all__ = ["Release"]
+__all__ = ["Answer", "Release"]
 
 
-class Release(ABC):
-    """One answer, for people and for machines. Everything here is already paid for.
+class Answer(ABC):
+    """Measures, the first of which is the headline.
 
-    A subclass turns what was drawn into measures; the first of them is the headline, which
-    `float()`, `value`, `interval()` and `noise_interval()` speak of.
+    It is what `float()`, `value`, `interval()` and `noise_interval()` speak of.
     """
-
-    def __init__(self, drawn: Drawn) -> None:
-        self._drawn = drawn
 
     @property
     @abstractmethod
     def measures(self) -> dict[str, Measure]:
-        """What can be read off this release, by name, the headline first."""
+        """What can be read off this answer, by name, the headline first."""
 
     def surprise(self, name: str, value: float) -> float:
         """How often so far a number would be released if the population's were `value`.
@@ -39,6 +35,35 @@ class Release(ABC):
     @property
     def headline(self) -> Measure:
         return next(iter(self.measures.values()))
+
+    @property
+    def value(self) -> float:
+        return self.headline.value
+
+    def __float__(self) -> float:
+        return self.headline.value
+
+    def interval(self, level: float = 0.95) -> Interval:
+        return self.headline.interval(level)
+
+    def noise_interval(self, level: float = 0.95) -> Interval:
+        return self.headline.noise_interval(level)
+
+    def __str__(self) -> str:
+        return str(self.headline)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Release(Answer):
+    """One answer, for people and for machines. Everything here is already paid for.
+
+    A subclass turns what was drawn into measures.
+    """
+
+    def __init__(self, drawn: Drawn) -> None:
+        self._drawn = drawn
 
     @property
     def name(self) -> str:
@@ -64,25 +89,6 @@ class Release(ABC):
     @property
     def mechanism(self) -> dict[str, object]:
         return dict(self._drawn.request.describe())
-
-    @property
-    def value(self) -> float:
-        return self.headline.value
-
-    def __float__(self) -> float:
-        return self.headline.value
-
-    def interval(self, level: float = 0.95) -> Interval:
-        return self.headline.interval(level)
-
-    def noise_interval(self, level: float = 0.95) -> Interval:
-        return self.headline.noise_interval(level)
-
-    def __str__(self) -> str:
-        return str(self.headline)
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this release."""

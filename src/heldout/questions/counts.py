@@ -80,7 +80,12 @@ class _MeanError(Question):
             l1_sensitivity=statistic.sensitivity(about.protection),
             dimension=(1 + with_rest) * statistic.groups,
         )
-        parameters = {"error": self.error, **about.scale_parameters, **named(self.by, about)}
+        parameters = {
+            "error": self.error,
+            "score_range": list(about.score_range),
+            **about.scale_parameters,
+            **named(self.by, about),
+        }
         return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
 
     def read(self, drawn: Drawn) -> MeanRelease | ByGroup:

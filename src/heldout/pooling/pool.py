@@ -1,0 +1,112 @@
+"""`ho.pool`: the same question, answered by several custodians, becomes one answer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from heldout.arguments import shown
+from heldout.errors import ArgumentError
+from heldout.pooling.answer import (
+    HALF,
+    Pooled,
+    PooledArea,
+    PooledConfusion,
+    PooledMean,
+    PooledReport,
+    mean_range,
+)
+from heldout.pooling.site import Site, checked_sites
+
+__all__ = ["pool"]
+
+KINDS: Final[Mapping[str, type[Pooled]]] = {
+    "auc": PooledArea,
+    "average-precision": PooledArea,
+    "auc-difference": PooledArea,
+    "confusion": PooledConfusion,
+    "Brier score": PooledMean,
+    "mean absolute error": PooledMean,
+    "mean squared error": PooledMean,
+}
+
+
+def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Pooled | PooledReport:
+    """Releases of several sites as one answer; reports as one answer a question.
+
+    Each of `answers` is a release or a report, or its `as_dict()` (what `--json` writes); `names`
+    are the sites'. Confusion matrices and means are added up, with the law of all noises
+    together; areas and their differences are combined by meta-analysis. No row is read and
+    nothing is paid: the price is what each site booked, and holds as it stands for people who
+    are in one site alone.
+    """
+    contents = [_content(each) for each in answers]
+    if len(contents) < 2:
+        raise ArgumentError(f"pool() needs the answers of two sites or more, got {len(contents)}.")
+    called = [f"site {k + 1}" for k in range(len(contents))] if names is None else list(names)
+    if len(set(called)) != len(contents):
+        raise ArgumentError("names must be one a site, all different.")
+    reports: list[Any] = [each.get("releases") for each in contents]
+    if all(each is None for each in reports):
+        return _pooled(contents, called)
+    if not all(isinstance(each, Mapping) for each in reports):
+        raise ArgumentError("Pass either releases or reports, not both.")
+    _check_subjects(contents)
+    shared = [name for name in reports[0] if all(name in each for each in reports)]
+    found = {
+        name: _pooled([each[name] for each in reports], called)
+        for name in shared
+        if any(_kind(each[name]) in KINDS for each in reports)
+    }
+    if not found:
+        raise ArgumentError("The reports have no question in common that can be pooled.")
+    return PooledReport(found)
+
+
+def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:
+    kinds = [_kind(each) for each in contents]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ArgumentError(
+                f"A release of {shown(kind)} cannot be pooled. These can: {', '.join(KINDS)}."
+            )
+    sites = [
+        Site(str(name), content, _range(kind, content))
+        for name, content, kind in zip(names, contents, kinds, strict=True)
+    ]
+    checked_sites(sites)
+    try:
+        return KINDS[kinds[0]](sites)
+    except (ArithmeticError, KeyError, TypeError, ValueError):
+        raise ArgumentError(
+            "The noisy counts of a release cannot be read. Pass what its as_dict() gives."
+        ) from None
+
+
+def _range(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
+    if KINDS[kind] is PooledMean:
+        try:
+            return mean_range(content)
+        except (KeyError, TypeError, ValueError):
+            return (0.0, 1.0)  # checked_sites says what is wrong
+    return HALF if kind == "auc-difference" else (0.0, 1.0)
+
+
+def _content(answer: Any) -> Mapping[str, Any]:
+    found = answer.as_dict() if hasattr(answer, "as_dict") else answer
+    if not isinstance(found, Mapping):
+        raise ArgumentError(
+            f"An answer must be a release, a report or its as_dict(), got {shown(answer)}."
+        )
+    return found
+
+
+def _kind(content: Any) -> str:
+    return str(content.get("release")) if isinstance(content, Mapping) else "nothing"
+
+
+def _check_subjects(contents: Sequence[Mapping[str, Any]]) -> None:
+    """Reports also say what the rows are: the same model judged on the same scale."""
+    subjects = [each.get("subject") for each in contents]
+    for name, words in (("score_range", "score ranges"), ("score_map", "score maps")):
+        told = [each.get(name) if isinstance(each, Mapping) else None for each in subjects]
+        if any(each != told[0] for each in told):
+            raise ArgumentError(f"The reports have different {words}. Ask with the same at all.")

@@ -1,0 +1,178 @@
+"""One custodian's answer as its JSON states it, and whether several of them fit together."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from heldout.arguments import as_number, shown, visible
+from heldout.errors import ArgumentError
+from heldout.mechanisms.bisection import halved
+from heldout.metrics.measure import Interval
+from heldout.metrics.noise import NoiseSum
+from heldout.privacy import Loss
+
+__all__ = ["Site", "checked_sites"]
+
+PLAINLY: Final = {
+    "threshold": "thresholds",
+    "score": "score columns",
+    "rival": "rival score columns",
+    "scores": "kinds of scores (exact, or on the grid)",
+    "score_range": "score ranges",
+    "score_map": "score maps",
+    "out_of_range": "rules for scores out of range",
+    "error": "errors",
+}
+HOW: Final = ("method",)  # how a site answered, not what it was asked
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A release's JSON; `range` is where its headline can lie."""
+
+    name: str
+    content: Mapping[str, Any]
+    range: Interval = (0.0, 1.0)
+
+    @property
+    def question(self) -> str:
+        return str(self.content["release"])
+
+    @cached_property
+    def headline(self) -> tuple[str, Mapping[str, Any]]:
+        found: tuple[str, Mapping[str, Any]] = next(iter(self.content["measures"].items()))
+        return found
+
+    @cached_property
+    def value(self) -> float:
+        return self._number(self.headline[1]["value"])
+
+    @cached_property
+    def interval(self) -> Interval:
+        return self._ends("interval")
+
+    @cached_property
+    def noise_interval(self) -> Interval:
+        return self._ends("noise_interval")
+
+    @cached_property
+    def level(self) -> float:
+        return self._number(self.headline[1]["level"])
+
+    @cached_property
+    def loss(self) -> Loss:
+        return Loss.from_dict(self.content["loss"])
+
+    @property
+    def rows(self) -> int | None:
+        rows = self.content["rows"]
+        return None if rows is None else int(self._number(rows))
+
+    @cached_property
+    def noisy(self) -> list[float]:
+        return [self._number(each) for each in self.content["noisy"]]
+
+    @cached_property
+    def share(self) -> float:
+        """The headline as a share of its range, as it was drawn: noise may take it out of [0, 1].
+
+        What is not held to the range is free of the bias that holding it there brings.
+        """
+        noisy = self.content["noisy"]
+        if isinstance(noisy, Mapping) and "unclamped" in noisy:
+            return self._number(noisy["unclamped"])
+        low, high = self.range
+        return (self.value - low) / (high - low)
+
+    @cached_property
+    def errors(self) -> tuple[float, float]:
+        """The scale of the Laplace noise and the deviation of the sample, as shares of the range.
+
+        They are those of the law, a Laplace noise and a normal error, whose intervals at the
+        stated level are as wide as the stated ones.
+        """
+        noise, both = self._half(self.noise_interval), self._half(self.interval)
+        scale = noise / -math.log1p(-self.level)
+
+        def narrow(deviation: float) -> bool:
+            law = NoiseSum(weights=(1.0,), scale=scale, deviation=deviation)
+            return 2 * law.survival(both) < 1 - self.level
+
+        return scale, halved(narrow, 0.0, both, steps=40)[1] if narrow(0.0) else 0.0
+
+    @property
+    def variance(self) -> float:
+        scale, deviation = self.errors
+        return 2 * scale**2 + deviation**2
+
+    def _half(self, ends: Interval) -> float:
+        """Half the width as a share of the range; the longer side where an end was cut off."""
+        least, most = self.range
+        low, high = ((end - least) / (most - least) for end in ends)
+        half = (high - low) / 2
+        if low <= 0 or high >= 1:
+            half = max(high - self.share, self.share - low)
+        return max(half, 1e-9)
+
+    def _ends(self, which: str) -> Interval:
+        low, high = (self._number(each) for each in self.headline[1][which])
+        if not low <= high:
+            raise ValueError
+        return low, high
+
+    def _number(self, value: Any) -> float:
+        number = as_number(value)
+        if isinstance(value, bool) or not math.isfinite(number):
+            raise ValueError
+        return number
+
+    def check(self) -> None:
+        """Everything that is read later is there and a number."""
+        try:
+            _ = self.question, self.rows, self.loss, self.content["receipt"]["hash"]
+            right = 0 < self.level < 1 and isinstance(self.content["parameters"], Mapping)
+            if not (right and isinstance(self.content["protection"], Mapping)):
+                raise ValueError
+            _ = self.value, self.interval, self.noise_interval, self.share
+        except Exception:
+            raise ArgumentError(
+                f"{visible(self.name)} is not a release that can be read. Pass a Release, what "
+                "its as_dict() gives, or the file that --json wrote."
+            ) from None
+
+
+def checked_sites(sites: Sequence[Site]) -> None:
+    """Refuse, in words, what does not answer one question in one way."""
+    first = sites[0]
+    for each in sites:
+        each.check()
+        if "by" in each.content["parameters"]:
+            raise ArgumentError("Answers by group cannot be pooled yet. Ask without by=.")
+    for each in sites[1:]:
+        _same("questions", first, each, first.question, each.question)
+        ours, theirs = first.content["parameters"], each.content["parameters"]
+        for name in sorted({*ours, *theirs} - {*HOW}):
+            words = PLAINLY.get(name, f"values of {name}")
+            _same(words, first, each, ours.get(name), theirs.get(name))
+        ours, theirs = first.content["protection"], each.content["protection"]
+        for name, words in (
+            ("neighbours", "neighbours"),
+            ("unit", "units of privacy"),
+            ("rows_per_unit", "numbers of rows a unit may keep"),
+        ):
+            _same(words, first, each, ours.get(name), theirs.get(name))
+        _same("headlines", first, each, first.headline[0], each.headline[0])
+    receipts = [str(each.content["receipt"]["hash"]) for each in sites]
+    if len(set(receipts)) < len(receipts):
+        raise ArgumentError("Two of the releases have the same receipt. Pass each site once.")
+
+
+def _same(words: str, one: Site, other: Site, ours: object, theirs: object) -> None:
+    if ours != theirs:
+        raise ArgumentError(
+            f"{visible(one.name)} and {visible(other.name)} have different {words}: "
+            f"{shown(ours)} and {shown(theirs)}. Only answers to the same question under the "
+            "same protection can be pooled."
+        )
