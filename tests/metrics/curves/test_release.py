@@ -183,3 +183,10 @@ def test_scores_that_are_no_probabilities_have_no_reliability_diagram() -> None:
     assert release.roc.thresholds[-1] == -3
     with pytest.raises(ArgumentError, match="probabilities"):
         release.calibration  # noqa: B018
+
+
+def test_a_precision_that_no_threshold_reaches_is_said_to_be_so() -> None:
+    labels, scores = [1] * 300 + [0] * 700, [0.005 + 0.01 * (i % 100) for i in range(1000)]
+    curves = ho.roc_curve(labels, scores, epsilon="4")
+    with pytest.raises(ArgumentError, match="no threshold of this curve reaches it"):
+        curves.threshold_for(precision=0.999)
