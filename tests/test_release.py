@@ -128,7 +128,7 @@ def test_the_json_is_plain_and_stable(neighbours: str) -> None:
     assert found.as_dict()["receipt"].keys() == {"sequence", "hash"}
     assert found.as_dict()["value"] == found.value
     for each in found.as_dict(0.9)["measures"].values():
-        assert each.keys() == {"value", "level", "interval", "noise_interval"}
+        assert each.keys() == {"value", "level", "interval", "noise_interval", "informative"}
         assert each["level"] == 0.9
         assert each["interval"][0] <= each["value"] <= each["interval"][1]
 

@@ -128,7 +128,7 @@ def plan(
     >>> answer = plan(rows=5000, positives=500, metric="recall", value=0.8, target=0.02)
     >>> print(answer)
     recall 0.8 on 5,000 rows: epsilon 0.49 gives a 95% noise half-width of ±0.020 (replace-one
-    neighbours). Sampling error alone is ±0.039, both together ±0.045; more than epsilon 0.77
+    neighbours). Sampling error alone is ±0.041, both together ±0.045; more than epsilon 0.74
     buys little.
     """
     for short, said in {"auc": auc, "average_precision": average_precision}.items():

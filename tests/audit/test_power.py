@@ -193,7 +193,7 @@ def test_the_request_at_the_door_is_the_same_on_both_neighbours() -> None:
                 session = session_on(pair, side, "public")
                 answer = _ask(name, session)
                 request = answer._drawn.request
-                asked = [request.name, request.statistic, request.mechanism, request.parameters]
+                asked = [request.name, request.parameters, request.event().encode()]
                 content = answer.as_dict()
                 content = {k: content[k] for k in ("parameters", "mechanism", "loss", "rows")}
                 seen.append((repr(asked), repr(content), sorted(answer.measures)))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
-from heldout.errors import ArgumentError, UnreadableTable
+from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
 from heldout.mechanisms.base import unseal
 from heldout.statistics import BoundedSum, ScoreTable, ThresholdCounts, compute
 
@@ -251,7 +251,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(
         return columns
 
     monkeypatch.setattr(type(engine), "fetch", interrupted)
-    with pytest.raises(UnreadableTable, match="must not change"):
+    with pytest.raises(AnswerLost, match="must not change"):
         session.confusion(epsilon="1/4")
     assert session.spent == ho.Loss.pure("1/4"), "booked before the rows were read, and kept"
 

@@ -11,11 +11,13 @@ import pytest
 import heldout.mechanisms
 from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
 from heldout.mechanisms.cumulative import CumulativeCounts
+from heldout.mechanisms.curves.counted import CountedCurves
 from heldout.mechanisms.curves.cuts import MedianCuts
 from heldout.mechanisms.curves.registry import METHODS as CURVES
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.disjoint import Disjoint
+from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.hilbert import HilbertDawa
 from heldout.mechanisms.objective import ObjectivePerturbation
 from heldout.mechanisms.smooth.piecewise_laplace import PiecewiseLaplace
@@ -28,6 +30,7 @@ from heldout.privacy import Loss, Protection, price
 from heldout.statistics.ranking import AreaSensitivity
 
 ROWS = Protection(neighbours="replace-one")
+ADDED = Protection(neighbours="add-remove")
 AREA = AreaSensitivity(protection=ROWS)
 THIRD = F(1, 3)
 CURVE = {"protection": ROWS, "rows": 500, "points": 65}
@@ -52,6 +55,16 @@ CLAIMS: list[tuple[Any, Loss]] = [
         )
         for metric in ("auc", "average-precision", "auc-difference")
         for words in ({}, {"smaller_class": 40}, {"method": "cauchy"}, {"share": F(1, 7)})
+    ),
+    (CountedCurves(epsilon=THIRD, protection=ADDED, points=65), Loss.pure(THIRD)),
+    (
+        EachGroup(
+            epsilon=THIRD,
+            moved=2,
+            groups=3,
+            one=RankingMechanism(metric="auc", epsilon=F(1, 6), protection=ADDED),
+        ),
+        Loss.pure(THIRD),
     ),
     (SparseVector(epsilon=THIRD, sensitivity=2, limit=3), Loss.pure(THIRD)),
     (NoisyTopK(THIRD, 2, k=3), Loss.pure(THIRD)),

@@ -63,8 +63,10 @@ def register(
     Makes the ledger if there is none. Examples:
 
     ```
-    heldout ledger register ledger.sqlite readmissions --budget 3 --unit patient_id
-    heldout ledger register ledger.sqlite 2026 --budget 3 --unit patient_id --people patients
+    heldout ledger register ledger.sqlite readmissions --budget 3 \\
+      --unit patient_id
+    heldout ledger register ledger.sqlite 2026 --budget 3 --unit patient_id \\
+      --people patients
     ```
 
     Parameters
@@ -130,7 +132,8 @@ def grant(
 
     ```
     heldout ledger grant ledger.sqlite readmissions analyst-7 --budget 1
-    heldout ledger grant ledger.sqlite readmissions analyst-8 --budget 1/2 --why "thesis"
+    heldout ledger grant ledger.sqlite readmissions analyst-8 --budget 1/2 \\
+      --why "thesis"
     ```
 
     Parameters
@@ -164,7 +167,8 @@ def revoke(
 
     ```
     heldout ledger revoke ledger.sqlite readmissions analyst-7
-    heldout ledger revoke ledger.sqlite readmissions analyst-7 --why "left the project"
+    heldout ledger revoke ledger.sqlite readmissions analyst-7 \\
+      --why "left the project"
     ```
 
     Parameters
@@ -194,8 +198,10 @@ def raise_(
     """Raise the budget of an account, or of an analyst's share.
 
     ```
-    heldout ledger raise ledger.sqlite readmissions --budget 5 --why "board, 3 May"
-    heldout ledger raise ledger.sqlite readmissions --analyst analyst-7 --budget 2
+    heldout ledger raise ledger.sqlite readmissions --budget 5 \\
+      --why "board, 3 May"
+    heldout ledger raise ledger.sqlite readmissions --analyst analyst-7 \\
+      --budget 2
     ```
 
     Parameters

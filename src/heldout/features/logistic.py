@@ -39,6 +39,7 @@ class PrivateLogisticRegression(PrivateClassifier):
     from epsilon. `weight` is how many features a row may set before their weights shrink. The other
     parameters are those of `PrivateClassifier`.
 
+    >>> import numpy as np
     >>> X = np.zeros((2000, 40), dtype=int); y = np.arange(2000) % 2
     >>> X[y == 1, 3] = 1; X[y == 0, 5] = 1
     >>> model = PrivateLogisticRegression(epsilon="1").fit(X, y)

@@ -36,6 +36,7 @@ class PrivateNaiveBayes(PrivateClassifier):
     `weight` is how many features a row may set before their weights shrink. The other parameters
     are those of `PrivateClassifier`.
 
+    >>> import numpy as np
     >>> X = np.zeros((2000, 40), dtype=int); y = np.arange(2000) % 2
     >>> X[y == 1, 3] = 1; X[y == 0, 5] = 1
     >>> model = PrivateNaiveBayes(epsilon="1").fit(X, y)

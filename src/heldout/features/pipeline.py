@@ -54,6 +54,7 @@ class PrivatePipeline(PrivateClassifier):
     Reference:   Stoddard, Chen and Machanavajjhala 2014, section 5.1; proofs/pipeline.md.
     Cost:        that of the parts.
 
+    >>> import numpy as np
     >>> X = np.zeros((2000, 40), dtype=int); y = np.arange(2000) % 2
     >>> X[y == 1, 3] = 1; X[y == 0, 5] = 1
     >>> model = PrivatePipeline(select="permute-and-flip", k=2, epsilon="1").fit(X, y)

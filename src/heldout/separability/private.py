@@ -45,6 +45,7 @@ def private_separability(
 
     Claim:       pure DP, epsilon.                                     [claim: separability]
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(5)
     >>> truth = rng.poisson(0.3, (4000, 4))
     >>> noisy = truth + rng.laplace(0, 2, truth.shape).clip(0)
