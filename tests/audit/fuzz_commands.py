@@ -4,6 +4,7 @@
 import contextlib
 import importlib
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ def prepared() -> Path:
         "text.txt": text.encode(),
         "noname": text.encode(),
         "model.json": b'{"coefficients": {"p": 1.0}}',
+        "north.json": json.dumps(entries.site("north")).encode(),
+        "south.json": json.dumps(entries.site("south")).encode(),
     }.items():
         (PLACE / name).write_bytes(content)
     return PLACE
@@ -143,7 +146,7 @@ DECLARED = dict.fromkeys(("positive", "negative", "score_range", "score_map"), N
 
 command("demo", out=OUT)
 command(
-    "evaluate",
+    *("evaluate", "--yes"),
     **ROWS,
     **CUSTODY,
     **PAID,
@@ -166,6 +169,7 @@ command("select", _0=FILE, label=("word", "y"), epsilon=("word", "1"), columns=(
         threshold=NOT, features_per_row=NOT, positive=NOT, negative=NOT, most_rows=NOT, **CUSTODY,
         **PAID)  # fmt: skip
 command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
+command("pool", public=True, _0=("file", "north.json"), _1=("file", "south.json"), out=OUT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -695,9 +696,31 @@ def audits(*, kinds: Any, subject: Any, **words: Any) -> Any:
     return audit.audit(subject, **words)
 
 
-@entry("examples.breast_cancer", "examples.messages", "examples.readmission", "examples.salaries",
+@cache
+def site(name: str) -> dict[str, Any]:
+    """What one of two hospitals answered."""
+    rows = {"y": [0, 1] * 200, "p": [0.2, 0.7] * 200}
+    session = ho.Session(
+        ho.Dataset(rows, label="y", score="p", name=name), budget=ho.Budget(epsilon=1)
+    )
+    return session.confusion(epsilon=1).as_dict()
+
+
+@entry("heldout.pool", public=True, field=("name", "value"), value=("number", None), names=NONE)
+def pooled(*, field: Any, value: Any, names: Any) -> Any:
+    """One field of one site's answer is anything at all."""
+    second = site("south")
+    if value is not None and isinstance(field, str):
+        second = {**second, field: value}
+        for each in second:
+            with contextlib.suppress(HeldoutError):
+                ho.pool([site("north"), {**site("south"), each: value}])
+    return ho.pool([site("north"), second], names=names)
+
+
+@entry("examples.breast_cancer", "examples.messages", "examples.parole", "examples.readmission", "examples.salaries",
        public=True, rows=("number", 20))  # fmt: skip
 def bundled(*, rows: Any) -> Any:
-    for each in (examples.messages, examples.readmission, examples.salaries):
+    for each in (examples.messages, examples.parole, examples.readmission, examples.salaries):
         each(rows)
     return examples.breast_cancer()

@@ -57,7 +57,7 @@ def test_sums_of_whole_noises_reach_half_a_step_beyond_the_continuous_law_at_mos
 def test_equal_precise_sites_pool_to_their_mean_and_show_no_difference():
     found = Effects(np.full(4, 0.8), np.full(4, 0.001), np.full(4, 0.02))
     assert found.fixed == pytest.approx(0.8)
-    assert found.random == pytest.approx(0.8)
+    assert found.random_mean == pytest.approx(0.8)
     assert (found.q, found.i_squared, found.tau_squared) == pytest.approx((0, 0, 0), abs=1e-9)
     low, high = found.fixed_interval(0.95)
     assert high - low == pytest.approx(2 * 1.96 * 0.02 / 2, rel=0.02)

@@ -135,7 +135,7 @@ class PooledArea(Pooled):
     def measures(self) -> dict[str, Measure]:
         name, found = self.sites[0].headline[0], self.effects
         return {
-            name: self._measure(name, found.random, found.random_interval, random=True),
+            name: self._measure(name, found.random_mean, found.random_interval, random=True),
             f"{name}, fixed effect": self._measure(
                 f"{name}, fixed effect", found.fixed, found.fixed_interval, random=False
             ),

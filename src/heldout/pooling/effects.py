@@ -118,7 +118,7 @@ class Effects:
         return _share(self._mean(0.0))
 
     @property
-    def random(self) -> float:
+    def random_mean(self) -> float:
         return _share(self._mean(self.largest_tau_squared))
 
     def fixed_interval(self, level: float) -> Interval:

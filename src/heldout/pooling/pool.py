@@ -38,12 +38,12 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     nothing is paid: the price is what each site booked, and holds as it stands for people who
     are in one site alone.
     """
-    contents = [_content(each) for each in answers]
+    if isinstance(answers, str | bytes | Mapping) or not isinstance(answers, Iterable):
+        raise ArgumentError(f"Pass a list of answers, one a site, got {shown(answers)}.")
+    contents = [_as_mapping(each) for each in answers]
     if len(contents) < 2:
         raise ArgumentError(f"pool() needs the answers of two sites or more, got {len(contents)}.")
-    called = [f"site {k + 1}" for k in range(len(contents))] if names is None else list(names)
-    if len(set(called)) != len(contents):
-        raise ArgumentError("names must be one a site, all different.")
+    called = _called(names, len(contents))
     reports: list[Any] = [each.get("releases") for each in contents]
     if all(each is None for each in reports):
         return _pooled(contents, called)
@@ -59,6 +59,15 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     if not found:
         raise ArgumentError("The reports have no question in common that can be pooled.")
     return PooledReport(found)
+
+
+def _called(names: Any, sites: int) -> list[str]:
+    if names is None:
+        return [f"site {k + 1}" for k in range(sites)]
+    listed = isinstance(names, list | tuple) and all(isinstance(each, str) for each in names)
+    if not listed or len(names) != sites or len(set(names)) != sites:
+        raise ArgumentError("names must be a list of texts, one a site, all different.")
+    return list(names)
 
 
 def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:
@@ -90,7 +99,7 @@ def _range(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
     return HALF if kind == "auc-difference" else (0.0, 1.0)
 
 
-def _content(answer: Any) -> Mapping[str, Any]:
+def _as_mapping(answer: Any) -> Mapping[str, Any]:
     found = answer.as_dict() if hasattr(answer, "as_dict") else answer
     if not isinstance(found, Mapping):
         raise ArgumentError(
