@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from heldout.privacy.account import Account
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss
-    from heldout.privacy.summary import Standing, Summary
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Json = Annotated[bool, Parameter(name="--json", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
-BAR = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,6 +305,7 @@ def show(
     as_json
         Print JSON and nothing else, with all entries.
     """
+    from heldout.cli.ledger_tables import print_summary, standing
     from heldout.cli.output import console, print_json
     from heldout.privacy.summary import summarise
 
@@ -318,7 +317,7 @@ def show(
 
         out.write_text(page(found), encoding="utf-8")
     if as_json:
-        accounts = [_standing(each) for each in found.accounts]
+        accounts = [standing(each) for each in found.accounts]
         spending = {
             by: {
                 name: {kind: str(each) for kind, each in sums.items()} for name, sums in of.items()
@@ -330,52 +329,7 @@ def show(
     elif not found.accounts:
         console().print("Nothing has been booked.")
     else:
-        _print(found, last)
-
-
-def _print(found: "Summary", last: int) -> None:
-    from heldout.cli.output import print_table
-    from heldout.drawing.words import amount
-    from heldout.privacy.summary import asked
-
-    print_table(
-        ("account", "budget", "spent", "left", "protection"),
-        [
-            (
-                "- " * each.depth + each.name,
-                amount(each.budget),
-                amount(each.spent),
-                _bar(each),
-                _protection(each.protection),
-            )
-            for each in found.accounts
-        ],
-        left=(0, 1, 2, 3, 4),
-    )
-    for by, of in found.spending.items():
-        if of and (by == "month" or any(not name.startswith("(") for name in of)):
-            rows = [(name, _sums(sums)) for name, sums in sorted(of.items())]
-            print_table((f"by {by}", "spent"), rows, left=(0, 1))
-    if not found.bookings or last < 1:
-        return
-    names = {each.account: each.name for each in found.accounts}
-    head = ("entry", "time (UTC)", "account", "release", "price", "receipt")
-    lines = [
-        (
-            str(each.sequence),
-            f"{each.time:%Y-%m-%d %H:%M}",
-            names[each.account],
-            asked(each.request),
-            "" if each.loss is None else amount(each.loss),
-            f"{each.hash[:10]}…",
-        )
-        for each in found.bookings[-last:]
-    ]
-    if len(names) == 1:  # its column would say nothing, and a terminal has 80
-        head, *lines = [(*row[:2], *row[3:]) for row in (head, *lines)]  # type: ignore[assignment]
-    print_table(head, lines, left=range(1, len(head)))
-    if len(found.bookings) > last:
-        print(f"The last {last} of {len(found.bookings):,} bookings; --last shows more.")
+        print_summary(found, last)
 
 
 @app.command
@@ -445,46 +399,3 @@ def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: boo
     console().print(
         one_line(f"{sentence}: budget {amount(stands['budget'])}, spent {amount(stands['spent'])}.")
     )
-
-
-def _standing(each: "Standing") -> dict[str, Any]:
-    from heldout.drawing.words import amount
-
-    amounts: dict[str, Budget | Loss] = {
-        "budget": each.budget,
-        "spent": each.spent,
-        "left": each.left,
-    }
-    return {
-        "account": each.account,
-        "name": each.name,
-        "kind": each.kind,
-        "parent": each.parent,
-        "closed": each.closed,
-        "protection": _protection(each.protection),
-        **{name: amount(value) for name, value in amounts.items()},
-        "exact": {name: value.as_dict() for name, value in amounts.items()},
-    }
-
-
-def _bar(each: "Standing") -> str:
-    """What is left, as a bar that any terminal can print."""
-    if each.closed:
-        return "closed"
-    full = round(each.share_left * BAR)
-    return f"{'#' * full}{'.' * (BAR - full)} {each.share_left:.0%}"
-
-
-def _sums(sums: dict[str, Any]) -> str:
-    from heldout.drawing.words import decimal
-
-    return ", ".join(f"{kind} {decimal(amount)}" for kind, amount in sums.items())
-
-
-def _protection(stored: dict[str, Any] | None) -> str:
-    if stored is None:
-        return ""
-    if not stored["unit"]:
-        return str(stored["neighbours"])
-    name = stored["unit_name"] or "unit"
-    return f"{stored['neighbours']}, {name} with {stored['rows_per_unit']} rows"

@@ -1,6 +1,7 @@
 """Questions about the residuals of a regression."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final
@@ -93,8 +94,9 @@ class _OfResiduals(Question):
     scale: Scale = 1.0
     expected_rows: Annotated[int | None, Whole()] = None
 
+    @abstractmethod
     def plan(self, about: FittedRows) -> Any:
-        raise NotImplementedError
+        """What is asked step by step, from public facts alone."""
 
     def request(self, about: FittedRows) -> Staged:
         plan = self.plan(about)
