@@ -11,7 +11,7 @@ install: .venv/installed
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,postgres]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[models,postgres,server]'
 	@touch $@
 
 .venv/dev: .venv/installed papers/pyproject.toml
