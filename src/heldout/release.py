@@ -7,7 +7,7 @@ crash at any point loses an answer and never a booking. A refused request costs 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 from heldout.data.description import Description
@@ -261,6 +261,7 @@ def release(
         raise
     else:
 
+        @cache  # one answer tells of one time
         def standing() -> Standing:
             spent, left = ledger.spent(account), ledger.remaining(account)
             return Standing(account.budget, spent, left)

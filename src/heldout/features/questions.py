@@ -159,6 +159,7 @@ class Training(Question):
 
     def read(self, drawn: Drawn) -> ModelRelease:
         stages, about = drawn.request.reading, drawn.about
+        stages.retell(drawn.values)
         learnt = stages.plan.weights(stages.found)
         chosen = np.arange(about.features) if stages.chosen is None else np.array(stages.chosen)
         weights = np.zeros(about.features)

@@ -82,6 +82,12 @@ class Stages:
         self.found = self.plan.understood(answers["learning"], self.chosen)
         return self.plan.cut(self.found, self.chosen)
 
+    def retell(self, answers: Answers) -> None:
+        """Learn from kept answers what the draw learnt from them."""
+        if self.found is None:
+            self._learn(answers)
+            self._cut(answers)
+
     def __getstate__(self) -> dict[str, Any]:
         # How a selection was read is a function; a kept model needs what it read alone.
         return self.__dict__ | {"selection": None}

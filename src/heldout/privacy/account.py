@@ -1,9 +1,11 @@
 """What a ledger gives out: accounts and receipts. Nothing in them is a function of rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
+from heldout.errors import ArgumentError
 from heldout.privacy.loss import Budget, Loss
 
 __all__ = ["Account", "Receipt"]
@@ -41,3 +43,23 @@ class Receipt:
             "account": self.account,
             "time": self.time.isoformat(),
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` wrote."""
+        try:
+            found = cls(
+                **dict(content)
+                | {
+                    "loss": Loss.from_dict(content["loss"]),
+                    "charge": Loss.from_dict(content["charge"]),
+                    "time": datetime.fromisoformat(content["time"]),
+                }
+            )
+            if found.as_dict() != dict(content) or type(found.sequence) is not int:
+                raise ValueError
+            if not isinstance(found.hash, str) or not isinstance(found.account, str):
+                raise ValueError
+        except Exception:
+            raise ArgumentError("A receipt must be what Receipt.as_dict() gives.") from None
+        return found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from heldout import questions as q
+from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
     from heldout.metrics.ranking import CompareRelease
     from heldout.metrics.ties import TiesRelease
+    from heldout.questions.answered import Answered
     from heldout.report import Report
 
 Epsilon = Rational
@@ -100,6 +102,18 @@ class PrivateSession:
         >>> print(session.remaining)
         epsilon 2
         """
+        releases = self.answer(*questions).releases
+        return releases[0] if len(questions) == 1 else releases
+
+    def answer(self, *questions: q.Question, reference: str | None = None) -> "Answered":
+        """As `ask`, with all that is needed to keep the answer and to build it again.
+
+        `reference` is the asker's own name for this booking, which the ledger keeps with it.
+        """
+        from heldout.questions.answered import Answered
+
+        if not (reference is None or (isinstance(reference, str) and reference)):
+            raise ArgumentError(f"reference must be a text, got {shown(reference)}.")
         request = booked_together(questions, self._about)
         words = {
             "release": request.name,
@@ -112,11 +126,9 @@ class PrivateSession:
             about=self._about,
             ledger=self._ledger,
             account=self._account,
-            words=words,
+            words=words if reference is None else words | {"reference": reference},
         )
-        if len(questions) == 1:
-            return questions[0].read(drawn)
-        return tuple(each.read(drawn.part(str(at))) for at, each in enumerate(questions))
+        return Answered(questions, drawn)
 
     def quote(
         self, *questions: q.Question, guess: q.Guess | None = None, level: float = 0.95, **said: Any

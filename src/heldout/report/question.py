@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -142,6 +141,7 @@ def assembled(
 ) -> Answer:
     """The report of releases that are paid for already, by section."""
     assert drawn.standing is not None
+    assert drawn.receipt is not None
     standing = drawn.standing()
     return Answer(
         subject=drawn.about,
@@ -152,7 +152,7 @@ def assembled(
         budget=standing.budget,
         spent=standing.spent,
         remaining=standing.remaining,
-        time=datetime.now(UTC),
+        time=drawn.receipt.time,
     )
 
 

@@ -1,0 +1,189 @@
+"""Drawn numbers and public facts as plain JSON, exactly, and back.
+
+What is no number, text, list or None is an object with one key that says what it is:
+`{"fraction": "1/3"}`, `{"tuple": [...]}`, `{"map": {...}}`, `{"array": {...}}`, or the name of one
+of the dataclasses below with its fields. Reading makes these and nothing else, and checks every
+field against its annotation, so content from an untrusted file is read or refused.
+"""
+
+import importlib
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from functools import cache
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from heldout.privacy.rational import show, stored
+
+__all__ = ["KEPT", "from_plain", "plain"]
+
+KEPT: Final = {
+    "ClassCounts": "heldout.mechanisms.curves.counts",
+    "Description": "heldout.data.description",
+    "FeatureRows": "heldout.data.feature_matrix",
+    "FittedRows": "heldout.data.regression_table",
+    "Groups": "heldout.data.groups",
+    "NoisyTable": "heldout.mechanisms.curves.table",
+    "Protection": "heldout.privacy.neighbours",
+    "RankingDraw": "heldout.mechanisms.smooth.ranking",
+    "RankingMechanism": "heldout.mechanisms.smooth.ranking",
+    "ScoreMap": "heldout.data.score_map",
+    "ScoredRows": "heldout.data.description",
+    "SquareCounts": "heldout.mechanisms.hilbert",
+    "TableNoise": "heldout.mechanisms.curves.table",
+    "TableWithArea": "heldout.mechanisms.curves.heldout",
+}
+"""What mechanisms give beside numbers, and what descriptions are made of: where each lives."""
+_ENDLESS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_TYPES: Final = {"int64": (int,), "float64": (int, float), "bool": (bool,)}
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON; a TypeError where it is of no kind that can be kept.
+
+    >>> plain((Fraction(1, 3), np.array([1, 2])))
+    {'tuple': [{'fraction': '1/3'}, {'array': {'type': 'int64', 'shape': [2], 'values': [1, 2]}}]}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return dict([_named(value)])
+
+
+def _named(value: Any) -> tuple[str, Any]:
+    """What a value is, and of what."""
+    kind = type(value)
+    if kind is float:
+        return "float", str(value)
+    if kind is Fraction:
+        return "fraction", show(value)
+    if kind is tuple:
+        return "tuple", [plain(each) for each in value]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return "map", {name: plain(each) for name, each in value.items()}
+    if kind is np.ndarray and value.dtype.name in _TYPES:
+        numbers = value.ravel().tolist()
+        if value.dtype.name == "float64":
+            numbers = [each if math.isfinite(each) else str(each) for each in numbers]
+        return "array", {
+            "type": value.dtype.name,
+            "shape": list(value.shape),
+            "values": numbers,
+        }
+    if KEPT.get(kind.__name__) == kind.__module__:
+        return kind.__name__, {
+            each.name: plain(getattr(value, each.name)) for each in fields(value)
+        }
+    raise TypeError(f"A {kind.__name__} cannot be kept.")
+
+
+def from_plain(content: Any) -> Any:
+    """What `plain` wrote; a ValueError or another error where it is anything else."""
+    if content is None or isinstance(content, bool | int | float | str):
+        return content
+    if isinstance(content, list):
+        return [from_plain(each) for each in content]
+    [(kind, inner)] = content.items()
+    return _READERS[kind](inner) if kind in _READERS else _made(kind, inner)
+
+
+def _made(kind: str, content: Mapping[str, Any]) -> Any:
+    hints = _hints(kind)
+    if set(content) != set(hints):
+        raise ValueError(kind)
+    found = {name: from_plain(each) for name, each in content.items()}
+    for name, hint in hints.items():
+        if not _fits(found[name], hint):
+            raise ValueError(name)
+    made = _kept(kind)(**found)
+    if not _whole(made):
+        raise ValueError(kind)
+    return made
+
+
+def _tuple(content: Any) -> tuple[Any, ...]:
+    return tuple(from_plain(each) for each in _checked(content, list))
+
+
+def _map(content: Any) -> dict[str, Any]:
+    return {name: from_plain(each) for name, each in _checked(content, dict).items()}
+
+
+def _array(content: Any) -> Any:
+    kind = content["type"]
+    numbers = [_ENDLESS[each] if isinstance(each, str) else each for each in content["values"]]
+    if not all(type(each) in _TYPES[kind] for each in numbers):
+        raise ValueError(kind)
+    return np.array(numbers, dtype=kind).reshape([_checked(each, int) for each in content["shape"]])
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise ValueError(kind.__name__)
+    return value
+
+
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "array": _array,
+    "float": _ENDLESS.__getitem__,
+    "fraction": stored,
+    "map": _map,
+    "tuple": _tuple,
+}
+
+
+@cache
+def _kept(name: str) -> type:
+    found: type = getattr(importlib.import_module(KEPT[name]), name)
+    return found
+
+
+@cache
+def _hints(name: str) -> dict[str, Any]:
+    kind = _kept(name)
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(kind)}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is what an annotation of the kept dataclasses says."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is tuple:
+        length = len(value) if isinstance(value, tuple) else -1
+        hints = [inner[0]] * length if inner[-1] is ... else inner
+        return len(hints) == length and all(map(_fits, value, hints))
+    if origin is not None:  # a mapping from names
+        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
+    if hint is Any or isinstance(value, bool):
+        return hint in (Any, bool)
+    if hint is float:
+        return isinstance(value, int | float)
+    return isinstance(value, str if issubclass(hint, str) else hint)
+
+
+def _whole(made: Any) -> bool:
+    """Whether its parts have the sizes that its mechanism gives them."""
+    from heldout.mechanisms.curves.table import NoisyTable
+    from heldout.mechanisms.smooth.ranking import RankingDraw
+
+    if isinstance(made, RankingDraw):
+        mechanism, first = made.mechanism, made.first_counts
+        looks = ((mechanism.first_look, first), (mechanism.second_look(first), made.second_counts))
+        return all(len(counts) == (look.dimension if look else 0) for look, counts in looks)
+    if isinstance(made, NoisyTable):
+        each, above = made.noise.bin_deviation, made.noise.above_deviation
+        return bool(each.shape == (2, made.bins) and above.shape == (2, made.bins + 1))
+    return True
