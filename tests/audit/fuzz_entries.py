@@ -176,6 +176,36 @@ def load_linear(*, weight: Any, **words: Any) -> Any:
     return models.load({"coefficients": {"p": weight}, **words}).as_dict()
 
 
+@cache
+def sent_file() -> str:
+    (PLACE / "sent").write_text("key,score\n1,0.5\n")
+    return str(PLACE / "sent")
+
+
+@entry("models.read_predictions", "models.Predictions", path=("name", sent_file),
+       most_rows=("number", 10), isolation=("name", "none"))  # fmt: skip
+def read_predictions(*, path: Any, **words: Any) -> Any:
+    with tempfile.TemporaryDirectory(dir=PLACE) as folder:
+        found = models.read_predictions(path, out=f"{folder}/kept.parquet", **words)
+        return json.dumps(found.as_dict())
+
+
+@cache
+def sent_predictions() -> str:
+    import pyarrow.parquet
+
+    table = pyarrow.table({"key": ["1", "2"], "score": [0.25, 0.5]})
+    pyarrow.parquet.write_table(table, PLACE / "sent.parquet")
+    return str(PLACE / "sent.parquet")
+
+
+@entry("models.join_predictions", path=("name", sent_predictions), rows=TABLE,
+       row_key=NAMED["k"], lowest=("number", 0.0), score_range=("matrix", (0.0, 1.0)), into=("name", "score"), tick=NONE)  # fmt: skip
+def join_predictions(*, path: Any, rows: Any, tick: Any, **words: Any) -> Any:
+    return repr(models.join_predictions(path, rows, **words,
+                                        tick=None if inputs.waits(tick) else tick))  # fmt: skip
+
+
 @entry("models.score", "models.ScoredRows", rows=TABLE, features=("name", None), row_key=NO_NAME,
        default=("number", 0.0), into=("name", "score"), column=NONE, seconds_per_row=("number", 1.0),
        memory=("number", 2**30), tick=NONE, isolation=("name", "sandbox"))  # fmt: skip

@@ -6,8 +6,18 @@ ScoredRows(scores=['score'], row_key='id')
 """
 
 from heldout.models.model import Model, load
+from heldout.models.predictions import Predictions, join_predictions, read_predictions
 from heldout.models.sandbox import available
 from heldout.models.score import score
 from heldout.models.scored import ScoredRows
 
-__all__ = ["Model", "ScoredRows", "available", "load", "score"]
+__all__ = [
+    "Model",
+    "Predictions",
+    "ScoredRows",
+    "available",
+    "join_predictions",
+    "load",
+    "read_predictions",
+    "score",
+]

@@ -14,7 +14,7 @@ from heldout.errors import NoSandbox, UnusableModel
 from heldout.models import sandbox
 from heldout.models.keeper import DIED, DONE, READY, Shared, Task, keep
 
-__all__ = ["Scorer", "check_sandbox", "looked_at"]
+__all__ = ["Scorer", "check_sandbox", "heard", "looked_at", "started"]
 
 START = 60.0  # seconds that reading and loading a model may take
 LOOK = 0.25  # seconds between two looks at a worker that says nothing
@@ -41,8 +41,8 @@ def check_sandbox(isolation: str) -> bool:
 
 def looked_at(task: Task, *, main: Callable[..., None] = keep) -> dict[str, Any]:
     """What a keeper says of a model, without any row."""
-    with _started(main, task, None) as (process, _, answers):
-        found = _heard(answers, START)
+    with started(main, task, None) as (process, _, answers):
+        found = heard(answers, START)
         process.join(0.1)
     try:
         report: dict[str, Any] | None = None if found is None else json.loads(found)
@@ -59,7 +59,7 @@ def looked_at(task: Task, *, main: Callable[..., None] = keep) -> dict[str, Any]
 
 
 @contextmanager
-def _started(main: Any, task: Task, shared: Shared | None) -> Iterator[tuple[Any, Any, Any]]:
+def started(main: Any, task: Any, shared: Shared | None) -> Iterator[tuple[Any, Any, Any]]:
     """A keeper with its pipes; whatever happens, it is gone afterwards."""
     context = workers.context()
     requests_out, requests = context.Pipe(duplex=False)
@@ -99,7 +99,7 @@ def _clean_memory() -> Iterator[None]:
                 os.environ[_TUNABLES] = before
 
 
-def _heard(answers: Any, seconds: float) -> bytes | None:
+def heard(answers: Any, seconds: float) -> bytes | None:
     """One answer, or None if none comes in time, or it is not one that a keeper gives."""
     with suppress(OSError, EOFError):
         if answers.poll(seconds):
@@ -140,10 +140,10 @@ class Scorer:
     def _start(self) -> None:
         self.close()
         while self._lost < TRIES and time.monotonic() < self._until:
-            manager = _started(self._main, self._task, self._shared)
+            manager = started(self._main, self._task, self._shared)
             process, requests, answers = manager.__enter__()
             patience = min(START, self._until - time.monotonic())
-            if _heard(answers, patience) == READY:
+            if heard(answers, patience) == READY:
                 self._keeper, self._lost = (manager, process, requests, answers), 0
                 return
             manager.__exit__(None, None, None)

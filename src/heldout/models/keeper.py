@@ -69,7 +69,7 @@ class Shared:
 
 def keep(task: Task, requests: Connection, answers: Connection, shared: Shared | None) -> None:
     """The whole life of a keeper."""
-    _silence()
+    silence()
     # Everything that is needed later is imported while files can be read.
     import numpy as np
     import numpy.ma  # NumPy itself does so late
@@ -198,7 +198,7 @@ def _warm(onnxruntime: Any) -> None:
     )
 
 
-def _silence() -> None:
+def silence() -> None:
     """Whatever is printed goes nowhere."""
     sink = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

@@ -14,7 +14,7 @@ from heldout.models.keeper import Field, Task
 from heldout.models.linear import LinearModel
 from heldout.models.values import Problem
 
-__all__ = ["Model", "load"]
+__all__ = ["Model", "load", "words"]
 
 MEMORY = 2**30
 LOADING = 60  # seconds of processor time
@@ -108,7 +108,7 @@ def load(
 def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output: Any) -> Model:
     """The keeper's words are taken as far as they have the form that a keeper gives them."""
     if "unreadable" in found:
-        raise UnusableModel(f"The model cannot be used: {_words(found['unreadable'])}.")
+        raise UnusableModel(f"The model cannot be used: {words(found['unreadable'])}.")
     if not found.get("loads"):
         raise UnusableModel(
             "The model cannot be used: onnxruntime does not load it. Check it with "
@@ -123,7 +123,7 @@ def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output:
             ),
             width=min(max(int(found["width"]), 1), 2**12),
             classes=tuple(str(each) for each in found["classes"]),
-            problems=tuple(Problem(*map(_words, each)) for each in found["problems"]),
+            problems=tuple(Problem(*map(words, each)) for each in found["problems"]),
             digest=hashlib.sha256(content).hexdigest(),
             output=output,
             content=content,
@@ -132,7 +132,7 @@ def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output:
         raise UnusableModel("The model cannot be used: its reader gave no answer.") from None
 
 
-def _words(text: Any) -> str:
+def words(text: Any) -> str:
     """A sentence that may quote names out of the file: on one line, printable, not endless."""
     line = "".join(each if each.isprintable() else "?" for each in str(text))
     return line if len(line) <= 300 else line[:297] + "..."

@@ -20,7 +20,7 @@ from heldout.models.keeper import Task, keep
 from heldout.models.model import MEMORY, Model
 from heldout.models.scored import ScoredRows, Writer
 
-__all__ = ["declared_seconds", "score"]
+__all__ = ["at_tick", "check_tick", "declared_seconds", "local_engine", "score"]
 
 BLOCK = 2**16
 FORK = 0.1  # seconds for a process of its own
@@ -109,7 +109,7 @@ def score(
             "Mend it, or pass allow_unproven=True to run it in one process per row."
         )
     names = _score_columns(model, into, column)
-    engine = _local(open_table(rows, schema=schema))
+    engine = local_engine(rows, schema=schema)
     engine.fetch("SET threads = 1")  # the worker has the other core, and less is read ahead
     plan = matched(model, engine, features)
     check_columns(engine, [] if row_key is None else [row_key])
@@ -149,9 +149,7 @@ def score(
         raise
     if tick is None and one_each:
         tick = limit
-    if tick is not None:
-        taken = time.monotonic() - began
-        time.sleep(max(0.0, math.ceil(taken / tick) * tick - taken))
+    at_tick(began, tick)
     return writer.finish(row_key=row_key, scores=tuple(name for name, _ in names))
 
 
@@ -193,8 +191,9 @@ def _settle(found: Any, unfit: Any, default: float) -> None:
     np.clip(found, -FURTHEST, FURTHEST, out=found)
 
 
-def _local(engine: Any) -> DuckDBEngine:
+def local_engine(rows: Any, *, schema: Mapping[str, str] | None) -> DuckDBEngine:
     """Rows of a database or a cluster are copied here: the model cannot go to them."""
+    engine = open_table(rows, schema=schema)
     if isinstance(engine, DuckDBEngine):
         return engine
     import pyarrow
@@ -227,12 +226,26 @@ def _score_columns(model: Model, into: str, column: int | None) -> list[tuple[st
     return [(f"{into}_{label}", place) for place, label in enumerate(labels)]
 
 
+def at_tick(began: float, tick: float | None) -> None:
+    """Wait for the next multiple of so many seconds, so that the time tells nothing of the rows."""
+    if tick is not None:
+        taken = time.monotonic() - began
+        time.sleep(max(0.0, math.ceil(taken / tick) * tick - taken))
+
+
+def check_tick(tick: Any) -> None:
+    if tick is not None and not 0 < as_number(tick) <= 1e7:
+        raise ArgumentError(f"tick must be a number of seconds above 0, got {shown(tick)}.")
+
+
 def _check_numbers(*, default: Any, seconds_per_row: Any, memory: Any, tick: Any) -> None:
     if not math.isfinite(as_number(default)):
         raise ArgumentError(f"default must be a finite number, got {shown(default)}.")
-    for name, value, most in (("seconds_per_row", seconds_per_row, 3600.0), ("tick", tick, 1e7)):
-        if not (name == "tick" and value is None) and not 0 < as_number(value) <= most:
-            raise ArgumentError(f"{name} must be a number of seconds above 0, got {shown(value)}.")
+    check_tick(tick)
+    if not 0 < as_number(seconds_per_row) <= 3600:
+        raise ArgumentError(
+            f"seconds_per_row must be a number of seconds above 0, got {shown(seconds_per_row)}."
+        )
     size = as_whole(memory)
     if size is None or size < 2**20:
         raise ArgumentError(f"memory must be bytes, at least {2**20:,}, got {shown(memory)}.")

@@ -1,0 +1,267 @@
+"""Predictions by row key, from an analyst: read without trust, joined without a word on matches.
+
+An analyst who may not hand in a model hands in scores, one for each key. Whether a key is in the
+private table is not told: not by a count, an error, or the time that the join takes.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heldout.arguments import as_number, as_whole, is_one_of, pair, shown
+from heldout.data import sql
+from heldout.data.duckdb_engine import SETTINGS, open_local
+from heldout.data.reading import check_names, or_raise
+from heldout.data.score_map import FURTHEST
+from heldout.data.validation import check_columns
+from heldout.errors import ArgumentError, HeldoutError, NoSandbox, UnreadableTable, UnusableModel
+from heldout.models.isolate import check_sandbox, heard, started
+from heldout.models.model import words
+from heldout.models.reader import BATCH, LONGEST_KEY, Inherited, Reading, read
+from heldout.models.score import BLOCK, at_tick, check_tick, local_engine
+from heldout.models.scored import ScoredRows, Writer
+
+__all__ = ["Predictions", "join_predictions", "read_predictions"]
+
+MEMORY, SECONDS = 2**29, 300
+MOST_TEXT = 2**29  # bytes of all keys
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What an analyst sent, as far as it concerns them alone: it was never held to a row."""
+
+    path: Path
+    rows: int
+    digest: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"kind": "predictions", "rows": self.rows, "sha256": self.digest}
+
+
+def read_predictions(
+    path: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    most_rows: int = 10_000_000,
+    isolation: str = "sandbox",
+) -> Predictions:
+    """Read a Parquet or CSV file of keys and scores, in a process without files or network.
+
+    Parameters
+    ----------
+    path
+        The untrusted file: the columns `key` and `score`, or two columns.
+    out
+        A new Parquet file, for its owner alone: `key` (text, each once) and `score` (double).
+    most_rows
+        How many rows a file may hold.
+    isolation
+        "sandbox", or "none" for a file that you trust on a machine without one.
+    """
+    if not is_one_of(isolation, ("sandbox", "none")):
+        raise ArgumentError(f"isolation must be 'sandbox' or 'none', got {shown(isolation)}.")
+    most = as_whole(most_rows)
+    if most is None or most < 1:
+        raise ArgumentError(f"most_rows must be a whole number above 0, got {shown(most_rows)}.")
+    with _opened(path) as (descriptor, digest):
+        task = Reading(Inherited(descriptor), most, check_sandbox(isolation), MEMORY, SECONDS)
+        writer = Writer(out)
+        try:
+            rows = 0
+            for batch, scores in _batches(task):
+                rows += batch.num_rows
+                writer.add(batch, {"score": scores})
+            if rows == 0:
+                raise _unusable("it has no rows")
+            writer.finish(row_key="key", scores=("score",))
+            _refuse_duplicates(Path(out))
+        except BaseException:
+            writer.discard()
+            raise
+    return Predictions(Path(out), rows, digest)
+
+
+def join_predictions(
+    predictions: str | os.PathLike[str],
+    rows: Any,
+    /,
+    *,
+    row_key: str,
+    lowest: float,
+    score_range: tuple[float, float] | None = None,
+    into: str = "score",
+    out: str | os.PathLike[str] | None = None,
+    tick: float | None = None,
+    schema: Mapping[str, str] | None = None,
+) -> ScoredRows:
+    """The private rows, each with the score that was sent for its key.
+
+    A score is a function of its own row's key and of what was sent. A row whose key was not sent,
+    or with NaN, has `lowest`; a score outside of `score_range` counts as its nearer end; a key
+    that is in no row is ignored. None of this is counted or reported.
+
+    Parameters
+    ----------
+    predictions
+        What `read_predictions` wrote.
+    rows
+        A file, a frame or a database, as in `heldout.Dataset`.
+    row_key
+        The column of the rows that is matched, by its text: 7, 7.0 and "7" are one key.
+    lowest
+        The score of a row for which none was sent.
+    score_range
+        The declared range of scores, or None.
+    into, out, tick, schema
+        As in `heldout.models.score`.
+    """
+    began = time.monotonic()
+    check_tick(tick)
+    low, high = (-FURTHEST, FURTHEST) if score_range is None else pair(score_range) or (1.0, 0.0)
+    if not -FURTHEST <= low <= as_number(lowest) <= high <= FURTHEST:
+        raise ArgumentError("lowest must be a finite number within score_range=(low, high).")
+    if not isinstance(into, str) or not into:
+        raise ArgumentError(f"into must be the name of a new column, got {shown(into)}.")
+    if not isinstance(predictions, str | os.PathLike):
+        raise ArgumentError("predictions must be a file that read_predictions wrote.")
+    sent = open_local(predictions)
+    if sent.columns != {"key": "VARCHAR", "score": "DOUBLE"}:
+        raise ArgumentError("predictions must be a file that read_predictions wrote.")
+    engine = local_engine(rows, schema=schema)
+    engine.fetch("SET threads = 1")
+    # What was sent is looked up, and the rows stream by in their order: one way, whatever matches.
+    off = f"{SETTINGS['disabled_optimizers']},join_order,build_side_probe_side"
+    engine.fetch(f"SET disabled_optimizers = {sql.text(off)}")
+    check_columns(engine, [row_key])
+    check_names([*engine.columns, into], "the scored table")
+    writer = Writer(out)
+    try:
+        for batch in engine.batches(
+            _joined(
+                sent=sent.source,
+                rows=engine.source,
+                row_key=row_key,
+                score=_score(low=low, high=high, lowest=as_number(lowest)),
+                into=into,
+            ),
+            rows=BLOCK,
+        ):
+            writer.add(batch, {})
+        if engine.has_changed() or sent.has_changed():
+            raise UnreadableTable("A table changed while it was joined. Join it again.")
+    except BaseException:
+        writer.discard()
+        raise
+    at_tick(began, tick)
+    return writer.finish(row_key=row_key, scores=(into,))
+
+
+def _joined(*, sent: str, rows: str, row_key: str, score: str, into: str) -> str:
+    """Every private row once: a key that is sent twice after all counts once, at its highest."""
+    once = f"SELECT {_plain('key')} AS key, max(score) AS score FROM {sent} GROUP BY 1"
+    return (
+        f"SELECT held.*, {score} AS {sql.identifier(into)}\n"
+        f"FROM {rows} AS held\n"
+        f"LEFT JOIN ({once}) AS ours ON ours.key = {_plain(sql.as_text(row_key))}"
+    )
+
+
+def _score(*, low: float, high: float, lowest: float) -> str:
+    held = sql.held_to("ours.score", low, high)
+    return f"CASE WHEN NOT isnan(ours.score) THEN {held} ELSE {sql.double(lowest)} END"
+
+
+def _plain(text: str) -> str:
+    """The text of a key; a whole number that went through a float is itself again."""
+    return f"regexp_replace({text}, '^(-?[0-9]+)[.]0+$', '\\1')"
+
+
+def _refuse_duplicates(path: Path) -> None:
+    found = open_local(path)
+    counted = found.fetch(
+        f"SELECT count(*) AS n, count(DISTINCT {_plain('key')}) AS d FROM {found.source}"
+    )
+    twice = int(counted["n"][0]) - int(counted["d"][0])
+    if twice:
+        raise _unusable(f"{twice:,} of its keys are there more than once. Send each key once")
+
+
+@contextmanager
+def _opened(path: Any) -> Iterator[tuple[int, str]]:
+    """The file's descriptor, for reading alone, and its digest."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, TypeError, ValueError):
+        raise ArgumentError(f"No readable file {shown(path)}. Check the path.") from None
+    try:
+        digest = or_raise(
+            lambda: _digest(descriptor), lambda: ArgumentError(f"No readable file {shown(path)}.")
+        )
+        yield descriptor, digest
+    finally:
+        os.close(descriptor)
+
+
+def _digest(descriptor: int) -> str:
+    with open(descriptor, "rb", closefd=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _batches(task: Reading) -> Iterator[tuple[Any, Any]]:
+    """What the reader says, as far as it has the form that a reader gives it."""
+    until, rows, room = time.monotonic() + SECONDS, 0, MOST_TEXT
+    with started(read, task, None) as (_, _, answers):
+        while True:
+            message = heard(answers, max(until - time.monotonic(), 0.0)) or b""
+            kind, content = message[:1], message[1:]
+            if kind == b"E":
+                return
+            if kind == b"S":
+                raise NoSandbox(f"No sandbox: {words(content.decode('utf-8', 'replace'))}.")
+            if kind == b"R":
+                raise _unusable(content.decode("utf-8", "replace").rstrip("."))
+            batch = or_raise(lambda each=content: _checked(each), _unread) if kind == b"B" else None  # type: ignore[misc]
+            if batch is None:
+                raise _unread()
+            rows, room = rows + batch[0].num_rows, room - batch[0].nbytes
+            if rows > task.most_rows:
+                raise _unusable(f"it has more than {task.most_rows:,} rows")
+            if room < 0:
+                raise _unusable(f"its keys take more than {MOST_TEXT // 2**20} MB")
+            yield batch
+
+
+def _checked(content: bytes) -> tuple[Any, Any]:
+    """One message as a batch of keys and an array of scores; fails if it is none."""
+    import numpy as np
+    import pyarrow
+
+    count = int.from_bytes(content[:4], "little")
+    text = content[4 + 12 * count :]
+    lengths = np.frombuffer(content, "<u4", count, 4).astype(np.int64)
+    scores = np.frombuffer(content, "<f8", count, 4 + 4 * count)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    sound = 0 < count <= BATCH and lengths.min() > 0 and lengths.max() <= LONGEST_KEY
+    if not sound or ends[-1] != len(text):
+        raise ValueError
+    keys = pyarrow.StringArray.from_buffers(
+        count, pyarrow.py_buffer(ends.astype(np.int32)), pyarrow.py_buffer(text)
+    )
+    keys.validate(full=True)
+    return pyarrow.record_batch({"key": keys}), scores
+
+
+def _unread() -> HeldoutError:
+    return _unusable(
+        f"its reader failed, or took more than {SECONDS} seconds or {MEMORY // 2**20} MB"
+    )
+
+
+def _unusable(why: str) -> UnusableModel:
+    return UnusableModel(f"The predictions cannot be read: {words(why)}.")
