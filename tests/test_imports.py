@@ -27,6 +27,7 @@ ORDER = [
     ("heldout.metrics",),
     ("heldout.questions",),
     ("heldout.one_off", "heldout.planning"),
+    ("heldout.estimators",),
     ("heldout.examples",),
     ("heldout.report",),
     ("heldout.pooling",),

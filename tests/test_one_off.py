@@ -86,3 +86,92 @@ def test_a_curve_takes_labels_and_its_methods_own_options() -> None:
     assert release.as_dict()["parameters"]["counts"] == "wavelet"
     with pytest.raises(ArgumentError, match="options of heldout must be among"):
         ho.roc_curve([0, 1] * 200, [0.2, 0.7] * 200, epsilon="1", bins=7)
+
+
+def test_curves_are_unpacked_as_scikit_learns() -> None:
+    words = {"epsilon": 50}
+    fpr, tpr, thresholds = ho.roc_curve(LABELS, SCORES, **words)
+    true = reference.roc_curve(LABELS, SCORES)
+    places = np.linspace(0, 1, 11)
+    assert np.interp(places, fpr, tpr) == pytest.approx(np.interp(places, *true[:2]), abs=0.1)
+    assert np.all(np.diff(thresholds) <= 0)
+    precision, recall, thresholds = ho.precision_recall_curve(LABELS, SCORES, **words)
+    assert len(precision) == len(recall) == len(thresholds) + 1
+    assert (precision[-1], recall[-1], recall[0]) == (1, 0, 1)
+    assert np.all(np.diff(thresholds) >= 0)
+    prob_true, prob_pred = ho.calibration_curve(LABELS, SCORES, **words)
+    assert prob_true == pytest.approx(prob_pred, abs=0.35)
+
+
+def test_each_curve_prints_what_its_name_says_and_keeps_the_others() -> None:
+    for function, title, measure in (
+        (ho.roc_curve, "ROC curve of", "AUC"),
+        (ho.precision_recall_curve, "Precision-recall curve of", "average precision"),
+        (ho.calibration_curve, "Reliability diagram of", "expected calibration error"),
+    ):
+        release = function(LABELS, SCORES, epsilon=5)
+        assert str(release).startswith(title)
+        assert measure in str(release)
+        assert len(release.figures()) == 1
+        assert 0 <= release.auc <= 1
+        assert len(release.roc.fpr) == len(release.precision_recall.recall)
+    with pytest.raises(ArgumentError, match="probabilities"):
+        ho.calibration_curve(LABELS, SCORES, epsilon=1, score_range=(0, 2))
+
+
+def test_a_confusion_matrix_is_an_array_of_predicted_labels() -> None:
+    words, called = (np.where(each == 1, "ill", "well") for each in (LABELS, CALLED))
+    true = reference.confusion_matrix(words, called, labels=["well", "ill"])
+    for given in ({"labels": ["well", "ill"]}, {"labels": ["ill", "well"], "pos_label": "ill"}):
+        release = ho.confusion_matrix(words, called, epsilon=HUGE, **given)
+        assert np.asarray(release).tolist() == true.tolist()
+        assert np.asarray(release).dtype == np.int64
+    signs = [-1, 1]
+    release = ho.confusion_matrix(2 * LABELS - 1, 2 * CALLED - 1, epsilon=HUGE, labels=signs)
+    assert np.asarray(release).tolist() == true.tolist()
+    with pytest.raises(UnknownLabel):
+        ho.confusion_matrix(LABELS, SCORES, epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "average", "normalize", "n_bins", "max_fpr"])
+def test_what_scikit_learn_takes_and_we_cannot_is_refused_by_name(name: str) -> None:
+    for function in (ho.roc_auc_score, ho.roc_curve, ho.confusion_matrix):
+        with pytest.raises(ArgumentError, match=f"{name} is not supported"):
+            function(LABELS, CALLED, epsilon=1, **{name: 1})
+
+
+def test_an_answer_is_a_number_in_sums_and_comparisons() -> None:
+    release = ho.brier_score_loss(LABELS, SCORES, epsilon=HUGE)
+    value = float(release)
+    assert (-1 * release, release + 1, 1 - release, release - 1) == (
+        -value,
+        value + 1,
+        1 - value,
+        value - 1,
+    )
+    assert 0 < release < 1
+    assert f"{release:.3f}" == f"{value:.3f}" == str(round(release, 3))
+    assert np.mean([release, release]) == value
+
+
+def test_pictures_are_drawn_on_the_axes_that_are_given() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, axes = pyplot.subplots(2, 2)
+    curves = ho.roc_curve(LABELS, SCORES, epsilon=5)
+    assert curves.plot(ax=axes[0, 0]).ax_ is axes[0, 0]
+    assert axes[0, 0].get_title() == "ROC curve"
+    curves.precision_recall.plot(axes[0, 1])
+    curves.calibration.plot(axes[1, 0])
+    matrix = ho.confusion_matrix(LABELS, CALLED, epsilon=5)
+    matrix.plot(axes[1, 1])
+    assert f"{matrix.true_positives.value:,.0f}" in [each.get_text() for each in axes[1, 1].texts]
+    figure.canvas.draw()
+    own = curves.plot()
+    assert own.figure_ is not figure
+    assert own.to_dict()["layer"], "what an Altair chart can do"
+    pyplot.close("all")
+
+
+def test_without_matplotlib_a_plot_is_an_altair_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heldout.drawing.axes.installed", lambda: False)
+    assert ho.roc_curve(LABELS, SCORES, epsilon=5).plot().to_dict()["layer"]

@@ -17,6 +17,7 @@ _PLACES = {
     "Loss": "heldout.privacy.loss",
     "PostgresTable": "heldout.data.postgres",
     "Release": "heldout.metrics.release",
+    "Search": "heldout.estimators",
     "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.questions.session",
     "SparkTable": "heldout.data.spark",
@@ -24,6 +25,7 @@ _PLACES = {
     "brier_score_loss": "heldout.one_off",
     "calibration_curve": "heldout.one_off",
     "confusion_matrix": "heldout.one_off",
+    "evaluate": "heldout.estimators",
     "plan": "heldout.planning",
     "pool": "heldout.pooling.pool",
     "private_separability": "heldout.separability.private",
@@ -51,6 +53,7 @@ __all__ = [
     "PostgresTable",
     "Release",
     "ScoreMap",
+    "Search",
     "Session",
     "SparkTable",
     "audit",
@@ -59,6 +62,7 @@ __all__ = [
     "calibration_curve",
     "confusion_matrix",
     "errors",
+    "evaluate",
     "examples",
     "features",
     "models",
@@ -89,6 +93,7 @@ if TYPE_CHECKING:
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
     from heldout.data.spark import SparkTable
+    from heldout.estimators import Search, evaluate
     from heldout.metrics.release import Release
     from heldout.one_off import (
         average_precision_score,

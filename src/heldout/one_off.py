@@ -6,17 +6,57 @@ nobody keeps count across calls. For data that is asked more than once use `held
 
 from typing import Any
 
-from heldout.arguments import as_array
+from heldout.arguments import as_array, shown
 from heldout.data import Dataset
-from heldout.errors import ArgumentError
+from heldout.data.dataset import other_label
+from heldout.errors import ArgumentError, UnknownLabel
 from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
-from heldout.metrics.curves.release import CurvesRelease
+from heldout.metrics.curves.calibration import check_probabilities
+from heldout.metrics.curves.named import NamedCurve
 from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.questions.session import Epsilon, Session
 
-LABELS = {"positive", "negative", "score_range", "score_map", "out_of_range"}
+DECLARED = ("positive", "negative", "score_range", "score_map", "out_of_range")
+ABSENT = {
+    "sample_weight": "Every row counts once: a weight would multiply what one row can change.",
+    "max_fpr": "Read the part that you want off heldout.roc_curve.",
+    "average": "It is for more than two classes, and these are two.",
+    "multi_class": "It is for more than two classes, and these are two.",
+    "normalize": "Divide np.asarray(matrix), or read .recall and .precision with their intervals.",
+    "drop_intermediate": "The noise decides how many points a curve has.",
+    "n_bins": "The noise decides how many bins there are.",
+    "strategy": "The noise decides where bins begin.",
+}
+"""What scikit-learn's functions take and these cannot, with the reason."""
+
+
+def declared(options: dict[str, Any]) -> dict[str, Any]:
+    """What `Dataset` is told of labels and scores; scikit-learn's names are understood.
+
+    >>> declared({"labels": ["no", "yes"]})
+    {'negative': 'no', 'positive': 'yes'}
+    """
+    options = {name: each for name, each in options.items() if each is not None}
+    given = options.pop("labels", None)
+    if given is not None:
+        values = as_array(given, name="labels").tolist()
+        if not isinstance(values, list) or len(values) != 2 or values[0] == values[1]:
+            raise ArgumentError("labels must be the negative label and the positive one.")
+        options = dict(zip(("negative", "positive"), values, strict=True)) | options
+        if "pos_label" in options and options["pos_label"] == values[0]:
+            options["negative"] = values[1]
+    if "pos_label" in options:
+        options["positive"] = options.pop("pos_label")
+    for name in options:
+        if name in ABSENT:
+            raise ArgumentError(f"{name} is not supported. {ABSENT[name]}")
+        if name not in DECLARED:
+            raise ArgumentError(
+                f"No option {shown(name)}. Options: {', '.join(DECLARED)}, pos_label, labels."
+            )
+    return options
 
 
 def one_off(
@@ -24,13 +64,9 @@ def one_off(
     y_score: Any,
     *,
     epsilon: Epsilon,
-    positive: object = 1,
-    negative: object = None,
-    score_range: tuple[float, float] = (0, 1),
-    score_map: tuple[float, float] | None = None,
-    out_of_range: str = "refuse",
     neighbours: str = "replace-one",
     delta: Epsilon | None = None,
+    **labels: Any,
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
     truth, score = as_array(y_true, name="y_true"), as_array(y_score, name="y_score")
@@ -42,12 +78,8 @@ def one_off(
         {"label": truth, "score": score},
         label="label",
         score="score",
-        positive=positive,
-        negative=negative,
-        score_range=score_range,
-        score_map=score_map,
-        out_of_range=out_of_range,
         neighbours=neighbours,
+        **declared(labels),
     )
     budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
     return Session(dataset, budget=budget)
@@ -107,81 +139,82 @@ def average_precision_score(
     return found
 
 
-def roc_curve(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: Epsilon,
-    neighbours: str = "replace-one",
-    method: str = "heldout",
-    **options: Any,
-) -> CurvesRelease:
-    """The private ROC curve, as `.roc`; the other curves are in the same release, at no cost.
+def roc_curve(y_true: Any, y_score: Any, *, epsilon: Epsilon, **options: Any) -> NamedCurve:
+    """The private ROC curve; the other curves are in the same release, at no cost.
 
-    `options` are those of the labels and scores, as in `Dataset`, and the method's own, as in
-    `Session.curves`.
+    `options` are those of the labels and scores, as in `Dataset`, `neighbours`, and the method's
+    own, as in `Session.curves`.
 
     >>> release = roc_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
-    >>> float(release.roc.fpr[0]), float(release.roc.tpr[-1]), release.auc > 0.8
+    >>> fpr, tpr, thresholds = release
+    >>> float(fpr[0]), float(tpr[-1]), release.auc > 0.8
     (0.0, 1.0, True)
     """
-    labels = {name: options.pop(name) for name in LABELS & set(options)}
-    session = one_off(y_true, y_score, epsilon=epsilon, neighbours=neighbours, **labels)
-    return session.curves(epsilon=epsilon, method=method, **options)
+    return _curve("roc", y_true, y_score, epsilon, options)
 
 
 def precision_recall_curve(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: Epsilon,
-    neighbours: str = "replace-one",
-    method: str = "heldout",
-    **options: Any,
-) -> CurvesRelease:
-    """The private precision-recall curve, as `.precision_recall`; see `roc_curve`.
+    y_true: Any, y_score: Any, *, epsilon: Epsilon, **options: Any
+) -> NamedCurve:
+    """The private precision-recall curve; see `roc_curve`.
+
+    As in scikit-learn recall falls, and there is one threshold less than points.
 
     >>> release = precision_recall_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
-    >>> float(release.precision_recall.recall[-1])
-    1.0
+    >>> precision, recall, thresholds = release
+    >>> float(recall[0]), float(recall[-1]), len(recall) - len(thresholds)
+    (1.0, 0.0, 1)
     """
-    return roc_curve(
-        y_true, y_score, epsilon=epsilon, neighbours=neighbours, method=method, **options
-    )
+    return _curve("precision-recall", y_true, y_score, epsilon, options)
 
 
-def calibration_curve(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    epsilon: Epsilon,
-    neighbours: str = "replace-one",
-    method: str = "heldout",
-    **options: Any,
-) -> CurvesRelease:
-    """The private reliability diagram, as `.calibration`; see `roc_curve`.
+def calibration_curve(y_true: Any, y_prob: Any, *, epsilon: Epsilon, **options: Any) -> NamedCurve:
+    """The private reliability diagram; see `roc_curve`.
 
-    >>> release = calibration_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
-    >>> len(release.calibration.predicted) == len(release.calibration.observed)
+    >>> prob_true, prob_pred = calibration_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
+    >>> len(prob_true) == len(prob_pred)
     True
     """
-    return roc_curve(
-        y_true, y_prob, epsilon=epsilon, neighbours=neighbours, method=method, **options
-    )
+    return _curve("calibration", y_true, y_prob, epsilon, options)
+
+
+def _curve(
+    kind: str, y_true: Any, y_score: Any, epsilon: Epsilon, options: dict[str, Any]
+) -> NamedCurve:
+    told = {"neighbours", "pos_label", "labels", *DECLARED, *ABSENT}
+    labels = {name: options.pop(name) for name in told & set(options)}
+    session = one_off(y_true, y_score, epsilon=epsilon, **labels)
+    if kind == "calibration":
+        check_probabilities(session.dataset.score_range)
+    return NamedCurve(session.curves(epsilon=epsilon, **options), kind)
 
 
 def confusion_matrix(
     y_true: Any, y_pred: Any, *, epsilon: Epsilon, neighbours: str = "replace-one", **labels: Any
 ) -> ConfusionRelease:
-    """The private confusion matrix of predictions that are 0 or 1.
+    """The private confusion matrix of predicted labels; text labels may be predicted as 0 and 1.
 
     >>> release = confusion_matrix([1, 0] * 300, [1, 0] * 300, epsilon="1")
     >>> release.accuracy > 0.9
     True
     """
-    session = one_off(y_true, y_pred, epsilon=epsilon, neighbours=neighbours, **labels)
+    told = declared(labels)
+    called = _called(as_array(y_pred, name="y_pred"), told)
+    session = one_off(y_true, called, epsilon=epsilon, neighbours=neighbours, **told)
     found: ConfusionRelease = session.confusion(threshold=0.5, epsilon=epsilon)
     return found
+
+
+def _called(predicted: Any, told: dict[str, Any]) -> Any:
+    """1 for the positive label and 0 for the negative one."""
+    positive = told.get("positive", 1)
+    negative = other_label(positive, told.get("negative"))
+    if isinstance(positive, str) and predicted.dtype.kind in "biuf":
+        positive, negative = 1, 0
+    yes, no = predicted == positive, predicted == negative
+    if predicted.ndim != 1 or not bool((yes | no).all()):
+        raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")
+    return yes.astype(float)
 
 
 def brier_score_loss(

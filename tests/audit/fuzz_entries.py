@@ -303,6 +303,30 @@ def scores(*, which: Any, y_true: Any, y_score: Any, pos_label: Any, **words: An
     return [each(y_true, y_score, **words, **named) for each in functions[:4]]
 
 
+@entry("heldout.evaluate", "heldout.Search", which=("number", 0), X=("column", [[0.0], [1.0]] * 40),
+       y=("column", [0, 1] * 40), epsilon=ONE, candidates=("number", 2), folds=("number", 2),
+       trained=("column", [0, 1, 2, 3]), metric=("name", "roc_auc"))  # fmt: skip
+def estimators(*, which: Any, X: Any, y: Any, epsilon: Any, trained: Any, **words: Any) -> Any:
+    model = _separating()
+    if isinstance(which, int) and which == 0:
+        search = ho.Search(epsilon=epsilon, public=trained, **words)
+        return [search(model, *rows) for rows in _tested(search, X, y)]
+    return ho.evaluate(model, X, y, epsilon=epsilon).measures()
+
+
+@cache
+def _separating() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+
+
+def _tested(search: Any, X: Any, y: Any) -> list[Any]:
+    """The rows of each test fold."""
+    return [tuple([each[place] for place in test] for each in (X, y))
+            for _, test in search.split(X, y)]  # fmt: skip
+
+
 # --- money ---------------------------------------------------------------------------------------
 
 

@@ -113,7 +113,7 @@ class Dataset(PrivateTable):
                 f"out_of_range must be 'refuse' or 'clip', got {shown(out_of_range)}."
             )
         self.out_of_range = out_of_range
-        self._values = validation.LabelValues(positive, _other_label(positive, negative))
+        self._values = validation.LabelValues(positive, other_label(positive, negative))
         super().__init__(
             rows,
             unit=unit,
@@ -341,7 +341,7 @@ def _checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
     raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
 
 
-def _other_label(positive: object, negative: object) -> object:
+def other_label(positive: object, negative: object) -> object:
     for name, value in (("positive", positive), ("negative", negative)):
         allowed = isinstance(value, str | bool | int | float) or (
             name == "negative" and value is None
@@ -361,4 +361,4 @@ def _other_label(positive: object, negative: object) -> object:
     return negative
 
 
-__all__ = ["Dataset", "Engine"]
+__all__ = ["Dataset", "Engine", "other_label"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from heldout.arguments import as_array, as_whole, shown
 from heldout.data import sql, validation
-from heldout.data.dataset import _other_label
+from heldout.data.dataset import other_label
 from heldout.data.description import Description
 from heldout.data.feature_bound import bounded
 from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest
@@ -191,7 +191,7 @@ class FeatureMatrix(PrivateTable):
         **protection: Any,
     ) -> None:
         self._source, self._label = rows, label
-        self._values = validation.LabelValues(values[0], _other_label(*values))
+        self._values = validation.LabelValues(values[0], other_label(*values))
         self._chosen: Any = None
         self.features = rows.features
         self.feature_names = _names(names, rows)

@@ -2,6 +2,7 @@
 
     roc = Chart([Layer("line", records, x="fpr", y="tpr")], x=Numbers("False positive rate"), ...)
     roc.figure(caption, says="True against false positive rate.").svg
+    roc.plot(ax=None)       # on matplotlib's axes where it is installed
     roc.altair()            # to change it further, or to show it with its own tools
 
 The picture is drawn by `svg.py`, in milliseconds; Vega-Lite is for those who want the chart.
@@ -96,6 +97,12 @@ class Chart:
         import altair as alt
 
         return alt.LayerChart.from_dict(self.vega_lite())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Drawn by matplotlib where it is installed (on `ax`, or new axes), else by Altair."""
+        from heldout.drawing.axes import Display, installed
+
+        return Display(self).plot(ax) if ax is not None or installed() else self.altair()
 
     def vega_lite(self) -> dict[str, Any]:
         """The same as a Vega-Lite specification."""

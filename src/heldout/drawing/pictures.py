@@ -10,7 +10,7 @@ from heldout.drawing.words import half_width, spread
 if TYPE_CHECKING:
     from heldout.metrics.measure import Measure
 
-__all__ = ["confusion_matrix", "interval_plot"]
+__all__ = ["confusion_chart", "confusion_matrix", "interval_plot"]
 
 ROW_HEIGHT: Final = 32
 DARK: Final = 0.6  # cells above it carry white text
@@ -78,7 +78,7 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
     )
 
 
-def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
+def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
     """The four noisy counts as a heat map, truth down, prediction across."""
     cells = (
         ("true negatives", "negatives", "called negative", counts.true_negatives),
@@ -115,14 +115,20 @@ def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
         opacity=Field("share"),
         style={"cornerRadius": 6},
     )
-    chart = Chart(
+    return Chart(
         [heat, text("count", 20, -8, 700), text("noise", 12, 12), text("name", 11, 30)],
         x=Names(["called negative", "called positive"]),
         y=Names(["negatives", "positives"]),
         width=290,
         height=210,
     )
-    said = "; ".join(f"{each['name']} {each['count']} {each['noise']}" for each in rows)
+
+
+def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
+    """The heat map with what is written under it."""
+    chart = confusion_chart(counts, level=level)
+    cells = chart.layers[0].records
+    said = "; ".join(f"{each['name']} {each['count']} {each['noise']}" for each in cells)
     return Figure(
         chart.svg(says=f"Confusion matrix with noisy counts: {said}"),
         "Rows are what was true, columns what the model said: positive where the score is "

@@ -138,6 +138,12 @@ class ConfusionRelease(NoisyConfusion, Release):
 
         return [confusion_matrix(self, level=level)]
 
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
+        """The heat map, on matplotlib's axes where it is installed, else an Altair chart."""
+        from heldout.drawing.pictures import confusion_chart
+
+        return confusion_chart(self, level=level).plot(ax)
+
 
 def noisy_counts(
     noisy: Any, mechanism: DiscreteLaplace, *, rows: int | None, unit: float = 1.0

@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure
@@ -56,3 +57,9 @@ class ConfusionReadings(ABC):
         """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""
         tp, fp, fn, tn = (self._count(i).value for i in range(4))
         return [[tn, fp], [fn, tp]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """`matrix()` in whole numbers: what scikit-learn's `confusion_matrix` gives."""
+        import numpy as np
+
+        return np.array(self.matrix(), dtype=np.int64 if dtype is None else dtype)

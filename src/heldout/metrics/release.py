@@ -49,6 +49,34 @@ class Answer(ABC):
     def noise_interval(self, level: float = 0.95) -> Interval:
         return self.headline.noise_interval(level)
 
+    # In sums and comparisons, as in scikit-learn's scorers, an answer is its number.
+
+    def __mul__(self, other: float) -> float:
+        return self.value * other
+
+    def __add__(self, other: float) -> float:
+        return self.value + other
+
+    def __sub__(self, other: float) -> float:
+        return self.value - float(other)
+
+    def __rsub__(self, other: float) -> float:
+        return other - self.value
+
+    __rmul__, __radd__ = __mul__, __add__
+
+    def __lt__(self, other: float) -> bool:
+        return self.value < float(other)
+
+    def __gt__(self, other: float) -> bool:
+        return self.value > float(other)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.value, digits)
+
+    def __format__(self, specification: str) -> str:
+        return format(self.value, specification) if specification else str(self)
+
     def __str__(self) -> str:
         return str(self.headline)
 

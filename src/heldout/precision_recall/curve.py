@@ -132,14 +132,15 @@ class Curve:
         floor = pi * r / (1.0 - pi + pi * r)
         return np.maximum(np.minimum(low, height), floor), np.maximum(high, height)
 
-    def plot(self, *, confidence: float | None = 0.95, title: str = "") -> Any:
-        """An Altair chart: unachievable region, guessing, points, curve and band.
+    def plot(self, ax: Any = None, *, confidence: float | None = 0.95, title: str = "") -> Any:
+        """Unachievable region, guessing, points, curve and band.
 
-        `confidence=None` leaves the band out.
+        On matplotlib's axes where it is installed, else an Altair chart. `confidence=None` leaves
+        the band out.
         """
         from heldout.precision_recall.picture import draw
 
-        return draw(self, confidence=confidence, title=title).altair()
+        return draw(self, confidence=confidence, title=title).plot(ax)
 
     def svg(self, *, confidence: float | None = 0.95, title: str = "") -> str:
         """The same as an SVG picture."""

@@ -167,6 +167,12 @@ class ResidualPlot(Release):
 
         return chart(self, kind, level=level).altair()
 
+    def plot(self, kind: str = "density", *, ax: Any = None, level: float = 0.95) -> Any:
+        """The same on matplotlib's axes where it is installed, else an Altair chart."""
+        from heldout.regression.pictures import chart
+
+        return chart(self, kind, level=level).plot(ax)
+
     def svg(self, kind: str = "density", *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""
         from heldout.regression.pictures import figure

@@ -4,11 +4,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.readings import CalibrationCurve
 
-__all__ = ["calibration_curve"]
+__all__ = ["calibration_curve", "check_probabilities"]
 
 _MOST_BINS: Final = 32
 _FEWER: Final = 12
@@ -76,3 +77,13 @@ def _mean_scores(curve: Curve, edges: Any, middles: Any) -> Any:
         mean = float((-np.diff(mass) * centres).sum() / total) if total > 0 else float(middle)
         means.append(min(max(mean, float(low)), float(high)))
     return np.minimum(np.array(means), edges[-1])
+
+
+def check_probabilities(score_range: tuple[float, float]) -> None:
+    """Refuse scores that are declared to reach beyond 0 and 1."""
+    low, high = score_range
+    if low < 0 or high > 1:
+        raise ArgumentError(
+            f"score_range must lie within (0, 1) for a reliability diagram, got ({low:g}, "
+            f"{high:g}). It judges probabilities."
+        )

@@ -1,5 +1,6 @@
 """The curves that people read: ROC, precision-recall, reliability and lift. All of it is free."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
@@ -28,8 +29,17 @@ class _Reading:
             noise_only=noise_only,
         )
 
-    def plot(self, *, level: float = 0.95) -> Any:
-        """An Altair chart with the simultaneous band."""
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
+        """The curve and its simultaneous band, on matplotlib's axes where it is installed.
+
+        Without matplotlib it is an Altair chart, as `chart()` gives it.
+        """
+        from heldout.metrics.curves.pictures import chart
+
+        return chart(cast(Any, self), level=level).plot(ax)
+
+    def chart(self, *, level: float = 0.95) -> Any:
+        """The same as an Altair chart."""
         from heldout.metrics.curves.pictures import chart
 
         return chart(cast(Any, self), level=level).altair()
@@ -53,6 +63,10 @@ class RocCurve(_Reading):
     fpr: Any
     tpr: Any
     thresholds: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        """fpr, tpr and thresholds, as scikit-learn's `roc_curve` gives them."""
+        return iter((self.fpr, self.tpr, self.thresholds))
 
     def band(
         self,
@@ -93,6 +107,13 @@ class PrecisionRecallCurve(_Reading):
     average_precision: Measure
     normalised_auc: Measure
     """AUCNPR: the area rescaled so that the worst ranking at this prevalence has 0."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """precision, recall and thresholds, as scikit-learn's function gives them: recall falls.
+
+        The last point, where nothing is called positive, has no threshold.
+        """
+        return iter((self.precision[::-1], self.recall[::-1], self.thresholds[:0:-1]))
 
     def band(
         self,
@@ -138,6 +159,10 @@ class CalibrationCurve(_Reading):
     """Scores where the bins begin and end."""
     _counts: Any = field(repr=False)
     """Noisy positives and negatives of each bin, and the variance of their noise."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """prob_true and prob_pred, as scikit-learn's `calibration_curve` gives them."""
+        return iter((self.observed, self.predicted))
 
     def band(
         self, level: float = 0.95, *, simultaneous: bool = False, noise_only: bool = False

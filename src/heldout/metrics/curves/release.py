@@ -12,7 +12,7 @@ from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.area import area_intervals
 from heldout.metrics.curves.bands import Rectangles, rectangles
-from heldout.metrics.curves.calibration import calibration_curve
+from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
 from heldout.metrics.curves.curve import Curve, grid_scores, plain_curve
 from heldout.metrics.curves.fit import fitted_curve
 from heldout.metrics.curves.readings import (
@@ -101,12 +101,7 @@ class CurvesRelease(Release):
     @cached_property
     def calibration(self) -> CalibrationCurve:
         """The reliability diagram; scores must be probabilities."""
-        if not self.judges_probabilities:
-            low, high = self.score_range
-            raise ArgumentError(
-                f"score_range must lie within (0, 1) for a reliability diagram, got ({low:g}, "
-                f"{high:g}). It judges probabilities."
-            )
+        check_probabilities(self.score_range)
         return calibration_curve(self.table, self._curve, score_range=self.score_range)
 
     @property
@@ -298,9 +293,9 @@ class CurvesRelease(Release):
 
     # --- for people and machines -----------------------------------------------------------------
 
-    def plot(self, kind: str = "roc", *, level: float = 0.95) -> Any:
-        """An Altair chart: "roc", "precision-recall" or "calibration"."""
-        return self._reading(kind).plot(level=level)
+    def plot(self, kind: str = "roc", *, ax: Any = None, level: float = 0.95) -> Any:
+        """A picture of "roc", "precision-recall" or "calibration"; see `RocCurve.plot`."""
+        return self._reading(kind).plot(ax, level=level)
 
     def svg(self, kind: str = "roc", *, level: float = 0.95) -> str:
         """The chart as an SVG picture."""

@@ -1,0 +1,300 @@
+"""Fitted scikit-learn models: evaluate one, or search among several for one declared price."""
+
+import os
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from heldout.arguments import as_array, as_whole, is_one_of, shown
+from heldout.data import Dataset
+from heldout.data.dataset import other_label
+from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.one_off import declared
+from heldout.privacy import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
+from heldout.questions.session import Epsilon, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from heldout.report import Report
+
+__all__ = ["Search", "evaluate"]
+
+DECIDED: Final = ("accuracy", "balanced_accuracy", "f1", "precision", "recall")
+METRICS: Final = ("roc_auc", "average_precision", "neg_brier_score", *DECIDED)
+"""By scikit-learn's names; the last five call a row positive from the middle of the scores on."""
+_EACH_ROW: Final = Protection(neighbours=Neighbours.REPLACE_ONE)
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: Epsilon,
+    threshold: float | None = None,
+    curves: bool = True,
+    neighbours: str = "replace-one",
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    account: str | None = None,
+    name: str | None = None,
+    **labels: Any,
+) -> "Report":
+    """A private report on a fitted classifier: `X` and `y` are rows that it was not trained on.
+
+    The score is `predict_proba` of the positive class, or `decision_function`, whose numbers have
+    no range and are ranked by a map (`score_map`, (0, 1) unless given). The model must score each
+    row for itself: one that looks at the whole of `X`, to standardise it say, carries every row
+    into every score. `pos_label` is the second of the model's classes unless given. With a
+    `ledger`, `account` names the registered account that pays; other scores of the same people
+    must not open another one.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0]] * 500, [0, 1] * 500
+    >>> report = evaluate(LogisticRegression().fit(X, y), X, y, epsilon="1")
+    >>> report.measures()["AUC"] > 0.8
+    True
+    """
+    if (ledger is None) != (account is None):
+        raise ArgumentError("Pass ledger= and account= together, or neither.")
+    budget = Budget(epsilon=exact(epsilon, name="epsilon"))
+    dataset = _scored(model, X, y, labels, neighbours=neighbours, name=name)
+    if ledger is None:
+        session = Session(dataset, budget=budget)
+    else:
+        session = Session(dataset, ledger=ledger, account=account)
+    return session.report(epsilon=epsilon, threshold=threshold, curves=curves)
+
+
+def _scored(model: Any, X: Any, y: Any, labels: dict[str, Any], **custody: Any) -> Dataset:
+    """The rows with the model's scores; what fails in the model may quote a row, so is not said."""
+    classes = as_array(getattr(model, "classes_", ()), name="classes_").tolist()
+    if not isinstance(classes, list) or len(classes) != 2:
+        raise ArgumentError(
+            "model must be a fitted classifier with two classes. For a regression see "
+            "heldout.regression.residual_plot."
+        )
+    told = declared(labels)
+    told.setdefault("positive", classes[1])
+    if told["positive"] not in classes:
+        raise ArgumentError(
+            f"pos_label must be a class of the model, got {shown(told['positive'])}."
+        )
+    at = classes.index(told["positive"])
+    told["negative"] = other_label(told["positive"], told.get("negative", classes[1 - at]))
+    score = None
+    try:
+        if hasattr(model, "predict_proba"):
+            score = as_array(model.predict_proba(X), name="score")[:, at]
+        else:
+            score = as_array(model.decision_function(X), name="score") * (1 if at else -1)
+            told.setdefault("score_map", (0.0, 1.0))
+    except Exception:
+        pass  # raised outside, so that not even its context holds the model's message
+    truth = _labels(y)
+    if score is None or truth.shape != score.shape:
+        raise ArgumentError("model must give one score to each row of X, and y one label.")
+    rows = {"label": truth, "score": score}
+    told.setdefault("out_of_range", "clip")  # rounding may leave a probability beyond 1
+    return Dataset(rows, label="label", score="score", **told, **custody)
+
+
+class Search:
+    """A search among candidate models on private rows, for a price declared beforehand.
+
+    It is scikit-learn's `cv` and its `scoring` at once:
+    `GridSearchCV(model, grid, cv=search, scoring=search, refit=False, error_score="raise")`.
+
+    Claim:       pure DP, epsilon, for all scores of the search together.       [claim: search]
+    Neighbours:  replace-one, of the rows that are not public.
+    Sensitivity: a row is in one test fold, by its position alone, and is tested there once by
+                 each candidate; models know it only if they were trained on it.
+    Numerics:    exact.
+    Refuses:     rows that `split` did not hand out, more candidates than declared, a second table,
+                 other processes; training on private rows, unless `training_epsilon` says what
+                 the learner itself promises for one fit.
+    Reference:   McSherry 2009, theorem 4; Dwork, Rothblum and Vadhan 2010.
+    Cost:        that of one release a candidate and fold.
+
+    Parameters
+    ----------
+    epsilon
+        The price of the whole search, booked before the first score.
+    candidates
+        How many models may be scored on each fold, at epsilon / candidates each.
+    folds
+        Disjoint test folds. They cost nothing more: a row is in one of them.
+    public
+        True, or a position, for each row with nothing to protect. Models are trained on these, and
+        tested on the others.
+    training_epsilon
+        Instead: what a learner that is private itself promises for one fit. A row trains
+        `folds - 1` models of each candidate, which is part of the price.
+    metric
+        One of "roc_auc", "average_precision", "neg_brier_score", "accuracy",
+        "balanced_accuracy", "f1", "precision" and "recall".
+    ledger, account
+        Where the price is booked, beside this object's own count.
+
+    >>> print(Search(epsilon="6", candidates=6, folds=5, public=[0, 1]))
+    6 candidates on 5 disjoint test folds: each score costs its fold epsilon 1. A row is in one
+    fold, and every candidate is tested on it: epsilon 6 for the search, whatever the folds.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon,
+        candidates: int,
+        folds: int = 5,
+        public: Any = None,
+        training_epsilon: Epsilon | None = None,
+        metric: str = "roc_auc",
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        account: str | None = None,
+        **labels: Any,
+    ) -> None:
+        if (public is None) == (training_epsilon is None):
+            raise ArgumentError(
+                "Pass public=, the rows to train on, or training_epsilon=, what a private learner "
+                "promises for one fit. A model carries the rows that it was trained on into every "
+                "score, and no noise on the scores hides that."
+            )
+        for name, number, least in (("candidates", candidates, 1), ("folds", folds, 2)):
+            if (as_whole(number, most=10**6) or 0) < least:
+                raise ArgumentError(f"{name} must be a whole number from {least}.")
+        if not is_one_of(metric, METRICS):
+            raise ArgumentError(f"metric must be one of {', '.join(METRICS)}, got {shown(metric)}.")
+        if (ledger is None) != (account is None):
+            raise ArgumentError("Pass ledger= and account= together, or neither.")
+        self.candidates, self.folds, self.metric = int(candidates), int(folds), metric
+        self.epsilon = exact(epsilon, name="epsilon")
+        fit = Fraction(0) if training_epsilon is None else exact(training_epsilon, name="epsilon")
+        self.each = self.epsilon / self.candidates - (self.folds - 1) * fit
+        if self.each <= 0:
+            raise ArgumentError(
+                f"epsilon must be more than {self.candidates * (self.folds - 1) * fit}, which "
+                "training costs: candidates times folds less one times training_epsilon."
+            )
+        self._public = None if public is None else as_array(public, name="public")
+        self._labels, self._where = declared(labels), (ledger, account)
+        self._counted, self._known = Ledger.open(None), dict[str, int]()
+
+    @property
+    def loss(self) -> Loss:
+        """What all scores cost together."""
+        return Loss.pure(self.epsilon)
+
+    def __str__(self) -> str:
+        trained = "" if self._public is not None else " with what training it costs"
+        return (
+            f"{self.candidates} candidates on {self.folds} disjoint test folds: each score costs "
+            f"its fold epsilon {self.each}. A row is in one fold, and every candidate is tested "
+            f"on it: {self.loss} for the search{trained}, whatever the folds."
+        )
+
+    __repr__ = __str__
+
+    # --- scikit-learn's cv ------------------------------------------------------------------------
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        return self.folds
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> "Iterator[tuple[Any, Any]]":
+        """Positions to train on and to test on; which are which looks at no row."""
+        import numpy as np
+
+        every, public = np.arange(len(_labels(y))), self._public
+        private = every if public is None else every[~_chosen(public, len(every))]
+        if len(private) < self.folds:
+            raise ArgumentError("There must be a private row for each fold at least.")
+        tests = [private[at :: self.folds] for at in range(self.folds)]
+        self._open(_digests(X, y, tests), len(private))
+        for test in tests:
+            yield (np.setdiff1d(every, test if public is None else private), test)
+
+    def _open(self, digests: list[str], rows: int) -> None:
+        """Book the search, once; the same table may be split again."""
+        known = {each: digests.count(each) for each in digests}
+        if self._known:
+            if known != self._known:
+                raise ArgumentError("A search is for one table. Declare another for this one.")
+            return
+        ledger, account = self._where
+        if account is not None:
+            book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+            paying = book.resolve(
+                fingerprints=tuple, protection=_EACH_ROW, rows=rows, name=None, account=account
+            )
+            event = Event("disjoint-rows", {"epsilon": self.epsilon})
+            book.book(paying, event, request={"release": "search", "metric": self.metric})
+        for digest, times in known.items():
+            allowed = Budget(epsilon=self.each * self.candidates * times)
+            self._counted.register(digest, budget=allowed)
+        self._known = known
+
+    # --- scikit-learn's scoring -------------------------------------------------------------------
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """The noisy score of one candidate on one fold."""
+        digest = _digest(X, y)
+        if digest not in self._known:
+            raise BudgetExceeded(
+                "These rows are no test fold of this search. Pass it as cv= too, and leave "
+                "return_train_score out."
+            )
+        dataset = _scored(estimator, X, y, dict(self._labels))
+        session = Session(dataset, ledger=self._counted, account=digest)
+        if self.metric in DECIDED:
+            middle = session.dataset.middle
+            name = "f1_score" if self.metric == "f1" else self.metric
+            return float(getattr(session.confusion(threshold=middle, epsilon=self.each), name))
+        if self.metric == "neg_brier_score":
+            return -float(session.brier(epsilon=self.each))
+        asked = session.auc if self.metric == "roc_auc" else session.average_precision
+        return float(asked(epsilon=self.each))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A Search counts in one process: leave n_jobs at 1, or use threads.")
+
+
+def _labels(y: Any) -> Any:
+    found = as_array(y, name="y")
+    if found.ndim != 1:
+        raise ArgumentError("y must be one-dimensional. Ravel it.")
+    return found
+
+
+def _chosen(public: Any, rows: int) -> Any:
+    """Which rows are named as public: by a bool each, or by their positions."""
+    import numpy as np
+
+    if public.ndim == 1 and public.dtype == bool and len(public) == rows:
+        return public
+    chosen = np.zeros(rows, dtype=bool)
+    inside = public.ndim == 1 and public.dtype.kind in "iu" and len(public) > 0
+    if not inside or public.min() < 0 or public.max() >= rows:
+        raise ArgumentError("public must be a bool for each row of y, or positions in it.")
+    chosen[public] = True
+    return chosen
+
+
+def _digests(X: Any, y: Any, tests: list[Any]) -> list[str]:
+    """Those of the folds, taken as scikit-learn takes rows."""
+    from sklearn.utils import _safe_indexing
+
+    try:
+        return [_digest(*(_safe_indexing(each, test) for each in (X, y))) for test in tests]
+    except Exception:
+        pass  # its message may quote a row
+    raise ArgumentError("X and y must have a row each. Pass arrays or frames of the same length.")
+
+
+def _digest(X: Any, y: Any) -> str:
+    """By which a fold is known again, in this process alone."""
+    from joblib import hash as digest
+
+    try:
+        return str(digest((X, y)))
+    except Exception:
+        pass
+    raise ArgumentError("X and y must be arrays or frames.")

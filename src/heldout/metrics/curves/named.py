@@ -1,0 +1,47 @@
+"""The curves again, as scikit-learn's functions give them: one of the three, to be unpacked."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from heldout.drawing.chart import Figure
+from heldout.metrics.curves.pictures import TITLES
+from heldout.metrics.curves.release import CurvesRelease
+from heldout.metrics.measure import Measure
+
+__all__ = ["NamedCurve"]
+
+_SUMMARY: Final = {
+    "roc": "auc",
+    "precision-recall": "average_precision",
+    "calibration": "expected_calibration_error",
+}
+
+
+class NamedCurve(CurvesRelease):
+    """Curves of which one was asked for by name: it is unpacked, printed and plotted."""
+
+    def __init__(self, release: CurvesRelease, kind: str) -> None:
+        super().__init__(release._drawn)
+        self.kind = kind
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._reading(self.kind))
+
+    @property
+    def headline(self) -> Measure:
+        found: Measure = getattr(self, _SUMMARY[self.kind])
+        return found
+
+    def __str__(self) -> str:
+        points = len(next(iter(self)))
+        what = "bins" if self.kind == "calibration" else "points"
+        return f"{TITLES[self.kind]} of {points} {what}; {self.headline}"
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        from heldout.metrics.curves.pictures import figures
+
+        return figures([self._reading(self.kind)], level=level)
+
+    def plot(self, kind: str | None = None, *, ax: Any = None, level: float = 0.95) -> Any:
+        """This curve's picture unless another is named; see `CurvesRelease.plot`."""
+        return super().plot(self.kind if kind is None else kind, ax=ax, level=level)
