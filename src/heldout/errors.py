@@ -94,6 +94,17 @@ class AnswerLost(HeldoutError):
         self.sequence, self.receipt = sequence, receipt
 
 
+class AlreadyBooked(PrivacyError):
+    """A booking with this reference is in the ledger; it is not made again."""
+
+    def __init__(self, sequence: int, receipt: str) -> None:
+        super().__init__(
+            f"This request was booked before, as entry {sequence} (receipt {receipt}). It is not "
+            "booked again."
+        )
+        self.sequence, self.receipt = sequence, receipt
+
+
 class UnknownEvent(PrivacyError):
     """An event of a kind or version that this accountant cannot price."""
 

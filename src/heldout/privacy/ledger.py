@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from heldout.arguments import shown
-from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
+from heldout.errors import AlreadyBooked, ArgumentError, BudgetExceeded, BudgetMismatch
 from heldout.privacy import accountant
 from heldout.privacy.account import Account, Receipt
-from heldout.privacy.books import Line, file_of
+from heldout.privacy.books import Line, checked_name, file_of
 from heldout.privacy.by_content import ByContent, same_budget
 from heldout.privacy.chain import (
     Entry,
@@ -191,9 +191,10 @@ class Ledger(ByContent):
     def book(self, account: Account, event: Event, *, request: Mapping[str, Any]) -> Receipt:
         """Take the event's price from the account and all above it, or refuse and take nothing.
 
+        A request with a `reference` is booked once: a second one is refused, and charged nothing.
         The booking is durable when this returns. If this raises anything but `BudgetExceeded`,
-        `AccountClosed` or an argument's error, the booking may have been made: nothing may be
-        released either way.
+        `AccountClosed`, `AlreadyBooked` or an argument's error, the booking may have been made:
+        nothing may be released either way.
         """
         loss = price(event)
         cost = accountant.charge(event, budget=account.budget)
@@ -205,29 +206,48 @@ class Ledger(ByContent):
             "request": dict(request),
         }
         canonical(content)
+        reference = request.get("reference")
 
         def take(connection: "Connection") -> tuple[Entry, Witness]:
             identity = self._watch.check(connection)
+            if reference is not None:
+                before = self._storage.referred(connection, checked_name("reference", reference))
+                if before is not None:
+                    raise AlreadyBooked(before.sequence, before.hash)
             line = self._open_line(connection, account.id)
-            for row, state in line:
-                if not accountant.fits(state.spent, cost, state.budget):
-                    left = accountant.remaining(state.spent, state.budget)
-                    whose = "" if row.kind == "rows" else f" of account {shown(row.name)}"
-                    refusal = BudgetExceeded(
-                        f"The request must cost at most what is left{whose} ({left}), got {cost}. "
-                        "Nothing was charged; ask for less."
-                    )
-                    refusal.cost, refusal.left = str(cost), str(left)
-                    raise refusal
+            _refuse_overspending(line, cost)
             after = [(row, _with(state, cost)) for row, state in line]
             whose_share = {"analyst": line[0][0].name} if line[0][0].kind == "analyst" else {}
             entry, _ = self._write(connection, identity, after, content | whose_share)
+            if reference is not None:
+                self._storage.refer(connection, reference, entry.sequence)
             return entry, Witness(identity.ledger, entry.sequence, entry.hash)
 
         with self._storage.lock:
             entry, written = self._storage.write(take)
             self._watch.remember(written)
         return Receipt(entry.sequence, entry.hash, loss, cost, account.id, entry.time)
+
+    def check(self, account: Account, event: Event) -> None:
+        """Refuse what `book` would refuse now; takes nothing, and promises nothing."""
+        cost = accountant.charge(event, budget=account.budget)
+
+        def look(connection: "Connection") -> None:
+            self._watch.check(connection)
+            _refuse_overspending(self._open_line(connection, account.id), cost)
+
+        with self._storage.lock:
+            self._watch.look(look)
+
+    def booked(self, reference: str) -> Entry | None:
+        """The booking with this reference, if it was made."""
+        with self._storage.lock:
+            return self._watch.look(lambda each: self._storage.referred(each, reference))
+
+    def head(self) -> Witness:
+        """Where the chain ends now: keep it, and a ledger that is put back is noticed."""
+        with self._storage.lock:
+            return self._watch.look(self._watch.end)
 
     # --- one process, many threads ---------------------------------------------------------------
 
@@ -256,3 +276,17 @@ class Ledger(ByContent):
 def _with(state: State, cost: Loss) -> State:
     """The state once the cost is taken."""
     return replace(state, spent=accountant.compose([state.spent, cost], budget=state.budget))
+
+
+def _refuse_overspending(line: Line, cost: Loss) -> None:
+    """Refuse a cost that an account of the line cannot pay."""
+    for row, state in line:
+        if not accountant.fits(state.spent, cost, state.budget):
+            left = accountant.remaining(state.spent, state.budget)
+            whose = "" if row.kind == "rows" else f" of account {shown(row.name)}"
+            refusal = BudgetExceeded(
+                f"The request must cost at most what is left{whose} ({left}), got {cost}. "
+                "Nothing was charged; ask for less."
+            )
+            refusal.cost, refusal.left = str(cost), str(left)
+            raise refusal

@@ -145,6 +145,8 @@ class Storage(tables.Tables):
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
             names = set() if self.memory else set(sa.inspect(connection).get_table_names())
             if tables.ledger.name in names:
+                if tables.references.name not in names and not self.read_only:
+                    connection.execute(sa.schema.CreateTable(tables.references))
                 return self._version(connection)
             if (names and not self.postgres) or self.read_only:
                 raise LedgerError(

@@ -59,6 +59,13 @@ entries = sa.Table(
     sa.Column("hash", sa.Text, nullable=False, unique=True),
     sa.Column("body", sa.Text, nullable=False),
 )
+references = sa.Table(
+    "heldout_references",
+    metadata,
+    sa.Column("reference", sa.Text, primary_key=True),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+)
+"""What callers named their bookings; each name is booked once."""
 
 # Built once: a booking runs five of these, and building them costs more than running them.
 _END = sa.select(
@@ -205,6 +212,17 @@ class Tables:
         if connection.execute(_ADVANCE, compared | values).rowcount != 1:
             raise LostRace
         connection.execute(_ADD, [vars(entry) for entry in new])
+
+    def refer(self, connection: sa.Connection, reference: str, sequence: int) -> None:
+        connection.execute(references.insert(), {"reference": reference, "sequence": sequence})
+
+    def referred(self, connection: sa.Connection, reference: str) -> Entry | None:
+        """The booking of this name, if there is one."""
+        query = sa.select(entries).join_from(
+            references, entries, references.c.sequence == entries.c.sequence
+        )
+        row = connection.execute(query.where(references.c.reference == reference)).one_or_none()
+        return None if row is None else Entry(*row)
 
     def put_sketch(self, connection: sa.Connection, account: str, sketch: str) -> None:
         connection.execute(sketches.delete().where(sketches.c.account == account))

@@ -1,0 +1,194 @@
+"""What every request passes: limits, headers, errors in words, and who is asking."""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from heldout.errors import (
+    AccountClosed,
+    BudgetExceeded,
+    BudgetMismatch,
+    HeldoutError,
+    LedgerTampered,
+)
+from heldout.server.accounts import Person, of_token
+from heldout.server.artifacts import TooLarge
+from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany
+
+__all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
+    (BudgetExceeded, 402),
+    (Forbidden, 403),
+    (AccountClosed, 403),
+    (Missing, 404),
+    (Conflict, 409),
+    (BudgetMismatch, 409),
+    (TooLarge, 413),
+    (TooMany, 429),
+    (LedgerTampered, 503),
+)
+HEADERS: Final = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; "
+        b"img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+        b"base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+)
+REPORT_POLICY: Final = (
+    b"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    b"form-action 'none'; frame-ancestors 'none'; sandbox"
+)
+"""Of a report, which is one file with its own style and no script that runs."""
+
+
+class Unknown(HeldoutError):
+    """Nobody knows who is asking."""
+
+
+def status_of(error: HeldoutError) -> int:
+    if isinstance(error, Unknown):
+        return 401
+    for kind, status in STATUS:
+        if isinstance(error, kind):
+            return status
+    return 422
+
+
+def problem(error: HeldoutError) -> JSONResponse:
+    """An error as JSON: its kind, and what is wrong in words (RFC 9457)."""
+    status = status_of(error)
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    if isinstance(error, TooMany):
+        headers["Retry-After"] = str(error.seconds)
+    content = {"type": type(error).__name__, "status": status, "detail": str(error)}
+    return JSONResponse(content, status, headers, media_type="application/problem+json")
+
+
+def install(app: Any) -> None:
+    """Errors of every kind become words."""
+
+    @app.exception_handler(HeldoutError)
+    def _ours(_: Request, error: HeldoutError) -> Response:
+        return problem(error)
+
+    @app.exception_handler(RequestValidationError)
+    def _form(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(each) for each in first["loc"][1:])
+        words = f"{where or 'The request'}: {first['msg']}."
+        content = {"type": "RequestError", "status": 422, "detail": words}
+        return JSONResponse(content, 422, media_type="application/problem+json")
+
+    @app.exception_handler(HTTPException)
+    def _http(_: Request, error: HTTPException) -> Response:
+        content = {"type": "HttpError", "status": error.status_code, "detail": error.detail}
+        return JSONResponse(
+            content, error.status_code, error.headers, media_type="application/problem+json"
+        )
+
+
+class Gate:
+    """Middleware: sizes, rates and headers, for every path alike."""
+
+    def __init__(self, app: Any, *, service: Service) -> None:
+        self._app, self._settings = app, service.settings
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value for name, value in scope["headers"]}
+
+        async def decorated(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                own = [each for each in HEADERS if each[0] not in present]
+                if b"cache-control" not in present:
+                    own.append((b"cache-control", b"no-store"))
+                if self._settings.secure:
+                    own.append((b"strict-transport-security", b"max-age=63072000"))
+                message["headers"] = [*message["headers"], *own]
+            await send(message)
+
+        wait = self._wait(headers, scope)
+        if wait is not None:
+            answer = problem(TooMany(f"Too many requests. Try again in {wait} seconds.", wait))
+            await answer(scope, receive, decorated)
+            return
+        if not _streams(scope):
+            receive = _bounded(receive, headers, self._settings.most_body)
+        try:
+            await self._app(scope, receive, decorated)
+        except TooLarge as error:
+            await problem(error)(scope, receive, decorated)
+
+    def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
+        """Seconds to wait, for whoever asks more often than is allowed: a bucket that refills."""
+        client = scope.get("client") or ("", 0)
+        who = headers.get(b"authorization") or headers.get(b"cookie") or client[0].encode()
+        name, most, then = str(hash(who)), self._settings.requests_per_minute, time.monotonic()
+        left, last = self._buckets.get(name, (float(most), then))
+        left = min(left + (then - last) * most / 60, most) - 1
+        if len(self._buckets) > 10_000:
+            self._buckets.clear()
+        self._buckets[name] = (max(left, -1.0), then)
+        return None if left >= 0 else 1 + int(60 / most)
+
+
+def _streams(scope: Scope) -> bool:
+    """Whether the body is an artefact, which has a limit of its own."""
+    path = scope["path"]
+    return bool(path.endswith("/artifacts") and scope["method"] in ("PUT", "POST"))
+
+
+def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
+    told = headers.get(b"content-length", b"0")
+    seen = 0
+
+    async def bounded() -> MutableMapping[str, Any]:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most or (told.isdigit() and int(told) > most):
+            raise TooLarge(f"A request must have at most {most // 1024} kB.")
+        return message
+
+    return bounded
+
+
+def service_of(request: Request) -> Service:
+    found: Service = request.app.state.service
+    return found
+
+
+def caller(request: Request) -> Person:
+    """Who asks the API: the owner of a bearer token."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not secret:
+        raise Unknown("Send a token: Authorization: Bearer TOKEN.")
+    person = of_token(service_of(request), secret.strip(), kind="api")
+    if person is None:
+        raise Unknown("This token is unknown, expired or revoked. Make another one.")
+    return person
+
+
+Anyone = Annotated[Service, Depends(service_of)]
+Caller = Annotated[Person, Depends(caller)]

@@ -1,0 +1,230 @@
+"""The private side: rows and scores, on workers alone.
+
+The rows of a data set are copied once, when it is registered or refreshed: the columns that were
+declared and no others. Scores of a model are kept beside the labels and keys they belong to.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from heldout.arguments import shown
+from heldout.data import Dataset, sql
+from heldout.data.engine import open_table
+from heldout.data.people import People
+from heldout.data.validation import check_columns
+from heldout.errors import ArgumentError, UnreadableTable
+from heldout.models import load, score
+from heldout.models.score import local_copy
+from heldout.server.datasets import SCORE, Declared, Held
+from heldout.server.evaluations import RIVAL
+
+__all__ = ["copy_rows", "opened", "people_of", "score_rows", "scores_file", "snapshot_file"]
+
+BATCH = 2**16
+KEPT = 8
+"""Tables that a worker keeps open."""
+
+
+def snapshot_file(private: Path, name: str, revision: int) -> Path:
+    """Where the rows of a data set are; the name is a digest, as any text may be a name."""
+    return private / f"rows-{_short(name)}-{revision}.parquet"
+
+
+def scores_file(private: Path, name: str, revision: int, artifact: str) -> Path:
+    return private / f"scores-{_short(name)}-{revision}-{artifact}.parquet"
+
+
+def _short(name: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(name.encode()).hexdigest()[:20]
+
+
+def source_of(source: Mapping[str, Any]) -> Any:
+    """What a registered source stands for on this machine."""
+    if "file" in source:
+        return source["file"]
+    if "spark" in source:
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.getOrCreate().table(source["spark"])
+    from heldout.data.postgres import PostgresTable
+
+    address = os.environ.get(source["database"])
+    if address is None:
+        raise UnreadableTable(
+            f"The worker has no variable {source['database']} with the address of the database."
+        )
+    return PostgresTable(address, table=source.get("table"), query=source.get("query"))
+
+
+def copy_rows(held: Held, *, private: Path) -> Path:
+    """Copy the declared columns of the rows to this worker's private folder."""
+    declared = held.declared
+    engine = open_table(source_of(held.source), schema=declared.schema)
+    if declared.features is None and SCORE in engine.columns:
+        raise ArgumentError(f"A column of the rows is called {SCORE!r}. List the features.")
+    features = declared.features or [
+        each for each in engine.columns if each not in declared.own_columns
+    ]
+    names = list(dict.fromkeys([*declared.own_columns, *features]))
+    if SCORE in names or RIVAL in names:
+        raise ArgumentError(f"No column may be called {SCORE!r} or {RIVAL!r}. Rename it.")
+    check_columns(engine, names)
+    local = local_copy(engine)
+    listed = ", ".join(sql.column(each) for each in names)
+    statement = f"SELECT {listed} FROM {local.source} AS held"
+    path = snapshot_file(private, held.name, held.revision)
+    _written(path, local.batches(statement, rows=BATCH))
+    if local.has_changed():
+        path.unlink(missing_ok=True)
+        raise UnreadableTable("The rows changed while they were copied. Register them again.")
+    return path
+
+
+def _written(path: Path, batches: Iterator[Any]) -> None:
+    """A Parquet file that appears whole or not at all, and that nobody else may read."""
+    import pyarrow.parquet
+
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    writer = None
+    try:
+        for batch in batches:
+            writer = writer or pyarrow.parquet.ParquetWriter(partial, batch.schema)
+            writer.write_batch(batch)
+        if writer is None:
+            raise UnreadableTable("The table has no row.")
+        writer.close()
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def judged(held: Held, path: Path) -> Dataset:
+    """The rows as they are declared, with a score that says nothing: every rule is looked at."""
+    import duckdb
+    import pyarrow.parquet
+
+    declared = held.declared
+    table = pyarrow.parquet.read_table(path)
+    number = float(declared.default)
+    connection = duckdb.connect()
+    connection.register("copied", table)
+    relation = connection.sql(f"SELECT *, CAST({number!r} AS DOUBLE) AS {SCORE} FROM copied")
+    return _dataset(relation.to_arrow_table(), held.name, declared)
+
+
+def people_of(declared: Declared, path: Path) -> People:
+    """Who is in the rows, for the ledger to compare with other accounts."""
+    key = None if declared.unit is not None else declared.row_key
+    return People(path, unit=declared.unit, row_key=key)
+
+
+def score_rows(
+    held: Held, artifact: Any, file: Path, *, private: Path, seconds_per_row: float
+) -> None:
+    """Score all rows with what an analyst brought, in isolation, and keep the scores."""
+    rows = snapshot_file(private, held.name, held.revision)
+    wanted = scores_file(private, held.name, held.revision, artifact.id)
+    scored = wanted.with_suffix(f".{os.getpid()}.scored.parquet")
+    scored.unlink(missing_ok=True)
+    declared = held.declared
+    try:
+        if artifact.kind == "predictions":
+            from heldout.models.predictions import join_predictions
+
+            join_predictions(
+                file,
+                rows,
+                row_key=declared.row_key,
+                lowest=declared.lowest,
+                score_range=declared.of_dataset["score_range"],
+                into=SCORE,
+                out=scored,
+            )
+        else:
+            model = load(file)
+            score(
+                model,
+                rows,
+                features=_features(model, held, artifact.features),
+                row_key=declared.row_key,
+                default=float(declared.default),
+                into=SCORE,
+                column=None if model.width < 3 else 1,
+                seconds_per_row=seconds_per_row,
+                out=scored,
+            )
+        engine = local_copy(open_table(scored))
+        listed = ", ".join(sql.column(each) for each in [*declared.own_columns, SCORE])
+        _written(
+            wanted, engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH)
+        )
+    finally:
+        scored.unlink(missing_ok=True)
+
+
+def _features(model: Any, held: Held, listed: Sequence[str] | None) -> Any:
+    """Which columns the model's inputs take: as the analyst says, by name, or in their order."""
+    allowed = held.features
+    if listed is not None:
+        strange = [each for each in listed if each not in allowed]
+        if strange:
+            raise ArgumentError(f"{shown(strange[0])} is no feature of this data set.")
+        return list(listed)
+    named = [each.name for each in model.inputs]
+    strange = [each for each in named if each not in allowed]
+    if not strange:
+        return None
+    if len(model.inputs) == 1 and model.inputs[0].width == len(allowed):
+        return list(allowed)
+    raise ArgumentError(
+        f"The model asks for {shown(strange[0])}, which is no feature of this data set. Features: "
+        f"{', '.join(shown(each) for each in list(allowed)[:20])}."
+    )
+
+
+@lru_cache(maxsize=KEPT)
+def _opened(held_name: str, declaration: str, scores: Path, rival: Path | None) -> Dataset:
+    import json
+
+    import pyarrow.parquet
+
+    declared = Declared(json.loads(declaration))
+    table = pyarrow.parquet.read_table(scores)
+    if rival is not None:
+        keys = [declared.row_key]
+        other = pyarrow.parquet.read_table(rival, columns=[*keys, SCORE])
+        table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
+    return _dataset(table, held_name, declared, rivals=[RIVAL] if rival is not None else None)
+
+
+def opened(held: Held, *, private: Path, artifact: str, rival: str | None) -> Dataset:
+    """The rows with a model's scores, validated; kept open for the next question."""
+    import json
+
+    files = [
+        None if each is None else scores_file(private, held.name, held.revision, each)
+        for each in (artifact, rival)
+    ]
+    assert files[0] is not None
+    text = json.dumps(held.declared.content, sort_keys=True)
+    return _opened(held.name, text, files[0], files[1])
+
+
+def _dataset(table: Any, name: str, declared: Declared, rivals: list[str] | None = None) -> Dataset:
+    return Dataset(
+        table,
+        label=declared.label,
+        score=SCORE,
+        rivals=rivals,
+        row_key=declared.row_key,
+        out_of_range="clip",
+        name=name,
+        **declared.of_dataset,
+    )

@@ -1,0 +1,234 @@
+"""The server's own tables: people, tokens, data sets, artefacts, evaluations, jobs, the log.
+
+No private row is in here. What was spent is in the ledger alone.
+"""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import make_url
+
+from heldout.errors import ArgumentError
+
+__all__ = ["Store", "metadata", "new_id", "now"]
+
+BUSY_SECONDS = 60
+
+metadata = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+    }
+)
+
+
+def _table(name: str, *columns: sa.Column[Any], **more: Any) -> sa.Table:
+    return sa.Table(f"server_{name}", metadata, *columns, *more.get("also", ()))
+
+
+def _text(name: str, **more: Any) -> "sa.Column[str]":
+    return sa.Column(name, sa.Text, **{"nullable": False} | more)
+
+
+def _when(name: str, **more: Any) -> "sa.Column[float]":
+    return sa.Column(name, sa.Float(53), **{"nullable": False} | more)
+
+
+people = _table(
+    "people",
+    _text("name", primary_key=True),
+    _text("role"),
+    _text("password", nullable=True),
+    sa.Column("failures", sa.Integer, nullable=False, default=0),
+    _when("retry", default=0.0),
+    _when("created"),
+    _when("disabled", nullable=True),
+)
+tokens = _table(
+    "tokens",
+    _text("id", primary_key=True),
+    _text("person", index=True),
+    _text("kind"),  # "api", "browser" or "link"
+    _text("digest", unique=True),
+    _text("label"),
+    sa.Column("scopes", sa.JSON, nullable=False),
+    _when("created"),
+    _when("expires"),
+    _when("revoked", nullable=True),
+)
+datasets = _table(
+    "datasets",
+    _text("name", primary_key=True),
+    _text("owner", index=True),
+    sa.Column("source", sa.JSON, nullable=False),
+    sa.Column("declaration", sa.JSON, nullable=False),
+    sa.Column("budget", sa.JSON, nullable=False),
+    _text("facts"),
+    _text("state"),  # "checking", "open", "refused", "closed"
+    _text("words"),
+    sa.Column("about", sa.JSON, nullable=True),
+    sa.Column("revision", sa.Integer, nullable=False, default=1),
+    _when("created"),
+)
+grants = _table(
+    "grants",
+    _text("dataset", primary_key=True),
+    _text("analyst", primary_key=True),
+    _text("account"),
+    _when("expires", nullable=True),
+    _when("revoked", nullable=True),
+    _when("created"),
+)
+artifacts = _table(
+    "artifacts",
+    _text("id", primary_key=True),
+    _text("owner", index=True),
+    _text("name"),
+    _text("kind"),  # "model" or "predictions"
+    sa.Column("size", sa.BigInteger, nullable=False),
+    _text("sha256"),
+    _text("state"),  # "checking", "ready", "refused"
+    _text("words"),
+    sa.Column("features", sa.JSON, nullable=True),
+    sa.Column("found", sa.JSON, nullable=True),
+    _when("created"),
+)
+scorings = _table(
+    "scorings",
+    _text("artifact", primary_key=True),
+    _text("dataset", primary_key=True),
+    sa.Column("revision", sa.Integer, primary_key=True, autoincrement=False),
+    _text("state"),  # "waiting", "ready", "refused"
+    _text("words"),
+    _when("visible"),
+)
+evaluations = _table(
+    "evaluations",
+    _text("id", primary_key=True),
+    _text("owner", index=True),
+    _text("dataset", index=True),
+    _text("artifact"),
+    _text("rival", nullable=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("questions", sa.JSON, nullable=False),
+    _text("key"),
+    _text("digest"),
+    sa.Column("price", sa.JSON, nullable=False),
+    _text("state"),  # "waiting", "answered", "refused", "lost"
+    _text("words"),
+    sa.Column("statement", sa.JSON, nullable=True),
+    _when("created"),
+    _when("visible", nullable=True),
+    also=[sa.UniqueConstraint("owner", "key")],
+)
+jobs = _table(
+    "jobs",
+    sa.Column("id", sa.Integer, primary_key=True),
+    _text("kind"),
+    _text("subject"),
+    sa.Column("after", sa.Integer, nullable=True),
+    _text("state", index=True),  # "waiting", "running", "done"
+    _text("worker", nullable=True),
+    _when("lease", default=0.0),
+    sa.Column("attempts", sa.Integer, nullable=False, default=0),
+    _when("created"),
+    also=[sa.UniqueConstraint("kind", "subject")],
+)
+log = _table(
+    "log",
+    sa.Column("id", sa.Integer, primary_key=True),
+    _when("time", index=True),
+    _text("person", nullable=True),
+    _text("action"),
+    _text("subject"),
+    sa.Column("status", sa.Integer, nullable=False),
+)
+
+
+def now() -> float:
+    return time.time()
+
+
+def new_id() -> str:
+    """A random name that nobody can guess."""
+    return secrets.token_hex(10)
+
+
+class Store:
+    """One database, and every transaction begun and ended by name."""
+
+    def __init__(self, url: str) -> None:
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        elif parsed.get_backend_name() != "sqlite":
+            raise ArgumentError("The server's database must be SQLite or PostgreSQL.")
+        self.url = parsed
+        self.postgres = parsed.get_backend_name() == "postgresql"
+        self.engine = sa.create_engine(
+            parsed, isolation_level="AUTOCOMMIT", hide_parameters=True, pool_pre_ping=self.postgres
+        )
+        if not self.postgres:
+            sa.event.listen(self.engine, "connect", _settle)
+
+    @classmethod
+    def on_file(cls, path: Path) -> "Store":
+        return cls(f"sqlite:///{path}")
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """One snapshot."""
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" if self.postgres else "BEGIN"
+        with self._run(begin) as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """All of it or nothing, durable once this is left."""
+        with self._run("BEGIN" if self.postgres else "BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def _run(self, begin: str) -> Iterator[sa.Connection]:
+        with self.engine.connect() as connection:
+            connection.exec_driver_sql(begin)
+            try:
+                yield connection
+            except BaseException:
+                connection.exec_driver_sql("ROLLBACK")
+                raise
+            connection.exec_driver_sql("COMMIT")
+
+    def migrate(self, revision: str = "head") -> None:
+        """Bring the tables to a revision; going back is `migrate("base")`."""
+        from alembic import command
+
+        configuration = alembic_configuration(self.url.render_as_string(hide_password=False))
+        if revision == "base":
+            command.downgrade(configuration, revision)
+        else:
+            command.upgrade(configuration, revision)
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def alembic_configuration(url: str) -> Any:
+    from alembic.config import Config
+
+    configuration = Config()
+    configuration.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    configuration.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
+    return configuration
+
+
+def _settle(connection: Any, _: Any) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
