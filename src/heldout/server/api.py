@@ -254,7 +254,7 @@ def _own_view(service: Any, held: datasets.Held) -> Json:
         }
     },
 )
-async def upload(
+async def upload(  # noqa: PLR0917  the framework passes them by name
     service: Anyone,
     person: Caller,
     request: Request,

@@ -5,23 +5,23 @@ No row is read here. A worker checks the rows; their budget and every share of i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from heldout.arguments import shown
-from heldout.data.description import Description, ScoredRows
+from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.privacy import Account, Budget
+from heldout.questions.kept import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
+from heldout.server.declaration import Declared, budget_of, checked_facts, checked_source
 from heldout.server.service import (
     Conflict,
     Forbidden,
     Missing,
     Service,
-    Settings,
     checked_path_name,
 )
 from heldout.server.storage import datasets, evaluations, grants, now, people
@@ -29,9 +29,7 @@ from heldout.server.twin import twin_csv
 
 __all__ = [
     "SCORE",
-    "Declared",
     "Held",
-    "budget_of",
     "change_grant",
     "close",
     "find",
@@ -50,79 +48,6 @@ __all__ = [
 
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
-FIELDS: Final = {
-    "label": None,
-    "row_key": None,
-    "features": None,
-    "positive": 1,
-    "negative": None,
-    "unit": None,
-    "rows_per_unit": 1,
-    "neighbours": "replace-one",
-    "groups": None,
-    "score_range": (0, 1),
-    "default": None,
-    "expected_rows": None,
-    "schema": None,
-    "people": None,
-    "new": False,
-}
-"""What a custodian declares of the rows, with what holds if it is left out."""
-
-
-class Declared:
-    """A declaration, as a custodian sends it; names and forms are checked, rows later."""
-
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        if not isinstance(content, Mapping):
-            raise ArgumentError("declaration must be an object with label and row_key.")
-        strange = [each for each in content if each not in FIELDS]
-        if strange:
-            raise ArgumentError(
-                f"declaration has no field {shown(strange[0])}. Fields: {', '.join(FIELDS)}."
-            )
-        told = FIELDS | dict(content)
-        for name in ("label", "row_key"):
-            if not isinstance(told[name], str) or not told[name]:
-                raise ArgumentError(f"declaration must name the column {name}.")
-        self.content = {name: told[name] for name in FIELDS if told[name] != FIELDS[name]}
-        self.label, self.row_key, self.unit = told["label"], told["row_key"], told["unit"]
-        self.default = told["default"]
-        self.schema = told["schema"]
-        self.ranges: dict[str, Any] = {}
-        listed = told["features"]
-        if isinstance(listed, Mapping):
-            self.ranges = dict(listed)
-            listed = list(listed)
-        if listed is not None and not (
-            isinstance(listed, list) and listed and all(isinstance(each, str) for each in listed)
-        ):
-            raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
-        self.features: list[str] | None = listed
-        self.expected_rows = _positive_whole("expected_rows", told["expected_rows"])
-        own = ("positive", "negative", "unit", "rows_per_unit", "neighbours", "groups")
-        self.of_dataset: dict[str, Any] = {name: told[name] for name in own}
-        self._family = {"people": told["people"], "new": bool(told["new"])}
-        low, high = _range(told["score_range"])
-        self.of_dataset["score_range"] = (low, high)
-        self.lowest = low
-        if self.default is None:
-            self.default = low
-        if not isinstance(self.default, int | float) or not low <= self.default <= high:
-            raise ArgumentError("default must be a score within score_range.")
-
-    @property
-    def own_columns(self) -> list[str]:
-        """The columns that are no features: who, what, which group."""
-        groups = self.of_dataset["groups"] or {}
-        named = [self.row_key, self.unit, self.label, *groups]
-        return list(dict.fromkeys(each for each in named if each is not None))
-
-    @property
-    def of_account(self) -> dict[str, Any]:
-        """What the ledger wants to know of the rows."""
-        own = ("unit", "rows_per_unit", "neighbours")
-        return {name: self.of_dataset[name] for name in own} | self._family
 
 
 @dataclass(frozen=True)
@@ -143,7 +68,7 @@ class Held:
 
     @classmethod
     def of(cls, row: Any) -> "Held":
-        about = None if row.about is None else Description.from_dict(row.about)
+        about = None if row.about is None else from_plain(row.about)
         assert about is None or isinstance(about, ScoredRows)
         return cls(
             row.name,
@@ -224,7 +149,7 @@ def register(
         "source": checked_source(source, service.settings),
         "declaration": declared.content,
         "budget": budget_of(budget).as_dict(),
-        "facts": _checked_facts(facts),
+        "facts": checked_facts(facts),
         "state": "checking",
         "words": "A worker is looking at the rows.",
     }
@@ -396,7 +321,9 @@ def shares(service: Service, name: str) -> list[dict[str, Any]]:
     asked = sa.select(evaluations.c.owner, sa.func.count()).where(evaluations.c.dataset == name)
     with service.store.read() as connection:
         rows = connection.execute(query).all()
-        counts = dict(connection.execute(asked.group_by(evaluations.c.owner)).tuples().all())
+        counts: dict[str, int] = dict(
+            connection.execute(asked.group_by(evaluations.c.owner)).tuples().all()
+        )
     return [
         {
             "analyst": row.analyst,
@@ -423,71 +350,3 @@ def twin(held: Held, rows: int) -> Iterator[str]:
     about = held.ready()
     columns = {name: kind for name, kind in about.columns.items() if name != SCORE}
     return twin_csv(columns, held.declared.content, rows=rows)
-
-
-# --- what is declared, checked -------------------------------------------------------------------
-
-
-def budget_of(told: Any) -> Budget:
-    """A budget from JSON: "3", 3, {"epsilon": "3"} or {"rho": "1/8", "delta": "1e-6"}."""
-    if isinstance(told, Mapping):
-        strange = [each for each in told if each not in ("epsilon", "rho", "delta")]
-        if strange:
-            raise ArgumentError(f"budget has no field {shown(strange[0])}.")
-        return Budget(**told)
-    return Budget(epsilon=told)
-
-
-def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
-    """Where a worker finds the rows: a file, a table of a database, or a table of Spark.
-
-    A database is named by a variable of the workers' environment that holds its address, so that
-    no password is kept here.
-    """
-    if isinstance(source, str):
-        source = {"file": source}
-    kinds = ({"file"}, {"database", "table"}, {"database", "query"}, {"spark"})
-    texts = isinstance(source, Mapping) and all(isinstance(each, str) for each in source.values())
-    if not texts or set(source) not in kinds:
-        raise ArgumentError(
-            'source must be {"file": PATH}, {"database": VARIABLE, "table": NAME}, {"database": '
-            'VARIABLE, "query": SELECT} or {"spark": TABLE}.'
-        )
-    if "database" in source and not source["database"].isidentifier():
-        raise ArgumentError(
-            "database must be the name of a variable of the worker's environment that holds the "
-            "address, such as ROWS_URL."
-        )
-    if "file" in source:
-        path = Path(source["file"])
-        root = settings.rows
-        if root is not None:
-            path = (root / path).resolve()
-            if not path.is_relative_to(root.resolve()):
-                raise ArgumentError("source must be a file in the folder of rows.")
-        elif not path.is_absolute():
-            path = settings.folder / "rows" / path
-        return {"file": str(path)}
-    return dict(source)
-
-
-def _checked_facts(facts: Any) -> str:
-    if not isinstance(facts, str) or len(facts) > 10_000:
-        raise ArgumentError("facts must be a text of at most 10,000 characters.")
-    return facts
-
-
-def _positive_whole(name: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return value
-    raise ArgumentError(f"{name} must be a whole number above 0, got {shown(value)}.")
-
-
-def _range(told: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(each) for each in told)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not low < high:
-        raise ArgumentError("score_range must be two numbers, the lower first.")
-    return low, high

@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -81,7 +81,7 @@ def problem(error: HeldoutError) -> JSONResponse:
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
-def install(app: Any) -> None:
+def install(app: FastAPI) -> None:
     """Errors of every kind become words."""
 
     @app.exception_handler(HeldoutError)

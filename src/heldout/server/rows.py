@@ -17,8 +17,9 @@ from heldout.data.people import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
-from heldout.models.score import local_copy
-from heldout.server.datasets import SCORE, Declared, Held
+from heldout.models.score import local_engine
+from heldout.server.datasets import SCORE, Held
+from heldout.server.declaration import Declared
 from heldout.server.evaluations import RIVAL
 
 __all__ = ["copy_rows", "opened", "people_of", "score_rows", "scores_file", "snapshot_file"]
@@ -74,7 +75,7 @@ def copy_rows(held: Held, *, private: Path) -> Path:
     if SCORE in names or RIVAL in names:
         raise ArgumentError(f"No column may be called {SCORE!r} or {RIVAL!r}. Rename it.")
     check_columns(engine, names)
-    local = local_copy(engine)
+    local = local_engine(engine)
     listed = ", ".join(sql.column(each) for each in names)
     statement = f"SELECT {listed} FROM {local.source} AS held"
     path = snapshot_file(private, held.name, held.revision)
@@ -160,7 +161,7 @@ def score_rows(
                 seconds_per_row=seconds_per_row,
                 out=scored,
             )
-        engine = local_copy(open_table(scored))
+        engine = local_engine(open_table(scored))
         listed = ", ".join(sql.column(each) for each in [*declared.own_columns, SCORE])
         _written(
             wanted, engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH)

@@ -22,6 +22,7 @@ from heldout.errors import (
 )
 from heldout.models import load
 from heldout.privacy import Ledger
+from heldout.questions.kept import plain
 from heldout.questions.session import Session
 from heldout.server import artifacts, jobs, rows
 from heldout.server.accounts import Person
@@ -145,7 +146,7 @@ class Worker:
         values = {
             "state": "open",
             "words": "Analysts with an allowance may ask.",
-            "about": table.description.as_dict(),
+            "about": plain(table.description),
         }
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))

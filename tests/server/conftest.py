@@ -1,0 +1,149 @@
+"""A server on made-up rows: the web in this process, a worker that the tests step by hand."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("onnxruntime")
+
+from fastapi.testclient import TestClient
+
+from heldout.server import accounts
+from heldout.server.app import make_app
+from heldout.server.first_start import prepare
+from heldout.server.service import Service, Settings
+from heldout.server.worker import Worker, run
+
+DECLARATION = {"label": "readmitted", "row_key": "admission", "features": ["age", "stay"]}
+LINEAR = {"coefficients": {"age": 0.04, "stay": 0.1}, "intercept": -3, "link": "logit"}
+
+
+def rows(count: int = 400) -> dict[str, list[Any]]:
+    return {
+        "admission": [f"a{at}" for at in range(count)],
+        "age": [20 + 13 * at % 70 for at in range(count)],
+        "stay": [1.0 + 7 * at % 11 for at in range(count)],
+        "readmitted": [int(13 * at % 70 + at % 3 > 45) for at in range(count)],
+    }
+
+
+def write_rows(path: Path, count: int = 400, **changed: Any) -> Path:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = rows(count)
+    for name, (at, value) in changed.items():
+        table[name][at] = value
+    pyarrow.parquet.write_table(pyarrow.table(table), path)
+    return path
+
+
+class Site:
+    """One server with its people; `client(name)` speaks for one of them."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.service = Service(Settings.at(folder, **settings))
+        self.link = prepare(self.service)
+        self.app = make_app(self.service)
+        self.worker = Worker(self.service)
+        self.tokens: dict[str, str] = {}
+        for name, role in (
+            ("carol", "custodian"),
+            ("ana", "analyst"),
+            ("bert", "analyst"),
+            ("olga", "auditor"),
+            ("adam", "administrator"),
+        ):
+            accounts.add_person(self.service, name=name, role=role)
+            self.tokens[name] = self.token(name, role)
+
+    def token(self, name: str, role: str, **more: Any) -> str:
+        person = accounts.Person(name, role, "", "browser", accounts.SCOPES)
+        made = accounts.make_token(self.service, person, label="test", **more)
+        return str(made["token"])
+
+    def client(self, name: str | None = None) -> TestClient:
+        headers = {} if name is None else {"Authorization": f"Bearer {self.tokens[name]}"}
+        return TestClient(self.app, headers=headers, raise_server_exceptions=False)
+
+    def work(self) -> None:
+        """Everything that waits is done."""
+        while self.worker.step():
+            pass
+
+    def register(self, file: Path, *, name: str = "readmissions", budget: str = "3") -> Any:
+        body = {
+            "name": name,
+            "source": str(file),
+            "declaration": DECLARATION,
+            "budget": budget,
+            "facts": "Admissions of 2025.",
+        }
+        self.client("carol").post(
+            "/api/v1/datasets", json=body, headers={"Prefer": "wait=0"}
+        ).raise_for_status()
+        self.work()
+        return self.client("carol").get(f"/api/v1/datasets/{name}").json()
+
+    def grant(self, analyst: str = "ana", *, name: str = "readmissions", budget: str = "2") -> Any:
+        body = {"analyst": analyst, "budget": budget}
+        answer = self.client("carol").post(f"/api/v1/datasets/{name}/grants", json=body)
+        answer.raise_for_status()
+        return answer.json()
+
+    def upload(self, model: Any = None, *, who: str = "ana") -> Any:
+        answer = self.client(who).put(
+            "/api/v1/artifacts?name=model.json",
+            content=json.dumps(LINEAR if model is None else model),
+            headers={"Content-Type": "application/json", "Prefer": "wait=0"},
+        )
+        answer.raise_for_status()
+        self.work()
+        return self.client(who).get(f"/api/v1/artifacts/{answer.json()['id']}").json()
+
+    def ask(self, *questions: dict[str, Any], artifact: str, key: str, who: str = "ana") -> Any:
+        body = {"dataset": "readmissions", "artifact": artifact, "questions": list(questions)}
+        return self.client(who).post(
+            "/api/v1/evaluations", json=body, headers={"Idempotency-Key": key}
+        )
+
+    def answer(self, *questions: dict[str, Any], artifact: str, key: str, who: str = "ana") -> Any:
+        asked = self.ask(*questions, artifact=artifact, key=key, who=who)
+        asked.raise_for_status()
+        self.work()
+        found = self.client(who).get(
+            f"/api/v1/evaluations/{asked.json()['id']}", headers={"Prefer": "wait=5"}
+        )
+        found.raise_for_status()
+        return found.json()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    found = Site(tmp_path / "server")
+    yield found
+    found.service.close()
+
+
+@pytest.fixture
+def opened(site: Site, tmp_path: Path) -> Site:
+    """A site with a data set, a share for ana, and a model of hers."""
+    site.register(write_rows(tmp_path / "rows.parquet"))
+    site.grant()
+    return site
+
+
+@pytest.fixture
+def working(site: Site) -> Iterator[Callable[[], None]]:
+    """A worker in the background."""
+    stop = threading.Event()
+    thread = threading.Thread(target=run, args=(site.service,), kwargs={"stop": stop})
+    thread.start()
+    yield lambda: None
+    stop.set()
+    thread.join()

@@ -1,0 +1,71 @@
+"""The life of an evaluation, through the API."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AUC = {"question": "auc", "epsilon": "1/2"}
+CELLS = {"question": "confusion", "epsilon": "1/2", "threshold": 0.5}
+
+
+def test_a_model_is_asked_about_and_paid_for(opened: Any) -> None:
+    model = opened.upload()
+    assert (model["state"], model["row_wise"]) == ("ready", True)
+    quoted = opened.client("ana").post(
+        "/api/v1/quotes", json={"dataset": "readmissions", "questions": [AUC, CELLS]}
+    )
+    assert quoted.json()["loss"] == {"epsilon": "1", "delta": "0"}
+    assert quoted.json()["half_widths"][0]["AUC"]["noise"] > 0
+    found = opened.answer(AUC, CELLS, artifact=model["id"], key="first")
+    assert found["state"] == "answered"
+    area, cells = found["answers"]
+    assert 0.5 < area["value"] <= 1
+    assert cells["release"] == "confusion"
+    assert found["receipt"]["charge"] == {"epsilon": "1", "delta": "0"}
+    left = opened.client("ana").get("/api/v1/datasets/readmissions").json()["allowance"]
+    assert left["remaining"] == {"epsilon": "1", "delta": "0"}
+    page = opened.client("ana").get(f"/api/v1/reports/{found['id']}.html")
+    assert page.status_code == 200
+    assert "heldout-statement" in page.text
+
+
+def test_the_same_key_is_charged_once(opened: Any) -> None:
+    model = opened.upload()["id"]
+    first = opened.answer(AUC, artifact=model, key="same")
+    again = opened.answer(AUC, artifact=model, key="same")
+    assert first["id"] == again["id"]
+    assert first["receipt"] == again["receipt"]
+    other = opened.ask(CELLS, artifact=model, key="same")
+    assert other.status_code == 409
+
+
+def test_what_is_not_left_is_refused_before_any_work(opened: Any) -> None:
+    model = opened.upload()["id"]
+    refused = opened.ask({"question": "auc", "epsilon": "5"}, artifact=model, key="dear")
+    assert (refused.status_code, refused.json()["type"]) == (402, "BudgetExceeded")
+    assert "Nothing was charged" in refused.json()["detail"]
+
+
+def test_a_model_that_is_not_proven_is_explained(opened: Any) -> None:
+    found = opened.upload({"coefficients": {"age": "much"}})
+    assert found["state"] == "refused"
+    asked = opened.ask(AUC, artifact=found["id"], key="k")
+    assert asked.status_code == 422
+
+
+def test_rows_that_break_what_is_declared_are_told_to_their_custodian(
+    site: Any, tmp_path: Path
+) -> None:
+    from tests.server.conftest import write_rows
+
+    held = site.register(write_rows(tmp_path / "rows.parquet", readmitted=(3, 7)))
+    assert held["state"] == "refused"
+    assert "readmitted" in held["words"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", "", "x" * 65])
+def test_names_fit_into_addresses(site: Any, name: str) -> None:
+    body = {"name": name, "source": "x", "declaration": {"label": "y", "row_key": "k"}}
+    answer = site.client("carol").post("/api/v1/datasets", json=body | {"budget": "1"})
+    assert answer.status_code == 422
