@@ -12,7 +12,6 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.data import Dataset, sql
-from heldout.data.engine import open_table
 from heldout.data.people import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
@@ -65,7 +64,7 @@ def source_of(source: Mapping[str, Any]) -> Any:
 def copy_rows(held: Held, *, private: Path) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = held.declared
-    engine = open_table(source_of(held.source), schema=declared.schema)
+    engine = local_engine(source_of(held.source), schema=declared.schema)
     if declared.features is None and SCORE in engine.columns:
         raise ArgumentError(f"A column of the rows is called {SCORE!r}. List the features.")
     features = declared.features or [
@@ -75,12 +74,11 @@ def copy_rows(held: Held, *, private: Path) -> Path:
     if SCORE in names or RIVAL in names:
         raise ArgumentError(f"No column may be called {SCORE!r} or {RIVAL!r}. Rename it.")
     check_columns(engine, names)
-    local = local_engine(engine)
     listed = ", ".join(sql.column(each) for each in names)
-    statement = f"SELECT {listed} FROM {local.source} AS held"
+    statement = f"SELECT {listed} FROM {engine.source} AS held"
     path = snapshot_file(private, held.name, held.revision)
-    _written(path, local.batches(statement, rows=BATCH))
-    if local.has_changed():
+    _written(path, engine.batches(statement, rows=BATCH))
+    if engine.has_changed():
         path.unlink(missing_ok=True)
         raise UnreadableTable("The rows changed while they were copied. Register them again.")
     return path
@@ -161,7 +159,7 @@ def score_rows(
                 seconds_per_row=seconds_per_row,
                 out=scored,
             )
-        engine = local_engine(open_table(scored))
+        engine = local_engine(scored, schema=None)
         listed = ", ".join(sql.column(each) for each in [*declared.own_columns, SCORE])
         _written(
             wanted, engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH)
