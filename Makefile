@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-spark bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-spark bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -21,6 +21,10 @@ install: .venv/installed
 
 demo: install
 	$(BIN)/heldout demo --out report.html
+
+# A private ROC curve in a browser: open the analyst's link that it prints.
+serve: install
+	$(BIN)/heldout serve heldout-server --demo
 
 test: .venv/dev lint types unit wheel
 

@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
     "pool": ("heldout.cli.pool:pool", "The same question at several sites, as one answer."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
+    "serve": ("heldout.cli.serve:serve", "Let analysts ask: pages, API and a worker."),
+    "worker": ("heldout.cli.serve:worker", "Do a server's work on private rows."),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
     "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),
     "attack": ("heldout.cli.attack:attack", "How exposed is a metric published without noise?"),

@@ -316,14 +316,19 @@ def _set_scoring(connection: sa.Connection, job: Job, **values: Any) -> None:
     connection.execute(scorings.update().where(mine).values(values))
 
 
-def run(service: Service, *, stop: threading.Event | None = None) -> None:
-    """Work until told to stop; a job that was begun is finished first."""
+def run(
+    service: Service,
+    *,
+    stop: threading.Event | None = None,
+    alone: Callable[[], bool] | None = None,
+) -> None:
+    """Work until told to stop, or left alone; a job that was begun is finished first."""
     ended = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda *_: ended.set())
     worker, pause = Worker(service), SHORTEST
-    while not ended.is_set():
+    while not ended.is_set() and not (alone is not None and alone()):
         try:
             busy = worker.step()
         except sa.exc.OperationalError:  # the database is away for a moment

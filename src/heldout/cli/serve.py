@@ -1,0 +1,92 @@
+"""`heldout serve` and `heldout worker`: the verification server."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+
+def serve(
+    folder: Path,
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database: str | None = None,
+    workers: int = 1,
+    processes: int = 1,
+    rows: Path | None = None,
+    address: str | None = None,
+    demo: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Let analysts ask about data that nobody may look at: web pages, API and a worker.
+
+    The first start makes the folder and prints the administrator's sign-in link. Everything is
+    kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
+    stops it; a job that was begun is finished first. Examples:
+
+    ```
+    heldout serve hospital --demo
+    heldout serve hospital --rows /srv/rows --port 8080
+    heldout serve hospital --database postgresql://heldout@db/heldout --workers 0
+    ```
+
+    Parameters
+    ----------
+    folder
+        Where the server keeps its files.
+    host, port
+        Where it listens.
+    database
+        A PostgreSQL database for the server's tables and the ledger.
+    workers
+        How many workers to start; with 0, start them elsewhere by `heldout worker`.
+    processes
+        How many web processes share the port.
+    rows
+        The one folder from which custodians may register files. Left out: any file of this
+        machine, by its whole path.
+    address
+        What people type to reach the server, where a proxy stands before it. With https, cookies
+        travel by https alone.
+    demo
+        Begin with a made-up hospital: a data set, a custodian, an analyst and a model.
+    """
+    from heldout.server.run import serve as run
+
+    run(
+        folder,
+        host=host,
+        port=port,
+        database=database,
+        workers=workers,
+        processes=processes,
+        rows=rows,
+        address=address,
+        demo=demo,
+    )
+
+
+def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = None) -> None:
+    """Do the server's work on private rows: check, score, book and answer.
+
+    Start as many as there are cores, on machines that may read the rows. SIGTERM stops one; a job
+    that was begun is finished first. Examples:
+
+    ```
+    heldout worker hospital
+    heldout worker hospital --database postgresql://heldout@db/heldout
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder; workers share `private` and `artifacts` in it.
+    database
+        As in `heldout serve`.
+    rows
+        As in `heldout serve`.
+    """
+    from heldout.server.run import work
+
+    work(folder, database=database, rows=rows)
