@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -294,3 +295,15 @@ def test_neither_the_rows_nor_their_protection_can_be_exchanged_under_a_session(
         mine.dataset.protection = ho.Dataset(  # type: ignore[misc]
             ROWS, label="y", score="p", neighbours="add-remove"
         ).protection
+
+
+def test_a_session_tells_what_was_paid_and_reads_well(tmp_path: Path) -> None:
+    rows = ho.Dataset({"y": [1, 0] * 300, "p": [0.8, 0.3] * 300}, label="y", score="p")
+    session = ho.Session(rows, budget=ho.Budget(3), ledger=ho.Ledger(tmp_path / "ledger.sqlite"))
+    assert session.history() == []
+    cells = session.confusion(epsilon="1/2")
+    [booking] = session.history()
+    assert (booking.asked, booking.model, booking.receipt) == ("confusion", "p", cells.receipt.hash)
+    assert "confusion of p, epsilon 1/2" in repr(booking)
+    assert repr(session.remaining) == "Loss(epsilon='5/2')"
+    assert eval("ho." + repr(session.budget)) == ho.Budget(epsilon="3")

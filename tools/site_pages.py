@@ -14,7 +14,8 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parent.parent
 BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
 HEADER = re.compile(r"^((?:Claim|Source): `.*)$", re.MULTILINE)  # of a proof: one line each
-LINK = re.compile(r"(\]\()([^)#\s]+\.md)(#[^)\s]*)?\)")
+SCHEMA = "release.schema.json"
+LINK = re.compile(r"(\]\()([^)#\s]+\.(?:md|json))(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
@@ -38,6 +39,8 @@ def on_files(files: Any, config: Any) -> Any:
     for path in (*_proofs(), ROOT / "proofs" / "README.md", *(ROOT / name for name in BESIDE)):
         content = path.read_text(encoding="utf-8")
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=content))
+    text = (ROOT / "src" / "heldout" / "metrics" / SCHEMA).read_text(encoding="utf-8")
+    files.append(File.generated(config, SCHEMA, content=text))
     return files
 
 
@@ -52,6 +55,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             return match[0]
         target = posixpath.normpath(posixpath.join(folder, match[2]))
         target = "index.md" if target == "README.md" else target.removeprefix("docs/")
+        target = SCHEMA if target.endswith(SCHEMA) else target
         short = posixpath.relpath(target, posixpath.dirname(here) or ".")
         return f"{match[1]}{short}{match[3] or ''})"
 

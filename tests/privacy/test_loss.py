@@ -57,7 +57,7 @@ def test_a_budget_without_meaning_is_refused(arguments):
         Budget(**arguments)
 
 
-def test_a_budget_is_frozen_exact_and_keyword_only():
+def test_a_budget_is_frozen_and_exact():
     budget = Budget(epsilon=0.1, delta="1e-6")
     assert budget == Budget.from_dict(budget.as_dict())
     assert budget == Budget(epsilon="1/10", delta="1/1000000")
@@ -65,8 +65,9 @@ def test_a_budget_is_frozen_exact_and_keyword_only():
     assert str(Budget(epsilon=3)) == "epsilon 3"
     with pytest.raises(AttributeError):
         budget.epsilon = Fraction(2)
+    assert Budget(3) == Budget(epsilon="3"), "epsilon is what most budgets are in"
     with pytest.raises(TypeError):
-        Budget(3)
+        Budget(3, None)
 
 
 @pytest.mark.parametrize(

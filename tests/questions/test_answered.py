@@ -215,3 +215,48 @@ def test_numbers_are_kept_exactly() -> None:
         assert np.array_equal(kept, drawn)  # type: ignore[arg-type]
         assert kept.dtype == np.asarray(drawn).dtype
     assert np.isnan(from_plain(plain(np.array([np.nan])))).all()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "several"])
+def test_every_release_keeps_to_the_published_schema(name: str) -> None:
+    import jsonschema
+
+    release = answered(name)[0].releases[0]
+    schema = release.schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    content = json.loads(release.to_json())
+    assert [error.message for error in validator.iter_errors(content)] == []
+    inner = next(iter(content["releases"].values())) if "releases" in content else content
+    measure = next(iter(inner["measures"].values()))
+    for place, field, wrong in (
+        (inner, "loss", {"epsilon": 0.5, "delta": "0"}),
+        (inner, "receipt", None),
+        (measure, "interval", [0.5]),
+        (measure, "value", "0.5"),
+    ):
+        kept = place[field]
+        place[field] = wrong
+        assert not validator.is_valid(content), field
+        del place[field]
+        assert not validator.is_valid(content), field
+        place[field] = kept
+
+
+@pytest.mark.parametrize("name", ["auc", "curves", "report", "confusion by sex", "residual plot"])
+def test_a_release_is_a_frame_of_its_measures(name: str) -> None:
+    release = answered(name)[0].releases[0]
+    frame = release.to_frame(0.9)
+    measures = release.measures() if isinstance(release, Report) else release.measures
+    assert list(frame.index) == list(measures)
+    first = next(iter(measures.values()))
+    assert tuple(frame.iloc[0][["low", "high"]]) == first.interval(0.9)
+    assert release.to_dict(0.9) == release.as_dict(0.9) == json.loads(release.to_json(0.9))
+
+
+def test_a_curve_is_a_frame_of_its_points() -> None:
+    curves = answered("curves")[0].releases[0]
+    frame = curves.roc.to_frame()
+    assert list(frame) == ["fpr", "tpr", "thresholds", "low", "high"]
+    assert list(curves.calibration.to_frame())[:2] == ["predicted", "observed"]
+    assert (frame.low <= frame.tpr).all()

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
+from heldout.metrics.exported import Exported
 from heldout.metrics.measure import Interval, Measure
 from heldout.privacy import Loss, Protection, Receipt
 from heldout.release import Drawn
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Release"]
 
 
-class Answer(ABC):
+class Answer(Exported, ABC):
     """Measures, the first of which is the headline.
 
     It is what `float()`, `value`, `interval()` and `noise_interval()` speak of.

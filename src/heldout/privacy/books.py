@@ -36,7 +36,7 @@ class Books:
     def __init__(
         self, storage: "Storage", witness: WitnessFile | None = None, key: KeyPlace | None = None
     ) -> None:
-        """Use `Ledger.open`."""
+        """Use `Ledger`."""
         self._storage = storage
         self._watch = Watch(storage, witness)
         self._key_place = key or KeyPlace(None, memory=True)

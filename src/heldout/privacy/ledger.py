@@ -26,6 +26,8 @@ from heldout.privacy.witness import Witness, WitnessFile
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from heldout.privacy.storage import Storage
+
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Verification"]
 
 
@@ -53,23 +55,22 @@ class Ledger(ByContent):
                  open a new ledger; the ledger guards against mistakes and against analysts, not
                  against the custodian's own machine.
 
-    >>> ledger = Ledger.open(None)
+    >>> ledger = Ledger()
     >>> account = ledger.register("readmissions", budget=Budget(epsilon=1))
     >>> receipt = ledger.book(account, Event("exponential", {"epsilon": "1/3"}), request={})
     >>> print(receipt.loss, "|", ledger.remaining("readmissions"))
     epsilon 1/3 | epsilon 2/3
     """
 
-    @classmethod
-    def open(
-        cls,
-        where: str | os.PathLike[str] | None,
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | None = None,
         *,
         witness: str | os.PathLike[str] | _Beside | None = BESIDE,
         key: str | os.PathLike[str] | _Beside = BESIDE,
         renew_witness: bool = False,
         read_only: bool = False,
-    ) -> "Ledger":
+    ) -> None:
         """Open or make a ledger, and check its end against its witness; `verify` checks all of it.
 
         `where` is None (memory), a file (SQLite) or an SQLAlchemy URL. `key` is the file of the
@@ -78,19 +79,7 @@ class Ledger(ByContent):
         `renew_witness` accepts a ledger whose witness is lost: only for a custodian who knows why
         it is lost. `read_only` writes nothing, wherever the ledger lies.
         """
-        from heldout.privacy.storage import Storage
-
-        if where is None:
-            storage = Storage.in_memory()
-        elif isinstance(where, str) and "://" in where:
-            storage = Storage.at(where, read_only=read_only)
-        elif isinstance(where, str | os.PathLike) and os.fspath(where):
-            storage = Storage.on_file(file_of(where), read_only=read_only)
-        else:
-            raise ArgumentError(
-                f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
-                "Pass 'ledger.sqlite', say."
-            )
+        storage = _storage(where, read_only)
         file = storage.file
         if not isinstance(witness, _Beside):
             place = None if witness is None else file_of(witness)
@@ -104,19 +93,25 @@ class Ledger(ByContent):
         watched = None if place is None else WitnessFile(place)
         if watched is not None and not read_only:
             watched.tidy()
-        ledger = cls(storage, watched, secret)
-        if ledger._watch.begin() == 1:
+        super().__init__(storage, watched, secret)
+        if self._watch.begin() == 1:
             from heldout.privacy.migration import from_the_first_version
 
             if read_only:  # it has another shape: bring it up to date, and look then
-                cls.open(where, witness=witness, key=key, renew_witness=renew_witness).close()
-                return cls.open(where, witness=witness, key=key, read_only=True)
-            from_the_first_version(storage, secret)
-        if renew_witness:
-            ledger._watch.renew()
-        with storage.lock:
-            ledger._watch.remember(ledger._watch.look(ledger._watch.end))
-        return ledger
+                Ledger(where, witness=witness, key=key, renew_witness=renew_witness).close()
+                super().__init__(_storage(where, read_only), watched, secret)
+                self._watch.begin()
+            else:
+                from_the_first_version(storage, secret)
+        if renew_witness and not read_only:
+            self._watch.renew()
+        with self._storage.lock:
+            self._watch.remember(self._watch.look(self._watch.end))
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str] | None, **words: Any) -> "Ledger":
+        """The same as `Ledger(where, ...)`."""
+        return cls(where, **words)
 
     # --- which account pays ----------------------------------------------------------------------
 
@@ -290,3 +285,18 @@ def _refuse_overspending(line: Line, cost: Loss) -> None:
             )
             refusal.cost, refusal.left = str(cost), str(left)
             raise refusal
+
+
+def _storage(where: str | os.PathLike[str] | None, read_only: bool) -> "Storage":
+    from heldout.privacy.storage import Storage
+
+    if where is None:
+        return Storage.in_memory()
+    if isinstance(where, str) and "://" in where:
+        return Storage.at(where, read_only=read_only)
+    if isinstance(where, str | os.PathLike) and os.fspath(where):
+        return Storage.on_file(file_of(where), read_only=read_only)
+    raise ArgumentError(
+        f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
+        "Pass 'ledger.sqlite', say."
+    )

@@ -14,7 +14,7 @@ __all__ = ["Budget", "Kind", "Loss"]
 Kind = Literal["pure", "approximate", "zcdp"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Amount:
     """Either epsilon or rho, and delta. The kind follows from which of them is there."""
 
@@ -33,6 +33,11 @@ class _Amount:
         main = f"rho {show(self.rho)}" if self.rho is not None else f"epsilon {self.epsilon}"
         return f"{main}, delta {show(self.delta)}" if self.delta else main
 
+    def __repr__(self) -> str:
+        given = [(name, each) for name, each in self.as_dict().items() if each != "0"]
+        words = ", ".join(f"{name}={each!r}" for name, each in given or [("epsilon", "0")])
+        return f"{type(self).__name__}({words})"
+
     def as_dict(self) -> dict[str, str]:
         """Exact text, such as {"epsilon": "1/2", "delta": "0"}."""
         if self.rho is not None:
@@ -41,7 +46,7 @@ class _Amount:
         return {"epsilon": show(self.epsilon), "delta": show(self.delta)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Loss(_Amount):
     """What a release costs, or what was spent.
 
@@ -91,18 +96,20 @@ class Loss(_Amount):
         return round_up(self.epsilon)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Budget(_Amount):
     """What may be spent on one data set in all: epsilon, or epsilon and delta, or rho.
 
-    >>> str(Budget(epsilon="3")), str(Budget(rho="1/8", delta="1e-6"))
-    ('epsilon 3', 'rho 1/8, delta 1/1000000')
+    >>> Budget(3), Budget(rho="1/8", delta="1e-6")
+    (Budget(epsilon='3'), Budget(rho='1/8', delta='1/1000000'))
+    >>> print(Budget("1/2"))
+    epsilon 1/2
     """
 
     def __init__(
         self,
-        *,
         epsilon: Rational | None = None,
+        *,
         rho: Rational | None = None,
         delta: Rational = 0,
     ) -> None:

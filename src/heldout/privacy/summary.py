@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ from heldout.privacy.chain import Entry, State
 from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.rational import stored
 
-__all__ = ["Standing", "Summary", "asked", "summarise"]
+__all__ = ["Booking", "Standing", "Summary", "asked", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,27 @@ def asked(request: dict[str, Any]) -> str:
     parts = [str(each.get("kind", "")) for each in request.get("questions", ())]
     return ", ".join(f"{part} x{count}" if count > 1 else part
                      for part, count in Counter(parts).items())  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Booking:
+    """One line of a session's history."""
+
+    time: datetime
+    asked: str
+    model: str | None
+    loss: Loss
+    receipt: str
+
+    @classmethod
+    def of(cls, entry: Entry) -> "Booking":
+        assert entry.loss is not None
+        model = entry.request.get("model")
+        return cls(entry.time, asked(entry.request), model, entry.loss, entry.hash)
+
+    def __repr__(self) -> str:
+        about = "" if self.model is None else f" of {self.model}"
+        return f"{self.time:%Y-%m-%d %H:%M} {self.asked}{about}, {self.loss}, {self.receipt[:10]}"
 
 
 def summarise(history: Iterable[Entry]) -> Summary:

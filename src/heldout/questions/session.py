@@ -11,6 +11,7 @@ from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, Loss
 from heldout.privacy.rational import Rational
+from heldout.privacy.summary import Booking
 from heldout.questions.quote import booked_together
 from heldout.release import release
 
@@ -89,6 +90,17 @@ class PrivateSession:
     def remaining(self) -> Loss:
         """What is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
+
+    def history(self) -> list[Booking]:
+        """What was paid out of this budget so far, by whoever asked: oldest first.
+
+        >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
+        >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
+        >>> answer = session.confusion(epsilon="1/2")
+        >>> [(each.asked, str(each.loss)) for each in session.history()]
+        [('confusion', 'epsilon 1/2')]
+        """
+        return [Booking.of(entry) for entry in self._ledger.entries(self._account)]
 
     def ask(self, *questions: q.Question) -> Any:
         """Book all of the questions in one ledger entry, or none; then draw the answers.

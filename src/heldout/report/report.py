@@ -13,6 +13,7 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
+from heldout.metrics.exported import Exported
 from heldout.metrics.measure import NO_INFORMATION, Measure
 from heldout.metrics.ranking import AucRelease
 from heldout.metrics.release import Release
@@ -24,7 +25,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Exported):
     """What was released, by section. Everything here is already paid for."""
 
     subject: ScoredRows

@@ -1,7 +1,7 @@
 """The curves that people read: ROC, precision-recall, reliability and lift. All of it is free."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.bands import Band, Rectangles, rectangles
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.exported import framed
 from heldout.metrics.measure import Measure, checked_level
 
 __all__ = ["CalibrationCurve", "Lift", "PrecisionRecallCurve", "RocCurve"]
@@ -43,6 +44,13 @@ class _Reading:
         from heldout.metrics.curves.pictures import chart
 
         return chart(cast(Any, self), level=level).altair()
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """The points as a pandas frame, with the ends of the band."""
+        band = self.band(level)  # type: ignore[attr-defined]
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        points = {name: each for name, each in columns.items() if np.shape(each) == band.low.shape}
+        return framed(**points, low=band.low, high=band.high)
 
     def svg(self, *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""
