@@ -263,8 +263,7 @@ def release(
 
         @cache  # one answer tells of one time
         def standing() -> Standing:
-            spent, left = ledger.spent(account), ledger.remaining(account)
-            return Standing(account.budget, spent, left)
+            return Standing(*ledger.standing(account))
 
         return Drawn(request, values, receipt, about, standing)
     raise lost  # outside, so that not even its context holds what failed

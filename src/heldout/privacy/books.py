@@ -60,6 +60,11 @@ class Books:
         """What can still be taken: the least that is left of the account and of those above it."""
         return least_left(self._standing(account))
 
+    def standing(self, account: Account | str) -> tuple[Budget, Loss, Loss]:
+        """Budget, spent and remaining, as they are at one moment."""
+        line = self._standing(account)
+        return line[0][1].budget, line[0][1].spent, least_left(line)
+
     def _standing(self, account: Account | str) -> Line:
         def look(connection: "Connection") -> Line:
             self._watch.check(connection)

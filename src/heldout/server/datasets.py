@@ -50,6 +50,9 @@ SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
 
 
+NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
+
+
 @dataclass(frozen=True)
 class Held:
     """A registered data set."""
@@ -68,6 +71,14 @@ class Held:
 
     @classmethod
     def of(cls, row: Any) -> "Held":
+        """Read from its row; one that was read before is found again."""
+        known = _KNOWN.get(row.name)
+        if known is None or known[0] != row:
+            known = _KNOWN[row.name] = (row, cls._read(row))
+        return known[1]
+
+    @classmethod
+    def _read(cls, row: Any) -> "Held":
         about = None if row.about is None else from_plain(row.about)
         assert about is None or isinstance(about, ScoredRows)
         return cls(
@@ -124,6 +135,9 @@ class Held:
             "features": self.features,
             "revision": self.revision,
         }
+
+
+_KNOWN: dict[str, tuple[Any, Held]] = {}
 
 
 # --- the custodian -------------------------------------------------------------------------------
@@ -270,7 +284,7 @@ def find(service: Service, name: str) -> Held:
     with service.store.read() as connection:
         row = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
     if row is None:
-        raise Missing(f"There is no data set {shown(name)} that you may see.")
+        raise Missing(NOT_SEEN.format(shown(name)))
     return Held.of(row)
 
 
@@ -290,10 +304,12 @@ def visible(service: Service, person: Person) -> list[Held]:
 
 def seen(service: Service, person: Person, name: str) -> Held:
     """One of the data sets that a person may see; of others nothing is told."""
-    for held in visible(service, person):
-        if held.name == name:
-            return held
-    raise Missing(f"There is no data set {shown(name)} that you may see.")
+    held = find(service, name)
+    if person.role == "analyst":
+        _share(service, name, person.name)
+    elif person.role != "auditor" and held.owner != person.name:
+        raise Missing(NOT_SEEN.format(shown(name)))
+    return held
 
 
 def share_of(service: Service, person: Person, name: str) -> Account:
@@ -301,18 +317,14 @@ def share_of(service: Service, person: Person, name: str) -> Account:
     row = _share(service, name, person.name)
     if row.expires is not None and row.expires <= now():
         raise Forbidden("Your allowance has expired. Ask the custodian for another one.")
-    account = Account(row.account, Budget(epsilon=1))
-    return Account(row.account, service.ledger.budget(account))
+    return Account(row.account, service.ledger.budget(Account(row.account, Budget(epsilon=1))))
 
 
 def standing(service: Service, account: Account | str) -> dict[str, Any]:
     """Budget, spent and left, as JSON."""
-    ledger = service.ledger
-    return {
-        "budget": ledger.budget(account).as_dict(),
-        "spent": ledger.spent(account).as_dict(),
-        "remaining": ledger.remaining(account).as_dict(),
-    }
+    found = service.ledger.standing(account)
+    names = ("budget", "spent", "remaining")
+    return {name: each.as_dict() for name, each in zip(names, found, strict=True)}
 
 
 def shares(service: Service, name: str) -> list[dict[str, Any]]:
@@ -321,9 +333,8 @@ def shares(service: Service, name: str) -> list[dict[str, Any]]:
     asked = sa.select(evaluations.c.owner, sa.func.count()).where(evaluations.c.dataset == name)
     with service.store.read() as connection:
         rows = connection.execute(query).all()
-        counts: dict[str, int] = dict(
-            connection.execute(asked.group_by(evaluations.c.owner)).tuples().all()
-        )
+        asked = asked.group_by(evaluations.c.owner)
+        counts = {row[0]: row[1] for row in connection.execute(asked)}
     return [
         {
             "analyst": row.analyst,
@@ -341,7 +352,7 @@ def _share(service: Service, name: str, analyst: str) -> Any:
     with service.store.read() as connection:
         row = connection.execute(sa.select(grants).where(mine)).first()
     if row is None or row.revoked is not None:
-        raise Missing(f"There is no share of {shown(name)} for {shown(analyst)}.")
+        raise Missing(NOT_SEEN.format(shown(name)))
     return row
 
 

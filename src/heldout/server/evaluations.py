@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from heldout import questions as q
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy.books import checked_name
+from heldout.questions.answered import Answered
 from heldout.server import artifacts, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, seen, share_of
@@ -30,6 +32,7 @@ __all__ = [
     "page",
     "public",
     "quote",
+    "releases",
     "submit",
     "tick_of",
 ]
@@ -207,7 +210,11 @@ def submit(
         if old is None:
             raise
         return _same(old, digest), False
-    return find_one(service, person, str(row["id"])), True
+    return Row(**row), True
+
+
+class Row(SimpleNamespace):
+    """An evaluation that was just written, as it would be read."""
 
 
 def _scored_first(connection: sa.Connection, row: Any, held: Held, after: int | None) -> int:
@@ -302,10 +309,20 @@ def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any
     }
     if done and row.statement is not None:
         found["receipt"] = row.statement["receipt"]
-        if answers:
-            found["answers"] = row.statement["releases"]
+        if answers and row.statement["signed"] is not None:
             found["statement"] = row.statement["signed"]
+            found["answers"] = [each.as_dict() for each in releases(row)]
     return found
+
+
+def releases(row: Any) -> tuple[Any, ...]:
+    """The answers of an evaluation, rebuilt from what was drawn and signed."""
+    return _rebuilt(row.id, json.dumps(row.statement["signed"]["statement"]["answer"]))
+
+
+@lru_cache(maxsize=256)
+def _rebuilt(_: str, content: str) -> tuple[Any, ...]:
+    return Answered.from_dict(json.loads(content)).releases
 
 
 def page(row: Any) -> str:

@@ -220,14 +220,14 @@ class Worker:
             values = _lost(error.sequence, error.receipt, str(error))
         else:
             content = answered.as_dict()
-            head = vars(self.service.ledger.head())
-            signed = self.signer.sign({"evaluation": row.id, "head": head, "answer": content})
+            # What is signed names the ledger: its entry is where the chain ended then.
+            stated = {"evaluation": row.id, "ledger": self.service.ledger.id, "answer": content}
+            signed = self.signer.sign(stated)
             values = {
                 "state": "answered",
                 "words": "Paid and answered.",
                 "statement": {
                     "receipt": content["receipt"],
-                    "releases": [each.as_dict() for each in answered.releases],
                     "signed": signed,
                 },
             }
@@ -284,7 +284,7 @@ class Worker:
 
 def _lost(sequence: int, receipt: str, why: str) -> dict[str, Any]:
     """The price stays, and the state says so."""
-    kept = {"receipt": {"sequence": sequence, "hash": receipt}, "releases": None, "signed": None}
+    kept = {"receipt": {"sequence": sequence, "hash": receipt}, "signed": None}
     words = f"The answer was lost after its price was booked as entry {sequence}. {why}"
     return {"state": "lost", "words": words, "statement": kept}
 
