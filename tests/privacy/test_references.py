@@ -1,5 +1,6 @@
 """A booking with a reference is made once."""
 
+import contextlib
 import threading
 from fractions import Fraction
 from typing import Any
@@ -30,11 +31,8 @@ def test_of_ten_threads_with_one_reference_one_books(tmp_path: Any, event: Any) 
     booked: list[Any] = []
 
     def book() -> None:
-        with Ledger.open(place) as mine:
-            try:
-                booked.append(mine.book(account, event, request={"reference": "same"}))
-            except AlreadyBooked:
-                pass
+        with Ledger.open(place) as mine, contextlib.suppress(AlreadyBooked):
+            booked.append(mine.book(account, event, request={"reference": "same"}))
 
     threads = [threading.Thread(target=book) for _ in range(10)]
     for each in threads:
