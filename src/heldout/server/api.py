@@ -423,6 +423,7 @@ def me(person: Caller) -> Json:
 @router.post("/tokens", status_code=201)
 def make_token(service: Anyone, person: Caller, body: NewToken) -> Json:
     """A new token of the caller's own; its secret is shown this once."""
+    person.must_be(*accounts.ROLES, scope="manage")
     made = accounts.make_token(service, person, **body.model_dump())
     logs_of(service, person, "make token", made["id"])
     return made
@@ -437,6 +438,7 @@ def list_tokens(service: Anyone, person: Caller) -> list[Json]:
 @router.delete("/tokens/{identity}", status_code=204)
 def revoke_token(service: Anyone, person: Caller, identity: str) -> None:
     """The token opens nothing from now on."""
+    person.must_be(*accounts.ROLES, scope="manage")
     accounts.revoke_token(service, person, identity)
     logs_of(service, person, "revoke token", identity)
 
