@@ -16,7 +16,9 @@ AUC = {"question": "auc", "epsilon": "1/4"}
 CELLS = {"question": "confusion", "epsilon": "1/4", "threshold": 0.5}
 VARIES = ("date", "server")  # headers that are no fact of the server's
 DRAWN = re.compile(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-?\d+")
-CHAINED = re.compile(r"\b[0-9a-f]{32,64}\b|[A-Za-z0-9+/]{80,}={0,2}|20\d\d-\d\d-\d\dT[0-9:.+]+")
+CHAINED = re.compile(
+    r"\b[0-9a-f]{32,64}\b|[A-Za-z0-9+/_.-]{80,}={0,2}|[A-Za-z0-9+/]{43}=|20\d\d-\d\d-\d\dT[0-9:.+]+"
+)
 
 
 class Watched(Site):
@@ -55,11 +57,11 @@ class Watched(Site):
 def told(answer: Any) -> str:
     """One answer as a text; noise, and what is chained to times and noise, is left out."""
     headers = {name: value for name, value in answer.headers.items() if name not in VARIES}
-    text = answer.text
+    text = CHAINED.sub("@", answer.text)
     if '"answers":[' in text or "heldout-statement" in text:
         headers.pop("content-length", None)
-        text = DRAWN.sub("#", text) if "heldout-statement" in text else _form(json.loads(text))
-    text = CHAINED.sub("@", text)
+        # A report is made of the answer that is compared: a test says so.
+        text = "a report" if "heldout-statement" in text else _form(json.loads(text))
     request = answer.request
     return f"{request.method} {request.url.path} {answer.status_code} {sorted(headers.items())} {text}"
 
@@ -73,7 +75,7 @@ def _form(content: Any) -> str:
             return {name: form(each, drawn or name in inside) for name, each in value.items()}
         if isinstance(value, list):
             return [form(each, drawn) for each in value]
-        if drawn and isinstance(value, int | float) and not isinstance(value, bool):
+        if drawn and isinstance(value, int | float):
             return "#"
         return DRAWN.sub("#", value) if drawn and isinstance(value, str) else value
 

@@ -1,0 +1,330 @@
+"""What a server shows of private rows: the answers that were paid for, and nothing else."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heldout.server import storage
+from heldout.server.answer_page import answer_page
+from tests.server.conftest import LINEAR, write_rows
+from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
+
+CSV = "text/csv"
+
+
+def spoken(act: Callable[[], Any]) -> tuple[list[str], list[str]]:
+    """What a server answered and logged while something was done."""
+    log = io.StringIO()
+    with contextlib.redirect_stderr(log):
+        site = act()
+    return site.transcript(), log.getvalue().splitlines()
+
+
+def first_difference(one: list[str], other: list[str]) -> tuple[str, str] | None:
+    """Where two transcripts part, with a little of what is around it."""
+    if len(one) != len(other):
+        return f"{len(one)} lines", f"{len(other)} lines"
+    for a, b in zip(one, other, strict=True):
+        if a != b:
+            at = len(os.path.commonprefix([a, b]))
+            return a[:60] + "..." + a[max(at - 100, 0) : at + 100], b[max(at - 100, 0) : at + 100]
+    return None
+
+
+def every_kind_of_request(site: Watched, keys: list[str]) -> None:
+    """Models and predictions, good and bad, asked about; everything an analyst can look at."""
+    ana = site.client("ana")
+    model = site.upload(LINEAR)["id"]
+    strange = site.upload({"coefficients": {"height": 1.0}})["id"]
+    sent = site.send(predictions(keys), CSV).json()["id"]
+    site.send(b"key,score\na1,0.5\na1,0.7\n", CSV)
+    site.work()
+    questions = {"dataset": "readmissions", "questions": [AUC, CELLS]}
+    ana.post("/api/v1/quotes", json=questions)
+    site.ask(AUC, CELLS, artifact=model, key="one")
+    site.ask(AUC, artifact=strange, key="two")
+    site.ask(AUC, artifact=sent, key="three")
+    site.ask({"question": "auc", "epsilon": "60"}, artifact=model, key="four")
+    site.ask({"question": "compare", "epsilon": "1/4", "score": "rival"}, artifact=model, key="5")
+    look(site)
+    site.work()
+
+
+def look(site: Watched) -> None:
+    ana = site.client("ana")
+    for path in ("/artifacts", "/evaluations", "/datasets", "/datasets/readmissions/twin.csv"):
+        ana.get(f"/api/v1{path}")
+    listed = ana.get("/api/v1/evaluations").json()
+    for each in sorted(listed, key=lambda row: row["id"]):
+        ana.get(f"/api/v1/evaluations/{each['id']}")
+        ana.get(f"/api/v1/reports/{each['id']}.html")
+    for each in sorted(ana.get("/api/v1/artifacts").json(), key=lambda row: row["id"]):
+        ana.get(f"/api/v1/artifacts/{each['id']}")
+
+
+NEIGHBOURS: dict[str, dict[str, Any]] = {
+    "another person": {
+        "admission": (7, "b7"),
+        "age": (7, 1000),
+        "stay": (7, -1e300),
+        "readmitted": (7, 1),
+    },
+    "no features": {"age": (7, None), "stay": (7, None)},
+}
+
+
+def test_a_row_that_changes_moves_nothing_but_the_noisy_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Steady(monkeypatch)
+    found = []
+    for folder, changed in (("itself", {}), *NEIGHBOURS.items()):
+        clock.restart()
+        (tmp_path / folder).mkdir()
+        path = write_rows(tmp_path / folder / "rows.parquet", **changed)
+
+        def act(folder: str = folder, path: Path = path) -> Watched:
+            site = Watched(tmp_path / folder / "server").opened(path)
+            site.said.clear()  # what the custodian saw is hers
+            every_kind_of_request(site, all_keys())
+            clock.at += 60
+            look(site)
+            site.service.close()
+            return site
+
+        found.append(spoken(act))
+    [(answers, log), *others] = found
+    for other, other_log in others:
+        assert first_difference(answers, other) is None
+        assert first_difference(log, other_log) is None
+    assert sum('"state": "answered"' in each for each in answers) == 2, "with answers, masked"
+    assert sum(each.endswith("a report") for each in answers) == 2
+    assert len(log) >= 8
+
+
+def test_a_report_is_made_of_the_signed_answer_alone(tmp_path: Path) -> None:
+    site = Watched(tmp_path / "server").opened(write_rows(tmp_path / "rows.parquet", 50))
+    found = site.answer(AUC, CELLS, artifact=site.upload()["id"], key="k")
+    page = site.client("ana").get(f"/api/v1/reports/{found['id']}.html")
+    assert page.text == answer_page(found["statement"])
+    site.service.close()
+
+
+def test_the_comparison_notices_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row more is public under replace-one, so this test of tests must see it."""
+    clock = Steady(monkeypatch)
+    shown = []
+    for folder, count in (("one", 400), ("other", 401)):
+        clock.restart()
+        (tmp_path / folder).mkdir()
+        path = write_rows(tmp_path / folder / "rows.parquet", count)
+        site = Watched(tmp_path / folder / "server").opened(path)
+        look(site)
+        shown.append(site.transcript())
+        site.service.close()
+    assert shown[0] != shown[1]
+
+
+def test_an_upload_that_leaves_a_person_out_is_answered_alike_whoever_is_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Steady(monkeypatch)
+    keys = all_keys()
+    found: dict[str, list[Any]] = {}
+    for upload, sent in (("all", keys), ("without", [*keys[:7], "zz", *keys[8:]])):
+        for folder, person in (("there", {}), ("not there", {"admission": (7, "b7")})):
+            clock.restart()
+            place = tmp_path / upload / folder
+            place.mkdir(parents=True)
+            path = write_rows(place / "rows.parquet", **person)
+
+            def act(place: Path = place, path: Path = path, sent: list[str] = sent) -> Watched:
+                site = Watched(place / "server").opened(path)
+                site.said.clear()
+                artifact = site.send(predictions(sent), CSV).json()["id"]
+                site.work()
+                look(site)
+                site.ask(AUC, artifact=artifact, key="k")
+                look(site)
+                site.work()
+                clock.at += 60
+                look(site)
+                site.service.close()
+                return site
+
+            found.setdefault(upload, []).append(spoken(act))
+    for there, not_there in found.values():
+        assert there == not_there
+    assert any('"state":"answered"' in each for each in found["without"][0][0])
+
+
+@pytest.fixture
+def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The real clock, which can be put forward."""
+    clock = type("Clock", (), {"ahead": 0.0})()
+    clock.time = lambda: time.time() + clock.ahead
+    monkeypatch.setattr(storage, "time", clock)
+    return clock
+
+
+def test_an_answer_appears_at_the_same_tick_for_neighbouring_tables(
+    tmp_path: Path, moving: Any
+) -> None:
+    tick = 30.0
+    for folder, changed in (("one", {}), ("other", NEIGHBOURS["another person"])):
+        (tmp_path / folder).mkdir()
+        path = write_rows(tmp_path / folder / "rows.parquet", **changed)
+        site = Watched(tmp_path / folder / "server", tick=tick).opened(path)
+        ana, model = site.client("ana"), site.upload()["id"]
+        # A model's scores are there after a tick, the answer a tick later; then one tick each.
+        for key, ticks in (("first", 2), ("second", 1), ("third", 1)):
+            asked = site.ask(AUC, artifact=model, key=key).json()["id"]
+            site.work()
+            for ahead in (0.0, ticks * tick - 12.0):
+                moving.ahead += ahead
+                early = ana.get(f"/api/v1/evaluations/{asked}").json()
+                assert (early["state"], early["answers"]) == ("waiting", None)
+                assert early["receipt"] is None
+                assert ana.get(f"/api/v1/reports/{asked}.html").status_code == 404
+                listed = ana.get("/api/v1/evaluations").json()
+                assert {each["id"]: each["state"] for each in listed}[asked] == "waiting"
+            moving.ahead += 14.0
+            late = ana.get(f"/api/v1/evaluations/{asked}").json()
+            assert late["state"] == "answered"
+            assert late["finished"] - late["created"] == pytest.approx(ticks * tick, abs=8)
+            if ticks == 1:
+                assert late["finished"] == late["created"] + tick
+        site.service.close()
+
+
+# --- canaries ------------------------------------------------------------------------------------
+
+TEXT = "Kanarienvogel-8c1f0e5ab27d4930"
+NUMBER, SCORE = 918273645546372819, 0.8172635445362718
+SPELT = [TEXT.encode(), str(NUMBER).encode(), repr(SCORE).encode(), str(NUMBER * 1.0).encode()]
+
+
+def cells() -> dict[str, list[Any]]:
+    from tests.server.conftest import rows
+
+    table = rows()
+    table["admission"][3] = TEXT
+    table["stay"][5] = SCORE
+    table["age"][7] = NUMBER
+    table["ward"] = [TEXT if at % 2 else "north" for at in range(400)]
+    table["undeclared"] = [TEXT] * 400
+    return table
+
+
+def written(path: Path, table: dict[str, list[Any]]) -> Path:
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table(table), path)
+    return path
+
+
+def leaks(content: bytes) -> list[bytes]:
+    return [each for each in SPELT if each in content]
+
+
+def test_canary_cells_are_in_no_answer_log_database_or_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    source = tmp_path / "source"
+    source.mkdir()
+    path = written(source / "rows.parquet", cells())
+    site = Watched(tmp_path / "server")
+    site.opened(path)
+    # Rows that break a rule: the custodian is told which rule, in words without a cell.
+    for name, column, value in (("label", "readmitted", NUMBER), ("key", "admission", TEXT)):
+        table = cells()
+        table[column][0] = table[column][1] = value
+        found = site.register(written(source / f"{name}.parquet", table), name=f"broken-{name}")
+        assert found["state"] == "refused", found
+    every_kind_of_request(site, all_keys())
+    # A model that would tell a row's fate by failing on it.
+    steep = {"coefficients": {"stay": 1e300, "age": -1e300}, "link": "log"}
+    site.ask(AUC, artifact=site.upload(steep)["id"], key="steep")
+    site.work()
+    time.sleep(0.2)
+    look(site)
+    for who, path_ in (("carol", "/ledger"), ("olga", "/ledger"), ("olga", "/audit")):
+        assert site.client(who).get(f"/api/v1{path_}").status_code == 200
+    said = "".join(f"{each.headers}{each.text}" for each in site.said)
+    assert said.count('"state":"answered"') >= 4
+    assert leaks(said.encode()) == []
+    out, err = capfd.readouterr()
+    assert '"event": "job"' in err
+    assert leaks((out + err).encode()) == []
+    folder = site.service.settings.folder
+    places = [each for each in (*folder.rglob("*"), *scratch.rglob("*")) if each.is_file()]
+    public = [each for each in places if not each.is_relative_to(folder / "private")]
+    assert {"server.sqlite", "ledger.sqlite"} <= {each.name for each in public}
+    assert [(each.name, leaks(each.read_bytes())) for each in public if leaks(each.read_bytes())] == []
+    site.service.close()
+
+
+def test_the_search_for_canaries_finds_one(tmp_path: Path) -> None:
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.sqlite")) as base:
+        base.execute("CREATE TABLE t (x)")
+        base.execute("INSERT INTO t VALUES (?)", [json.dumps({"cell": TEXT, "n": NUMBER})])
+        base.commit()
+    assert leaks((tmp_path / "a.sqlite").read_bytes()) == SPELT[:2]
+
+
+def test_what_is_private_is_for_its_owner_alone_and_undeclared_columns_are_not_kept(
+    tmp_path: Path,
+) -> None:
+    import pyarrow.parquet
+
+    site = Watched(tmp_path / "server").opened(write_rows(tmp_path / "rows.parquet", 50))
+    artifact = site.send(predictions(all_keys(50)), CSV).json()["id"]
+    site.work()
+    site.ask(AUC, artifact=artifact, key="k")
+    site.work()
+    folder = site.service.settings.folder
+    for each in folder.rglob("*"):
+        assert each.stat().st_mode & 0o077 == 0 or each.name == "signing.pub", each
+    names = set()
+    for each in (folder / "private").glob("*.parquet"):
+        names |= set(pyarrow.parquet.read_schema(each).names)
+    assert names == {"admission", "age", "stay", "readmitted", "score", "key"}
+    assert not list(folder.rglob("*.partial"))
+    assert not list(folder.rglob("*.scored.parquet"))
+    site.service.close()
+
+
+def test_the_web_needs_no_right_to_the_rows(tmp_path: Path) -> None:
+    """With the private folder out of reach, everything but the workers' own work still answers."""
+    site = Watched(tmp_path / "server").opened(write_rows(tmp_path / "rows.parquet", 50))
+    asked = site.answer(AUC, artifact=site.upload()["id"], key="k")["id"]
+    away = tmp_path / "away"
+    os.rename(site.service.settings.private, away)
+    site.said.clear()
+    site.client("ana").post(
+        "/api/v1/quotes", json={"dataset": "readmissions", "questions": [AUC, CELLS]}
+    )
+    site.ask(AUC, artifact=site.client("ana").get("/api/v1/artifacts").json()[0]["id"], key="l")
+    look(site)
+    site.client("carol").get("/api/v1/ledger")
+    assert site.client("ana").get(f"/api/v1/reports/{asked}.html").status_code == 200
+    wrong = [told for told in site.said if told.status_code not in (200, 202)]
+    assert [each.request.url.path for each in wrong if "/reports/" not in each.request.url.path] == []
+    site.service.close()
