@@ -63,7 +63,9 @@ def told(answer: Any) -> str:
         # A report is made of the answer that is compared: a test says so.
         text = "a report" if "heldout-statement" in text else _form(json.loads(text))
     request = answer.request
-    return f"{request.method} {request.url.path} {answer.status_code} {sorted(headers.items())} {text}"
+    return (
+        f"{request.method} {request.url.path} {answer.status_code} {sorted(headers.items())} {text}"
+    )
 
 
 def _form(content: Any) -> str:

@@ -13,10 +13,8 @@ __all__ = ["entries", "head", "log_of", "verify"]
 
 def entries(service: Service, person: Person, dataset: str | None) -> list[dict[str, Any]]:
     """Every entry of the ledger that a person may see, in order."""
-    if dataset is not None:
-        names = [seen(service, person, dataset).name]
-    else:
-        names = [each.name for each in visible(service, person)]
+    chosen = visible(service, person) if dataset is None else [seen(service, person, dataset)]
+    names = [each.name for each in chosen if each.about is not None]  # others have no account
     found = {
         entry.sequence: _shown(name, entry)
         for name in names

@@ -179,6 +179,7 @@ class Store:
 
     @classmethod
     def on_file(cls, path: Path) -> "Store":
+        path.touch(mode=0o600)  # it holds digests of passwords
         return cls(f"sqlite:///{path}")
 
     @contextmanager
