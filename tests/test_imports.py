@@ -32,7 +32,7 @@ ORDER = [
     ("heldout.report",),
     ("heldout.pooling",),
     ("heldout.separability", "heldout.regression", "heldout.features", "heldout.audit"),
-    ("heldout.cli", "heldout.__main__", "heldout.server"),
+    ("heldout.cli", "heldout.__main__", "heldout.server", "heldout.client"),
 ]
 SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed
 

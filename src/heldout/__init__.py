@@ -36,6 +36,7 @@ _PLACES = {
 }
 _ROOMS = (
     "audit",
+    "client",
     "errors",
     "examples",
     "features",
@@ -60,6 +61,7 @@ __all__ = [
     "average_precision_score",
     "brier_score_loss",
     "calibration_curve",
+    "client",
     "confusion_matrix",
     "errors",
     "evaluate",
@@ -81,6 +83,7 @@ __all__ = [
 if TYPE_CHECKING:
     from heldout import (
         audit,
+        client,
         errors,
         examples,
         features,

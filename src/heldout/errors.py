@@ -149,3 +149,18 @@ class UnusableModel(HeldoutError, ValueError):
 
 class NoSandbox(HeldoutError):
     """This machine cannot shut an untrusted model off, and the custodian did not insist."""
+
+
+# --- servers --------------------------------------------------------------------------------------
+
+
+class ServerError(HeldoutError):
+    """A verification server refused a request, or cannot be reached."""
+
+    def __init__(self, words: str, *, status: int | None = None, retry_after: float = 0) -> None:
+        super().__init__(words)
+        self.status, self.retry_after = status, retry_after
+
+
+class NotGenuine(PrivacyError):
+    """A page or a statement is not what the owner of the key signed."""

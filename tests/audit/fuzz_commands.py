@@ -12,6 +12,7 @@ from typing import Any
 from heldout.arguments import shown
 from heldout.cli import COMMANDS, WRONG, main
 from heldout.errors import HeldoutError
+from heldout.server.answer_page import answer_page
 
 entries: Any = importlib.import_module("fuzz_entries")
 inputs: Any = importlib.import_module("fuzz_inputs")
@@ -87,6 +88,7 @@ def prepared() -> Path:
         "model.json": b'{"coefficients": {"p": 1.0}}',
         "north.json": json.dumps(entries.site("north")).encode(),
         "south.json": json.dumps(entries.site("south")).encode(),
+        "signed.html": answer_page(entries.signed_answer()).encode(),
     }.items():
         (PLACE / name).write_bytes(content)
     return PLACE
@@ -157,6 +159,9 @@ command(
     threshold=NOT,
     sections=NOT,
     scores=NOT,
+    server=NOT,
+    token_file=NOT,
+    dataset=NOT,
     out=OUT,
 )
 command("compare", **ROWS, **CUSTODY, **PAID, **DECLARED, rival=("word", "q"))
@@ -170,6 +175,8 @@ command("select", _0=FILE, label=("word", "y"), epsilon=("word", "1"), columns=(
         **PAID)  # fmt: skip
 command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
 command("pool", public=True, _0=("file", "north.json"), _1=("file", "south.json"), out=OUT)
+command("verify", public=True, _0=("file", "signed.html"), out=OUT,
+        server_key=("word", entries.signed_answer()["key"]), server=NOT, token_file=NOT)  # fmt: skip
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
-from heldout import audit, examples, features, models, questions, regression
+from heldout import audit, client, examples, features, models, questions, regression
 from heldout import precision_recall as pr
 from heldout.errors import HeldoutError
 from heldout.privacy import Event, Ledger, price
+from heldout.server.signing import Signer
 
 inputs: Any = importlib.import_module("fuzz_inputs")
 PLACE = Path(tempfile.mkdtemp(prefix="heldout-fuzz-"))
@@ -359,6 +360,39 @@ def ledgers(*, where: Any, witness: Any, receipt: Any, fingerprint: Any, budget:
         given = ho.Budget(epsilon="3") if isinstance(budget, str) and budget == "3" else budget
         account = found.account(fingerprint, budget=given)
         return found.remaining(account), found.verify(receipt=receipt), found.history(account)
+
+
+@cache
+def signed_answer() -> dict[str, Any]:
+    """A server's signed statement."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    rows = ho.Dataset({"y": [0, 1] * 50, "p": [0.2, 0.7] * 50}, label="y", score="p")
+    answer = ho.Session(rows, budget=ho.Budget(epsilon=1)).answer(questions.Brier(epsilon=1))
+    head = {"ledger": "l", "sequence": 1, "hash": answer.receipt.hash}
+    content = {"evaluation": "e", "head": head, "answer": answer.as_dict()}
+    return Signer(Ed25519PrivateKey.generate()).sign(content)
+
+
+@entry(*(f"client.{name}" for name in client.__all__), public=True, url=("name", "https://localhost"),
+       token=("name", "t"), key=("name", None), heads=("name", None), dataset=("name", "d"),
+       part=("name", "evaluation"), value=("number", "e"))  # fmt: skip
+def servers(
+    *, url: Any, token: Any, key: Any, heads: Any, dataset: Any, part: Any, value: Any
+) -> Any:
+    """A server of any address, and one that answers anything at all. Nothing is sent."""
+    place = None if heads is None else _in_place(heads)
+    server = client.Server(url, token, key=key, heads=place)
+    name = part if isinstance(part, str) else "evaluation"
+    signed = signed_answer()
+    for wrong in (
+        signed | {name: value},
+        signed | {"statement": signed["statement"] | {name: value}},
+        signed | {"statement": signed["statement"] | {"answer": value}},
+    ):
+        with contextlib.suppress(HeldoutError):
+            server._accepted(wrong)
+    return repr(server), repr(client.RemoteDataset(server, dataset))
 
 
 @entry(*(f"questions.{name}" for name in questions.__all__), public=True, kind=("name", "auc"),

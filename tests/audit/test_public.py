@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 import heldout
-from heldout import audit, examples, features, models, precision_recall, questions, regression
+from heldout import (
+    audit,
+    client,
+    examples,
+    features,
+    models,
+    precision_recall,
+    questions,
+    regression,
+)
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
 
@@ -20,6 +29,7 @@ ALL = {**entries.ENTRIES, **commands.ENTRIES}
 
 ROOMS: dict[str, ModuleType] = {
     "audit": audit,
+    "client": client,
     "examples": examples,
     "features": features,
     "models": models,

@@ -53,7 +53,7 @@ def test_every_example_of_the_help_runs(run, command, monkeypatch):
         words = "ledger grant ledger.sqlite readmissions analyst-7 --budget 1"
         if command not in ("ledger register", "ledger grant"):
             assert run(*words.split()).code == 0
-    for line in lines:
+    for line in (each for each in lines if "--server " not in each):  # those need a server
         words = [os.path.expandvars(word) for word in shlex.split(line)]
         assert words[0] == "heldout"
         assert len(line) < 300

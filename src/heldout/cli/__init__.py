@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
     "serve": ("heldout.cli.serve:serve", "Let analysts ask: pages, API and a worker."),
     "worker": ("heldout.cli.serve:worker", "Do a server's work on private rows."),
+    "verify": ("heldout.cli.verify:verify", "Is this page what a server signed?"),
     "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
     "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),
     "attack": ("heldout.cli.attack:attack", "How exposed is a metric published without noise?"),
@@ -41,8 +42,8 @@ INTRODUCTION = """How good is this model on the data that I must not show?
 A number or a curve, an honest interval, and an exact privacy price, booked before the answer
 exists. Begin with `heldout demo`; every command has `--help` with examples and takes `--json`.
 
-Exit codes: 0 done; 1 refused because the budget is used up or the ledger was changed; 2 anything
-else that is wrong, in one line on standard error.
+Exit codes: 0 done; 1 refused because the budget is used up, or a ledger or a signed page was
+changed; 2 anything else that is wrong, in one line on standard error.
 """
 
 DONE, REFUSED, WRONG, INTERRUPTED = 0, 1, 2, 130

@@ -1,24 +1,41 @@
 """`heldout evaluate`: a private report on a table of labels and scores."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from heldout.cli.model import Scoring
+from heldout.cli.remote import Remote
 from heldout.cli.rows import Rows, Where
 from heldout.cli.values import Labels, checked_labels
 
-NO_MODEL = Scoring()
+
+@dataclass(frozen=True, kw_only=True)
+class RowsHere(Rows):
+    """Rows with a label and a score, unless a server has them.
+
+    Parameters
+    ----------
+    label
+        Column with the outcome. Needed unless --server has the rows.
+    """
+
+    label: Annotated[str, Parameter(show_default=False)] = ""
+
+
+NO_ROWS, NO_MODEL, NO_SERVER = RowsHere(), Scoring(), Remote()
 
 
 def evaluate(
-    table: Where,
+    table: Where | None = None,
     /,
     *,
     epsilon: str,
-    rows: Annotated[Rows, Parameter(name="*")],
+    rows: Annotated[RowsHere, Parameter(name="*")] = NO_ROWS,
     scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
+    remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
     threshold: float | None = None,
     curves: bool = False,
     sections: Annotated[
@@ -50,12 +67,15 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --score risk_a --epsilon 1 \\
       --groups prior_admissions=0,1,2 --by prior_admissions
     heldout evaluate test.parquet --label readmitted --model model.json --epsilon 1
+    heldout evaluate --server https://evaluate.example.org --token-file token.txt \\
+      --dataset readmissions --model model.onnx --epsilon 1 --out report.html
     ```
 
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
+        out where --server has the rows.
     epsilon
         The price of everything that is printed, such as 1, 0.5 or 1/3.
     threshold
@@ -80,6 +100,7 @@ def evaluate(
     as_json
         Print JSON and nothing else.
     """
+    from heldout import questions as q
     from heldout.cli.delivery import delivering
     from heldout.cli.output import (
         confirm_nothing,
@@ -88,26 +109,33 @@ def evaluate(
         print_report,
         print_unremembered,
     )
+    from heldout.drawing.place import checked_place
+    from heldout.errors import ArgumentError
 
-    with patience(f"Evaluating {table.name}"):
-        from heldout.drawing.place import checked_place
-
-        if out is not None:
-            checked_place(out)
+    if out is not None:
+        checked_place(out)
+    asked = q.Report(
+        epsilon=epsilon,
+        threshold=threshold,
+        curves=curves,
+        sections=sections or None,
+        scores=scores,
+        by=by or None,
+    )
+    if remote.given:
+        if table is not None or rows != NO_ROWS or title is not None or labels:
+            raise ArgumentError(
+                "The server has the rows and makes the page: leave the table, its columns, --title "
+                "and --labels out."
+            )
+        remote.evaluate(asked, scoring=scoring, yes=yes, out=out, as_json=as_json)
+        return
+    if table is None or not rows.label:
+        raise ArgumentError(f"{'TABLE' if table is None else '--label'} must be given.")
     scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
     with patience(f"Evaluating {table.name}"):
         session = rows.session(table, epsilon=epsilon, scored=scored)
         called = checked_labels(session.dataset, labels)
-        from heldout import questions as q
-
-        asked = q.Report(
-            epsilon=epsilon,
-            threshold=threshold,
-            curves=curves,
-            sections=sections or None,
-            scores=scores,
-            by=by or None,
-        )
         drowned = [] if yes else asked.drowned(session.dataset)
     if drowned:
         confirm_nothing(drowned)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from heldout.arguments import visible
-from heldout.errors import AccountClosed, BudgetExceeded, HeldoutError, LedgerTampered
+from heldout.errors import AccountClosed, BudgetExceeded, HeldoutError, LedgerTampered, NotGenuine
 
 REFUSED, WRONG = 1, 2
 SECRETS = re.compile(r"(://[^\s:/@]*:|\bpassword=)[^\s@&'\"]+", re.IGNORECASE)
@@ -21,7 +21,7 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
     from cyclopts import CycloptsError
 
     if isinstance(error, HeldoutError):
-        refused = isinstance(error, AccountClosed | BudgetExceeded | LedgerTampered)
+        refused = isinstance(error, AccountClosed | BudgetExceeded | LedgerTampered | NotGenuine)
         return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
     if isinstance(error, CycloptsError):
         command = " ".join(["heldout", *_command(error)])

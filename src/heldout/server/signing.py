@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heldout.errors import ArgumentError, PrivacyError
+from heldout.errors import ArgumentError, NotGenuine, PrivacyError
 
 __all__ = ["Signer", "canonical", "verify"]
 
@@ -80,7 +80,7 @@ def verify(signed: Any, *, key: str) -> dict[str, Any]:
         signature = base64.b64decode(signed["signature"], validate=True)
         public.verify(signature, canonical(signed["statement"]))
     except (InvalidSignature, ValueError, TypeError):
-        raise PrivacyError(
+        raise NotGenuine(
             "The signature does not fit: the statement was changed, or another server made it."
         ) from None
     found: dict[str, Any] = signed["statement"]

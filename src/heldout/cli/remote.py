@@ -1,0 +1,99 @@
+"""A verification server in the place of rows of one's own."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heldout import questions as q
+    from heldout.cli.model import Scoring
+    from heldout.client import RemoteDataset, Server
+
+
+def opened(address: str, token_file: Path, **more: Any) -> "Server":
+    """The server, with the token that a file holds."""
+    from heldout.arguments import shown
+    from heldout.client import Server
+    from heldout.errors import ArgumentError
+
+    try:
+        token = token_file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        raise ArgumentError(
+            f"--token-file must be a file that holds a token, got {shown(token_file.name)}."
+        ) from None
+    return Server(address, token, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """Rows that a verification server holds, instead of a table.
+
+    Parameters
+    ----------
+    server
+        Its address: the model of --model is sent to it, and its answers are printed.
+    token_file
+        A file that holds your token for it.
+    dataset
+        Which of its data sets.
+    server_key
+        The server's public key, or a file that holds it, to check the answer's signature.
+    """
+
+    server: str | None = None
+    token_file: Path | None = None
+    dataset: str | None = None
+    server_key: str | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether a server has the rows."""
+        from heldout.errors import ArgumentError
+
+        if self.server is None and (self.token_file or self.dataset or self.server_key):
+            raise ArgumentError("--token-file, --dataset and --server-key go with --server.")
+        return self.server is not None
+
+    def rows(self) -> "RemoteDataset":
+        """The data set, once the server says that it may be asked about."""
+        from heldout.errors import ArgumentError
+
+        if self.server is None or self.token_file is None or self.dataset is None:
+            raise ArgumentError("--server must go with --token-file and --dataset.")
+        key = None
+        if self.server_key is not None:
+            from heldout.server.verification import key_of
+
+            key = key_of(self.server_key)
+        return opened(self.server, self.token_file, key=key).dataset(self.dataset)
+
+    def evaluate(
+        self, asked: "q.Report", *, scoring: "Scoring", yes: bool, out: Path | None, as_json: bool
+    ) -> None:
+        """Ask the server for a report, and print it as one's own."""
+        from heldout.cli.delivery import delivering
+        from heldout.cli.output import confirm_nothing, print_json, print_report
+        from heldout.drawing.place import write_page
+        from heldout.errors import ArgumentError
+
+        if scoring.model is None:
+            raise ArgumentError("--model must be given: the file that the server is to judge.")
+        rows = self.rows()
+        [widths] = rows.quote(asked).half_widths
+        drowned = [name for name, each in widths.items() if not each.informative]
+        if 2 * len(drowned) > len(widths) and not yes:
+            confirm_nothing(drowned)
+        paid = rows.submit(asked, model=scoring.model, features=list(scoring.features) or None)
+        report = paid.wait().releases[0]
+        with delivering(report):
+            try:
+                if out is not None:
+                    write_page(out, paid.page)
+            finally:
+                if as_json:
+                    print_json(report.as_dict())
+                else:
+                    print_report(report)
+            if out is not None and not as_json:
+                print(f"Report: {out}")

@@ -1,0 +1,362 @@
+"""A verification server from afar: the same words as `Session`, the same releases."""
+
+import hashlib
+import io
+import os
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as escaped
+
+from heldout import questions as q
+from heldout.arguments import shown, visible
+from heldout.client.remembered import Heads
+from heldout.client.transport import Transport
+from heldout.errors import (
+    AnswerLost,
+    ArgumentError,
+    LedgerTampered,
+    PrivacyError,
+    ServerError,
+    UnusableModel,
+)
+from heldout.privacy import Budget, Loss
+from heldout.questions.answered import Answered
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["Evaluation", "Quoted", "RemoteDataset", "Server"]
+
+WAIT = 20
+Model = str | os.PathLike[str]
+
+
+class Server:
+    """A verification server, on behalf of the owner of a token.
+
+    Parameters
+    ----------
+    url
+        Its address, such as "https://evaluate.example.org".
+    token
+        A token that the server gave you. It is sent to this address alone, and never shown.
+    key
+        The server's public key, from its custodian. With it every answer's signature is checked,
+        which needs the library cryptography.
+    heads
+        A file that remembers where the ledger was seen to end. A ledger that is put back to an
+        older copy is then noticed by a later program too; without a file, by this object.
+    timeout
+        Seconds to wait for an answer that has no reason to take long.
+    allow_http
+        Send the token without encryption to another machine after all.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        key: str | None = None,
+        heads: str | os.PathLike[str] | None = None,
+        timeout: float = 60,
+        allow_http: bool = False,
+    ) -> None:
+        self._transport = Transport(url, token, timeout=timeout, allow_http=allow_http)
+        self._key = key
+        self._heads = Heads(self._transport.url, None if heads is None else Path(heads))
+        self._sent: dict[tuple[str, ...], str] = {}
+        self._checked = False
+
+    def __repr__(self) -> str:
+        return f"Server({self._transport.url!r})"
+
+    def datasets(self) -> list["RemoteDataset"]:
+        """The data sets that you may ask about."""
+        return [RemoteDataset(self, each["name"]) for each in self._transport.get("/datasets")]
+
+    def dataset(self, name: str) -> "RemoteDataset":
+        """A data set by its name; refuses one that you may not ask about."""
+        found = RemoteDataset(self, name)
+        _ = found.facts
+        return found
+
+    def upload(self, model: Model, *, features: list[str] | None = None) -> str:
+        """Send a model, or predictions by row key; the id of what was sent, once it was checked.
+
+        The server looks at the file in a sandbox, without any row; what it refuses costs nothing.
+        The same file is sent once.
+        """
+        file = Path(model)
+        try:
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+        except OSError as error:
+            raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
+        which = (digest, file.name, *(features or ()))
+        if which not in self._sent:
+            sent = self._transport.upload("/artifacts", file, name=file.name, features=features)
+            with _Progress() as progress:
+                while sent["state"] == "checking":
+                    progress.say(f"{file.name} is being checked")
+                    sent = self._transport.get(f"/artifacts/{sent['id']}", wait=WAIT)
+            if sent["state"] == "refused":
+                raise UnusableModel(str(sent["words"]))
+            self._sent[which] = str(sent["id"])
+        return self._sent[which]
+
+    def head(self) -> dict[str, Any]:
+        """Where the server says that its ledger ends."""
+        now: dict[str, Any] = self._transport.get("/ledger/head")
+        return now
+
+    def check_ledger(self) -> None:
+        """Refuse a ledger that was put back or rewritten since this client saw its end."""
+        seen = self._heads.seen
+        self._heads.remember(self.head())
+        if seen is not None and seen["sequence"]:
+            self.find(seen["hash"], sequence=seen["sequence"])
+        self._checked = True
+
+    def _check_before_paying(self) -> None:
+        """All of the chain once, and then where it ends."""
+        if self._checked:
+            self._heads.remember(self.head())
+        else:
+            self.check_ledger()
+
+    def find(self, receipt: str, *, sequence: int | None = None) -> int:
+        """The number of the ledger's entry with this receipt; refuses if it is gone."""
+        found = self._transport.get("/ledger/verify", receipt=receipt)
+        at = found.get("receipt_sequence")
+        if not found.get("intact") or at is None or sequence not in (None, at):
+            raise LedgerTampered(
+                f"The entry with receipt {receipt} is not in the ledger: it was put back to an "
+                f"older copy, or rewritten. {found.get('words', '')}".strip()
+            )
+        return int(at)
+
+    def _accepted(self, signed: Any) -> Answered:
+        """The answer of a signed statement; its signature is checked where the key is known."""
+        if self._key is not None:
+            from heldout.server.signing import verify
+
+            verify(signed, key=self._key)
+        try:
+            statement = signed["statement"]
+            head = {name: statement["head"][name] for name in ("ledger", "sequence", "hash")}
+            found = Answered.from_dict(statement["answer"])
+        except (KeyError, TypeError):
+            raise ServerError("The server's answer is not a signed statement.") from None
+        if self._heads.seen is None or head["sequence"] > self._heads.seen["sequence"]:
+            self._heads.remember(head)
+        return found
+
+
+class RemoteDataset:
+    """Private rows on a server, and your share of their budget: the words of a `Session`."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"name must be that of a data set, got {shown(name)}.")
+        self.name, self._server = name, server
+
+    def __repr__(self) -> str:
+        return f"RemoteDataset({visible(self.name)!r} on {self._server._transport.url})"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is public about the rows, now: columns with types, protection, your allowance."""
+        found: dict[str, Any] = self._get(f"/datasets/{escaped(self.name, safe='')}")
+        return found
+
+    @property
+    def budget(self) -> Budget:
+        """What you may spend on these rows in all."""
+        return Budget.from_dict(self._allowance["budget"])
+
+    @property
+    def spent(self) -> Loss:
+        return Loss.from_dict(self._allowance["spent"])
+
+    @property
+    def remaining(self) -> Loss:
+        """What is left for you, by your share and by everybody's budget."""
+        return Loss.from_dict(self._allowance["remaining"])
+
+    @property
+    def _allowance(self) -> Any:
+        return self.facts["allowance"]
+
+    def quote(self, *questions: q.Question, **guess: Any) -> "Quoted":
+        """What `ask` would charge, exactly, and the half-widths to expect. Charges nothing."""
+        content = {"dataset": self.name, "questions": _as_data(questions), "guess": guess}
+        return Quoted(questions, self._server._transport.post("/quotes", content))
+
+    def ask(self, *questions: q.Question, model: Model, **options: Any) -> Any:
+        """Pay for the questions, wait for the answers, and give the releases.
+
+        One question gives its release, several a tuple of them, as `Session.ask` does; `options`
+        are those of `submit`.
+        """
+        releases = self.answer(*questions, model=model, **options).releases
+        return releases[0] if len(questions) == 1 else releases
+
+    def answer(self, *questions: q.Question, model: Model, **options: Any) -> Answered:
+        """As `ask`, with all that is needed to keep the answers; `options` as in `submit`."""
+        return self.submit(*questions, model=model, **options).wait()
+
+    def submit(
+        self,
+        *questions: q.Question,
+        model: Model,
+        rival: Model | None = None,
+        features: list[str] | None = None,
+        key: str | None = None,
+    ) -> "Evaluation":
+        """Pay for the questions, and do not wait for the answers.
+
+        `model` is a file (ONNX, a linear model as JSON, predictions by row key), which is sent
+        first, or the id of something that was sent before; `rival` is the second model of a
+        comparison, whose question has score="rival". `features` are the columns in the order of
+        the model's one input. `key` is an idempotency key of your own: what was paid with it
+        before is not paid again, it is fetched.
+        """
+        self._server._check_before_paying()
+        content = {
+            "dataset": self.name,
+            "questions": _as_data(questions),
+            "artifact": self._sent(model, features),
+        }
+        if rival is not None:
+            content["rival"] = self._sent(rival, features)
+        key = secrets.token_hex(16) if key is None else key
+        asked = self._server._transport.post("/evaluations", content, key=key)
+        return Evaluation(self._server, asked)
+
+    def _sent(self, model: Model, features: list[str] | None) -> str:
+        if isinstance(model, str) and not Path(model).suffix and not Path(model).exists():
+            return model
+        return self._server.upload(model, features=features)
+
+    def history(self) -> list["Evaluation"]:
+        """Your evaluations of these rows, the newest first."""
+        found = self._get("/evaluations", dataset=self.name)
+        return [Evaluation(self._server, each) for each in found]
+
+    def twin(self, rows: int = 100) -> "pyarrow.Table":
+        """Made-up rows with the same columns, to try a model on. No row was read for them."""
+        import pyarrow.csv
+
+        path = f"/datasets/{escaped(self.name, safe='')}/twin.csv"
+        text = self._server._transport.text(path, rows=rows)
+        return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
+
+    def _get(self, path: str, **query: Any) -> Any:
+        return self._server._transport.get(path, **query)
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """The exact price of some questions on a server, and the half-widths to expect."""
+
+    questions: tuple[q.Question, ...]
+    content: Mapping[str, Any]
+
+    @property
+    def loss(self) -> Loss:
+        """The price, exactly."""
+        return Loss.from_dict(self.content["loss"])
+
+    @property
+    def half_widths(self) -> tuple[dict[str, q.HalfWidths], ...]:
+        """For each question: how far its measures' intervals will reach, if the guess is right."""
+        return tuple(
+            {name: q.HalfWidths(**each) for name, each in widths.items()}
+            for widths in self.content["half_widths"]
+        )
+
+
+class Evaluation:
+    """What was asked of a model, and what became of it."""
+
+    def __init__(self, server: Server, content: Mapping[str, Any]) -> None:
+        self._server, self._content = server, content
+
+    @property
+    def id(self) -> str:
+        return str(self._content["id"])
+
+    @property
+    def state(self) -> str:
+        """waiting, answered, refused (nothing was charged) or lost (the price stays booked)."""
+        return str(self._content["state"])
+
+    @property
+    def words(self) -> str:
+        """The reason of the state."""
+        return str(self._content["words"])
+
+    @property
+    def questions(self) -> tuple[q.Question, ...]:
+        return tuple(q.from_dict(each) for each in self._content["questions"])
+
+    @property
+    def price(self) -> Loss:
+        return Loss.from_dict(self._content["price"])
+
+    def wait(self) -> Answered:
+        """The answer, once it is there; what came of it instead is raised."""
+        if self.state != "answered" or not self._content.get("statement"):
+            self._refresh()
+        with _Progress() as progress:
+            while self.state == "waiting":
+                place = self._content.get("queue_place") or 0
+                progress.say(f"{place} before yours" if place > 1 else "Being worked on")
+                self._refresh(wait=WAIT)
+        if self.state == "lost":
+            receipt = self._content["receipt"]
+            raise AnswerLost(receipt["sequence"], receipt["hash"])
+        if self.state != "answered":
+            raise PrivacyError(self.words)
+        return self._server._accepted(self._content["statement"])
+
+    def page(self) -> str:
+        """The self-contained page of the answer, with its signed statement."""
+        return self._server._transport.text(f"/reports/{self.id}.html")
+
+    def _refresh(self, wait: int = 0) -> None:
+        self._content = self._server._transport.get(f"/evaluations/{self.id}", wait=wait)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.id!r}, {self.state}: {visible(self.words)})"
+
+
+def _as_data(questions: tuple[q.Question, ...]) -> list[dict[str, Any]]:
+    if not questions or not all(isinstance(each, q.Question) for each in questions):
+        raise ArgumentError(
+            "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
+        )
+    return [each.as_dict() for each in questions]
+
+
+class _Progress:
+    """A line on a terminal that says what is waited for; nothing elsewhere."""
+
+    def __enter__(self) -> "_Progress":
+        self._width = 0
+        return self
+
+    def say(self, words: str) -> None:
+        if sys.stderr.isatty():
+            line = visible(words)
+            print(f"\r{line:<{self._width}}", end="", file=sys.stderr, flush=True)
+            self._width = len(line)
+
+    def __exit__(self, *_: object) -> None:
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,163 @@
+"""One server's API over HTTP: JSON in and out, and its problems as the library's own errors."""
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from heldout import errors
+from heldout.arguments import shown
+from heldout.errors import ArgumentError, HeldoutError, ServerError
+
+__all__ = ["Transport"]
+
+MOST_BYTES: Final = 2**27
+"""Of an answer; a page with a hundred curves has a hundredth of it."""
+ATTEMPTS: Final = 6
+HERE: Final = ("localhost", "127.0.0.1", "::1")
+KINDS: Final = {
+    ".onnx": "application/onnx",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".csv": "text/csv",
+}
+"""What a file is, by how its name ends."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A token goes to the address it was meant for, and nowhere else."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Transport:
+    """Requests with a token; it shows the address and never the token."""
+
+    def __init__(self, url: str, token: str, *, timeout: float, allow_http: bool) -> None:
+        parts = urllib.parse.urlsplit(url if isinstance(url, str) else "")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise ArgumentError(f"url must be a server's address, got {shown(url)}.")
+        if parts.username or parts.password:
+            raise ArgumentError("url must hold no password. Pass the token apart.")
+        if parts.scheme == "http" and parts.hostname not in HERE and not allow_http:
+            raise ArgumentError(
+                "url must begin with https://, or the token could be read on the way. Pass "
+                "allow_http=True for a network that you trust."
+            )
+        if not isinstance(token, str) or not token.strip().isascii() or not token.strip():
+            raise ArgumentError("token must be the text that the server gave you.")
+        self.url = url.rstrip("/")
+        self._token, self._timeout = token.strip(), timeout
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def __repr__(self) -> str:
+        return f"Transport({self.url!r})"
+
+    def get(self, path: str, *, wait: int = 0, **query: Any) -> Any:
+        """The JSON at a path; the server may take `wait` seconds until it has news."""
+        return json.loads(self.text(path, wait=wait, **query))
+
+    def text(self, path: str, *, wait: int = 0, **query: Any) -> str:
+        """The text at a path."""
+        headers = {"Prefer": f"wait={wait}"} if wait else {}
+        return self._patiently("GET", _with(path, query), headers=headers, extra=wait)
+
+    def post(self, path: str, content: Mapping[str, Any], *, key: str | None = None) -> Any:
+        """Send JSON; with an idempotency key a lost request is sent again, and counts once."""
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(content, allow_nan=False).encode()
+        if key is None:
+            return json.loads(self._once("POST", path, body=body, headers=headers))
+        headers["Idempotency-Key"] = key
+        return json.loads(self._patiently("POST", path, body=body, headers=headers))
+
+    def upload(self, path: str, file: Path, **query: Any) -> Any:
+        """Send a file, a piece at a time."""
+        if file.suffix.lower() not in KINDS:
+            raise ArgumentError(f"model must end in {', '.join(KINDS)}, got {shown(file.name)}.")
+        try:
+            with file.open("rb") as body:
+                headers = {
+                    "Content-Type": KINDS[file.suffix.lower()],
+                    "Content-Length": str(file.stat().st_size),
+                }
+                return json.loads(
+                    self._once("PUT", _with(path, query), body=body, headers=headers, extra=600)
+                )
+        except OSError as error:
+            raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
+
+    def _patiently(self, method: str, path: str, **more: Any) -> str:
+        """Again after a pause, where the connection failed or the server is busy."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._once(method, path, **more)
+            except ServerError as error:
+                if error.status not in (None, 429, 502, 504) or attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(max(error.retry_after, 0.1 * 2**attempt))
+        raise AssertionError
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        headers: Mapping[str, str],
+        extra: float = 0,
+    ) -> str:
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}",
+            data=body,
+            method=method,
+            headers={"Authorization": f"Bearer {self._token}", **headers},
+        )
+        try:
+            with self._opener.open(request, timeout=self._timeout + extra) as answer:
+                return _read(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _problem(error) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            why = getattr(reason, "strerror", None) or type(reason).__name__
+            raise ServerError(f"{self.url} cannot be reached ({why}).") from None
+
+
+def _with(path: str, query: Mapping[str, Any]) -> str:
+    said = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urllib.parse.urlencode(said, doseq=True)}" if said else path
+
+
+def _read(answer: Any) -> str:
+    content = answer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ServerError("The server's answer is too long.")
+    return str(content.decode("utf-8", errors="strict"))
+
+
+def _problem(error: urllib.error.HTTPError) -> HeldoutError:
+    """The library's error of the same name, where there is one."""
+    try:
+        content = json.loads(_read(error))
+        name, words = str(content["type"]), str(content["detail"])
+    except (ValueError, KeyError, TypeError, OSError, ServerError):
+        name, words = "HttpError", f"The server answered with status {error.code}."
+    kind = getattr(errors, name, None)
+    if isinstance(kind, type) and issubclass(kind, HeldoutError) and _simple(kind):
+        return kind(words)
+    wait = str(error.headers.get("Retry-After", ""))
+    return ServerError(words, status=error.code, retry_after=float(wait) if wait.isdigit() else 0)
+
+
+def _simple(kind: type[HeldoutError]) -> bool:
+    """Whether an error is made of its words alone."""
+    ours = (each for each in kind.__mro__ if each.__module__ == errors.__name__)
+    return all("__init__" not in vars(each) for each in ours)

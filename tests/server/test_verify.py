@@ -1,0 +1,230 @@
+"""A page of a signed answer is checked with the server's public key alone."""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.cli import main
+from heldout.errors import ArgumentError, HeldoutError, NotGenuine
+from heldout.server.answer_page import answer_page, statement_of
+from heldout.server.signing import Signer
+from heldout.server.verification import Genuine, key_of
+
+ROWS = {"y": [1, 0, 1, 0, 0] * 200, "p": [0.8, 0.3, 0.6, 0.7, 0.1] * 200}
+REPORT = (q.Report(epsilon="1", sections=["brier"]),)
+SEVERAL = (q.Confusion(epsilon="1/2"), q.Report(epsilon="1/2", sections=["brier"]))
+
+
+@pytest.fixture(scope="module")
+def signer(tmp_path_factory: pytest.TempPathFactory) -> Signer:
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "private").mkdir()
+    return Signer.of(folder)
+
+
+@cache
+def content(questions: tuple[q.Question, ...], name: str = "</script><b>rows") -> str:
+    rows = ho.Dataset(ROWS, label="y", score="p", name=name)
+    session = ho.Session(rows, budget=ho.Budget(epsilon=3))
+    answer = session.answer(*questions)
+    head = {"ledger": "l" * 32, "sequence": answer.receipt.sequence, "hash": answer.receipt.hash}
+    return json.dumps({"evaluation": "e1", "head": head, "answer": answer.as_dict()})
+
+
+def signed(signer: Signer, questions: tuple[q.Question, ...] = REPORT) -> dict[str, Any]:
+    return signer.sign(json.loads(content(questions)))
+
+
+def with_statement(page: str, change: Callable[[Any], None]) -> str:
+    """The page with another statement in the place of its own."""
+    held = statement_of(page)
+    change(held)
+    return re.sub(
+        r'(id="heldout-statement">).*?(</script>)',
+        lambda found: found[1] + json.dumps(held).replace("<", "\\u003c") + found[2],
+        page,
+        flags=re.DOTALL,
+    )
+
+
+@pytest.mark.parametrize("questions", [REPORT, SEVERAL], ids=["report", "several"])
+def test_a_page_is_made_of_its_statement_alone_and_holds_it(
+    signer: Signer, questions: tuple[q.Question, ...]
+) -> None:
+    statement = signed(signer, questions)
+    page = answer_page(statement)
+    assert statement_of(page) == statement
+    assert answer_page(json.loads(json.dumps(statement))) == page
+    found = Genuine.in_page(page, key=signer.public)
+    assert found.page() == page
+    assert found.answered.questions == questions
+    assert found.evaluation == "e1"
+
+
+def test_nothing_in_a_statement_leaves_its_place_in_the_page(signer: Signer) -> None:
+    page = answer_page(signed(signer))
+    assert page.count("<script") == page.count("</script>") == 1
+    assert "<b>rows" not in page
+    assert 'type="application/json"' in page
+
+
+def test_the_page_of_several_questions_tells_each_with_its_price(signer: Signer) -> None:
+    page = answer_page(signed(signer, SEVERAL))
+    for words in ("1. Confusion", "2. Brier score", "Paid: epsilon 0.5", "cost epsilon 1 together"):
+        assert words in page
+    assert signer.public in page
+
+
+def changed(held: Any, *path: str | int, to: Any) -> None:
+    for step in path[:-1]:
+        held = held[step]
+    assert held[path[-1]] != to
+    held[path[-1]] = to
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        (("statement", "answer", "values", "map", "brier", "array", "values", 0), 7),
+        (("statement", "answer", "receipt", "hash"), "0" * 64),
+        (("statement", "answer", "receipt", "sequence"), 99),
+        (("statement", "answer", "remaining", "epsilon"), "3"),
+        (("statement", "head", "sequence"), 99),
+        (("statement", "evaluation"), "e2"),
+        (("signature",), base64.b64encode(bytes(64)).decode()),
+        (("signature",), "not base64"),
+        (("signature",), None),
+    ],
+    ids=str,
+)
+def test_whatever_is_changed_in_the_statement_is_noticed(
+    signer: Signer, path: tuple[str | int, ...], to: Any
+) -> None:
+    page = with_statement(answer_page(signed(signer)), lambda held: changed(held, *path, to=to))
+    with pytest.raises(NotGenuine, match="The signature does not fit"):
+        Genuine.in_page(page, key=signer.public)
+
+
+def test_another_key_signs_for_another_server(signer: Signer, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    other = Signer.of(tmp_path)
+    page = answer_page(signed(other))
+    assert Genuine.in_page(page, key=other.public)
+    with pytest.raises(NotGenuine, match="another server"):
+        Genuine.in_page(page, key=signer.public)
+    # The key in the page is not believed.
+    claims = with_statement(page, lambda held: changed(held, "key", to=signer.public))
+    with pytest.raises(NotGenuine):
+        Genuine.in_page(claims, key=signer.public)
+    for wrong in ("", "short", "é" * 44, other.public[:-4]):
+        with pytest.raises(ArgumentError, match="public key"):
+            Genuine.in_page(page, key=wrong)
+
+
+def test_a_page_without_one_whole_statement_is_refused(signer: Signer) -> None:
+    page = answer_page(signed(signer))
+    start = page.index("<script")
+    without = page[:start] + page[page.index("</script>") + 9 :]
+    twice = page.replace("</body>", page[start : page.index("</script>") + 9] + "</body>")
+    broken = page.replace('{"key"', '{"key', 1)
+    for wrong, words in (
+        (without, "no signed statement"),
+        ("", "no signed statement"),
+        (twice, "more than one"),
+        (broken, "cannot be read"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            Genuine.in_page(wrong, key=signer.public)
+
+
+def test_a_signed_text_that_is_no_answer_is_refused(signer: Signer) -> None:
+    good = json.loads(content(REPORT))
+    for wrong in (
+        {},
+        good | {"answer": None},
+        good | {"head": {}},
+        good | {"head": good["head"] | {"sequence": True}},
+        good | {"evaluation": 7},
+    ):
+        with pytest.raises(ArgumentError, match="not the statement of an answer"):
+            Genuine.of(signer.sign(wrong), key=signer.public)
+    for wrong in (None, 7, [], {}, {"statement": 1, "signature": 2}):
+        with pytest.raises(HeldoutError):
+            Genuine.of(wrong, key=signer.public)
+
+
+def test_a_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    first, again = Signer.of(tmp_path), Signer.of(tmp_path)
+    assert first.public == again.public == key_of(str(tmp_path / "signing.pub"))
+    secret = tmp_path / "private" / "signing.key"
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert first.public not in secret.read_text()
+    secret.write_text("not a key")
+    with pytest.raises(HeldoutError, match="cannot be read"):
+        Signer.of(tmp_path)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def verified(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["verify", *words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_the_command_prints_what_was_signed_and_paid(
+    signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, key = tmp_path / "report.html", tmp_path / "key.txt"
+    file.write_text(answer_page(signed(signer)))
+    key.write_text(signer.public + "\n")
+    code, out, err = verified(capsys, str(file), "--server-key", str(key))
+    receipt = json.loads(content(REPORT))["answer"]["receipt"]["hash"]
+    assert (code, err) == (0, "")
+    for words in ("Brier", "Signature: good", "Paid: epsilon 1", receipt, "every byte"):
+        assert words in out
+    code, out, _ = verified(capsys, str(file), "--server-key", signer.public, "--json")
+    assert code == 0
+    assert json.loads(out)["receipt"]["hash"] == receipt
+    assert json.loads(out)["page"] == "as signed"
+
+
+def test_a_number_that_was_changed_on_the_page_is_noticed(
+    signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = answer_page(signed(signer))
+    value = re.search(r'<span class="value">([^<]+)</span>', page)
+    assert value is not None
+    file, again = tmp_path / "report.html", tmp_path / "again.html"
+    file.write_text(page.replace(value[1], "0.001"))
+    words = (str(file), "--server-key", signer.public)
+    code, out, err = verified(capsys, *words, "--out", str(again))
+    assert code == 1
+    assert "it was changed" in err
+    assert value[1] in out
+    assert again.read_text() == page
+    code, out, _ = verified(capsys, *words, "--json")
+    assert (code, json.loads(out)["page"]) == (1, "another")
+
+
+def test_what_is_no_page_of_ours_is_refused_in_one_line(
+    signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text.html").write_text("<p>no")
+    (tmp_path / "binary.html").write_bytes(b"\xff\xfe")
+    for name in ("text.html", "binary.html", "nowhere.html"):
+        code, out, err = verified(capsys, str(tmp_path / name), "--server-key", signer.public)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    words = (str(tmp_path / "text.html"), "--server-key", signer.public)
+    code, _, err = verified(capsys, *words, "--server", "http://127.0.0.1:1")
+    assert (code, "--token-file" in err) == (2, True)
