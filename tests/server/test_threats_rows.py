@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server.conftest import LINEAR, write_rows
+from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
 
 from heldout.server import storage
 from heldout.server.answer_page import answer_page
-from tests.server.conftest import LINEAR, write_rows
-from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
 
 CSV = "text/csv"
 
@@ -34,7 +33,7 @@ def first_difference(one: list[str], other: list[str]) -> tuple[str, str] | None
         return f"{len(one)} lines", f"{len(other)} lines"
     for a, b in zip(one, other, strict=True):
         if a != b:
-            at = len(os.path.commonprefix([a, b]))
+            at = next(n for n in range(len(a) + 1) if a[:n] != b[:n])
             return a[:60] + "..." + a[max(at - 100, 0) : at + 100], b[max(at - 100, 0) : at + 100]
     return None
 
@@ -318,7 +317,7 @@ def test_the_web_needs_no_right_to_the_rows(tmp_path: Path) -> None:
     site = Watched(tmp_path / "server").opened(write_rows(tmp_path / "rows.parquet", 50))
     asked = site.answer(AUC, artifact=site.upload()["id"], key="k")["id"]
     away = tmp_path / "away"
-    os.rename(site.service.settings.private, away)
+    site.service.settings.private.rename(away)
     site.said.clear()
     site.client("ana").post(
         "/api/v1/quotes", json={"dataset": "readmissions", "questions": [AUC, CELLS]}

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.server.conftest import Site, rows
 
 from heldout.server import storage
-from tests.server.conftest import Site, rows
 
 AUC = {"question": "auc", "epsilon": "1/4"}
 CELLS = {"question": "confusion", "epsilon": "1/4", "threshold": 0.5}

@@ -50,6 +50,7 @@ LIVES: Final = {"api": 90 * DAY, "browser": 12 * 3600, "link": 7 * DAY}
 LONGEST: Final = 366 * DAY
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 128
 FREE_FAILURES: Final = 5
+MOST_STRANGERS: Final = 10_000
 WRONG = "Name or password is wrong."
 
 
@@ -162,11 +163,7 @@ def sign_in(service: Service, *, name: str, password: str) -> str:
     """The secret of a browser session. Each failure after a few makes the next one wait longer."""
     from argon2.exceptions import Argon2Error, InvalidHashError
 
-    with service.store.read() as connection:
-        found = connection.execute(sa.select(people).where(people.c.name == name)).first()
-    if found is not None and found.retry > now():
-        wait = int(found.retry - now()) + 1
-        raise TooMany(f"Too many wrong passwords. Try again in {wait} seconds.", wait)
+    found = _counted_try(service, name)
     hasher, right = _hasher(), False
     usable = found is not None and found.password is not None and found.disabled is None
     try:  # somebody who is not there takes as long as a wrong password
@@ -174,16 +171,37 @@ def sign_in(service: Service, *, name: str, password: str) -> str:
         right = hasher.verify(known, password[: LONGEST_PASSWORD + 1]) and usable
     except (Argon2Error, InvalidHashError):
         right = False
+    if not right:
+        raise Forbidden(WRONG)
     with service.store.write() as connection:
         mine = people.update().where(people.c.name == name)
-        if not right:
-            failures = 1 + (0 if found is None else found.failures)
-            wait = 0 if failures < FREE_FAILURES else min(2 ** (failures - FREE_FAILURES), 300)
-            connection.execute(mine.values(failures=failures, retry=now() + wait))
+        connection.execute(mine.values(failures=0, retry=0.0))
+        return _add_token(connection, name, kind="browser", label="browser", scopes=SCOPES)[1]
+
+
+def _counted_try(service: Service, name: str) -> Any:
+    """Who it would be. A try is counted before it is looked at: of many at once, each counts.
+
+    Names that nobody has are counted too, so that waiting tells nothing of who is there.
+    """
+    with service.store.write() as connection:
+        found = connection.execute(sa.select(people).where(people.c.name == name)).first()
+        tries, retry = service.strangers.get(name, (0, 0.0))
+        if found is not None:
+            tries, retry = found.failures, found.retry
+        if retry > now():
+            wait = int(retry - now()) + 1
+            raise TooMany(f"Too many wrong passwords. Try again in {wait} seconds.", wait)
+        tries += 1
+        retry = now() + (min(2 ** (tries - FREE_FAILURES), 300) if tries >= FREE_FAILURES else 0)
+        if found is None:
+            if len(service.strangers) >= MOST_STRANGERS:
+                service.strangers.clear()
+            service.strangers[name] = (tries, retry)
         else:
-            connection.execute(mine.values(failures=0, retry=0.0))
-            return _add_token(connection, name, kind="browser", label="browser", scopes=SCOPES)[1]
-    raise Forbidden(WRONG)
+            mine = people.update().where(people.c.name == name)
+            connection.execute(mine.values(failures=tries, retry=retry))
+    return found
 
 
 def sign_in_by_link(service: Service, secret: str) -> str:

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from heldout.errors import ArgumentError
 from heldout.server import accounts, artifacts, datasets, evaluations, ledger_view, logs, quotes
 from heldout.server.gate import REPORT_POLICY, Anyone, Caller
+from heldout.server.service import Forbidden
 from heldout.server.waiting import until
 
 __all__ = ["router"]
@@ -228,8 +229,11 @@ def revoke_grant(service: Anyone, person: Caller, name: str, analyst: str) -> li
 
 def _view(service: Any, person: Any, held: datasets.Held) -> Json:
     if person.role == "analyst":
-        account = datasets.share_of(service, person, held.name)
-        return held.public() | {"allowance": datasets.standing(service, account)}
+        try:
+            account = datasets.share_of(service, person, held.name)
+        except Forbidden as error:  # it has expired; the other data sets are shown all the same
+            return held.public() | {"words": str(error), "allowance": None}
+        return held.public() | {"words": "", "allowance": datasets.standing(service, account)}
     return _own_view(service, held)
 
 

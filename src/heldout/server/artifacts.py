@@ -51,6 +51,7 @@ async def store(
     """Write a stream to a file of its own, a piece at a time; returns the artefact's id."""
     checked_name("name", name)
     kind, ending = kind_of(content_type)
+    left = service.settings.most_kept - _kept(service, person)
     identity, digest, size = new_id(), hashlib.sha256(), 0
     path = service.settings.artifacts / f"{identity}{ending}"
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -61,6 +62,8 @@ async def store(
                 if size > service.settings.most_upload:
                     most = service.settings.most_upload // 2**20
                     raise TooLarge(f"An artefact must have at most {most} MB.")
+                if size > left:
+                    raise TooLarge("Your artefacts take all the room that one analyst has.")
                 digest.update(piece)
                 file.write(piece)
         if not size:
@@ -85,6 +88,13 @@ async def store(
         connection.execute(artifacts.insert(), row)
         jobs.enqueue(connection, "quarantine", identity)
     return identity
+
+
+def _kept(service: Service, person: Person) -> int:
+    """Bytes of all that a person brought so far."""
+    query = sa.select(sa.func.coalesce(sa.func.sum(artifacts.c.size), 0))
+    with service.store.read() as connection:
+        return int(connection.execute(query.where(artifacts.c.owner == person.name)).scalar_one())
 
 
 def kind_of(content_type: str) -> tuple[str, str]:

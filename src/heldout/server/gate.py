@@ -58,6 +58,10 @@ REPORT_POLICY: Final = (
 """Of a report, which is one file with its own style and no script that runs."""
 
 
+ADDRESS_SHARE: Final = 10
+MOST_BUCKETS: Final = 50_000
+
+
 class Unknown(HeldoutError):
     """Nobody knows who is asking."""
 
@@ -141,16 +145,33 @@ class Gate:
             await problem(error)(scope, receive, decorated)
 
     def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
-        """Seconds to wait, for whoever asks more often than is allowed: a bucket that refills."""
-        client = scope.get("client") or ("", 0)
-        who = headers.get(b"authorization") or headers.get(b"cookie") or client[0].encode()
-        name, most, then = str(hash(who)), self._settings.requests_per_minute, time.monotonic()
+        """Seconds to wait, for whoever asks more often than is allowed.
+
+        Who asks is first of all where they ask from: credentials may be made up.
+        """
+        address = (scope.get("client") or ("", 0))[0]
+        most = self._settings.requests_per_minute
+        asked = [(f"at {address}", ADDRESS_SHARE * most)]
+        if scope["method"] == "POST" and scope["path"].startswith("/sign-in"):
+            asked.append((f"sign in at {address}", self._settings.sign_ins_per_minute))
+        shown = headers.get(b"authorization") or headers.get(b"cookie")
+        if shown is not None:
+            asked.append((str(hash(shown)), most))
+        for name, often in asked:
+            if not self._taken(name, often):
+                return 1 + int(60 / often)
+        return None
+
+    def _taken(self, name: str, most: int) -> bool:
+        """Take one request out of a bucket that refills, if there is one."""
+        then = time.monotonic()
         left, last = self._buckets.get(name, (float(most), then))
-        left = min(left + (then - last) * most / 60, most) - 1
-        if len(self._buckets) > 10_000:
-            self._buckets.clear()
+        left = min(left + (then - last) * most / 60, float(most)) - 1
+        if len(self._buckets) > MOST_BUCKETS:  # those that have refilled say nothing
+            recent = {each for each, (_, last) in self._buckets.items() if then - last < 60}
+            self._buckets = {each: self._buckets[each] for each in recent}
         self._buckets[name] = (max(left, -1.0), then)
-        return None if left >= 0 else 1 + int(60 / most)
+        return left >= 0
 
 
 def _streams(scope: Scope) -> bool:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -66,10 +66,14 @@ class Settings:
     most_upload: int = 256 * 2**20
     most_body: int = 2**20
     most_prediction_rows: int = 20_000_000
+    most_kept: int = 4 * 2**30
+    """Bytes of all artefacts of one analyst."""
     most_waiting: int = 50
     """Evaluations of one analyst that may wait at once."""
     requests_per_minute: int = 6000
-    """Of one person in one web process."""
+    """Of one person in one web process; of one address ten times as many."""
+    sign_ins_per_minute: int = 60
+    """Of one address in one web process."""
     tick: float = 0.1
     """Answers appear at multiples of this many seconds after they were asked for."""
     seconds_per_row: float = 0.5
@@ -104,6 +108,8 @@ class Service:
     """The server's tables and the ledger, opened where they are first needed."""
 
     settings: Settings
+    strangers: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Names that nobody has, under which this process was asked in vain."""
 
     @cached_property
     def store(self) -> Store:

@@ -235,7 +235,9 @@ class Worker:
         values["visible"] = shown_at(begun, tick_of(self.service, held))
         with self.service.store.write() as connection:
             mine = evaluations.update().where(evaluations.c.id == row.id)
-            connection.execute(mine.values(values))
+            # Whoever drew has the last word: a worker that only found the booking may be wrong.
+            over = ("waiting", "lost") if values["state"] == "answered" else ("waiting",)
+            connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
             jobs.finish(connection, job)
 
     # --- small things ----------------------------------------------------------------------------
