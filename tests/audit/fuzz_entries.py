@@ -369,8 +369,7 @@ def signed_answer() -> dict[str, Any]:
 
     rows = ho.Dataset({"y": [0, 1] * 50, "p": [0.2, 0.7] * 50}, label="y", score="p")
     answer = ho.Session(rows, budget=ho.Budget(epsilon=1)).answer(questions.Brier(epsilon=1))
-    head = {"ledger": "l", "sequence": 1, "hash": answer.receipt.hash}
-    content = {"evaluation": "e", "head": head, "answer": answer.as_dict()}
+    content = {"evaluation": "e", "ledger": "l", "answer": answer.as_dict()}
     return Signer(Ed25519PrivateKey.generate()).sign(content)
 
 

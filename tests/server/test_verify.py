@@ -35,8 +35,7 @@ def content(questions: tuple[q.Question, ...], name: str = "</script><b>rows") -
     rows = ho.Dataset(ROWS, label="y", score="p", name=name)
     session = ho.Session(rows, budget=ho.Budget(epsilon=3))
     answer = session.answer(*questions)
-    head = {"ledger": "l" * 32, "sequence": answer.receipt.sequence, "hash": answer.receipt.hash}
-    return json.dumps({"evaluation": "e1", "head": head, "answer": answer.as_dict()})
+    return json.dumps({"evaluation": "e1", "ledger": "l" * 32, "answer": answer.as_dict()})
 
 
 def signed(signer: Signer, questions: tuple[q.Question, ...] = REPORT) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def changed(held: Any, *path: str | int, to: Any) -> None:
         (("statement", "answer", "receipt", "hash"), "0" * 64),
         (("statement", "answer", "receipt", "sequence"), 99),
         (("statement", "answer", "remaining", "epsilon"), "3"),
-        (("statement", "head", "sequence"), 99),
+        (("statement", "ledger"), "m" * 32),
         (("statement", "evaluation"), "e2"),
         (("signature",), base64.b64encode(bytes(64)).decode()),
         (("signature",), "not base64"),
@@ -150,8 +149,7 @@ def test_a_signed_text_that_is_no_answer_is_refused(signer: Signer) -> None:
     for wrong in (
         {},
         good | {"answer": None},
-        good | {"head": {}},
-        good | {"head": good["head"] | {"sequence": True}},
+        good | {"ledger": None},
         good | {"evaluation": 7},
     ):
         with pytest.raises(ArgumentError, match="not the statement of an answer"):

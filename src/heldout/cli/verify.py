@@ -70,7 +70,7 @@ def verify(
         print_json(
             {
                 "evaluation": found.evaluation,
-                "head": dict(found.head),
+                "ledger": found.head["ledger"],
                 "receipt": receipt.as_dict(),
                 "questions": [each.as_dict() for each in found.answered.questions],
                 "answers": [each.as_dict() for each in found.answered.releases],

@@ -148,10 +148,11 @@ class Server:
             verify(signed, key=self._key)
         try:
             statement = signed["statement"]
-            head = {name: statement["head"][name] for name in ("ledger", "sequence", "hash")}
-            found = Answered.from_dict(statement["answer"])
+            ledger, found = str(statement["ledger"]), Answered.from_dict(statement["answer"])
         except (KeyError, TypeError):
             raise ServerError("The server's answer is not a signed statement.") from None
+        receipt = found.receipt
+        head = {"ledger": ledger, "sequence": receipt.sequence, "hash": receipt.hash}
         if self._heads.seen is None or head["sequence"] > self._heads.seen["sequence"]:
             self._heads.remember(head)
         return found

@@ -22,11 +22,10 @@ def answer_page(signed: Mapping[str, Any]) -> str:
 
     One report is its own page; other questions have a section each.
     """
-    statement = signed["statement"]
-    answered = Answered.from_dict(statement["answer"])
+    answered = Answered.from_dict(signed["statement"]["answer"])
     only = answered.releases[0] if len(answered.releases) == 1 else None
     page = only.html(LEVEL) if isinstance(only, Report) else _sections(answered)
-    words = rendered("signed.html", head=statement["head"], key=signed["key"])
+    words = rendered("signed.html", receipt=answered.receipt, key=signed["key"])
     before, end, after = page.rpartition("</main>")
     page = f"{before}{words}{end}{after}"
     before, end, after = page.rpartition("</body>")

@@ -25,12 +25,8 @@ class Genuine:
         """Check a statement's signature and build its answer."""
         statement = verify(signed, key=key)
         try:
-            head = statement["head"]
-            names = (head["ledger"], head["hash"], statement["evaluation"])
-            if (
-                not all(isinstance(each, str) for each in names)
-                or type(head["sequence"]) is not int
-            ):
+            names = (statement["ledger"], statement["evaluation"])
+            if not all(isinstance(each, str) for each in names):
                 raise ValueError
             found = cls(signed, Answered.from_dict(statement["answer"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -44,10 +40,11 @@ class Genuine:
         return cls.of(statement_of(page), key=key)
 
     @property
-    def head(self) -> Mapping[str, Any]:
-        """Where the ledger ended when this was signed."""
-        found: Mapping[str, Any] = self.signed["statement"]["head"]
-        return found
+    def head(self) -> dict[str, Any]:
+        """Where the ledger ended when this was booked."""
+        receipt = self.answered.receipt
+        ledger = self.signed["statement"]["ledger"]
+        return {"ledger": ledger, "sequence": receipt.sequence, "hash": receipt.hash}
 
     @property
     def evaluation(self) -> str:
