@@ -1,7 +1,9 @@
 """What every request passes: limits, headers, errors in words, and who is asking."""
 
 import time
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, FastAPI, Request
@@ -18,6 +20,7 @@ from heldout.errors import (
 )
 from heldout.server.accounts import Person, of_token
 from heldout.server.artifacts import TooLarge
+from heldout.server.logs import told
 from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany
 
 __all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
@@ -121,8 +124,12 @@ class Gate:
             return
         headers = {name.lower(): value for name, value in scope["headers"]}
 
+        begun = False
+
         async def decorated(message: MutableMapping[str, Any]) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 present = {name.lower() for name, _ in message["headers"]}
                 own = [each for each in HEADERS if each[0] not in present]
                 if b"cache-control" not in present:
@@ -141,8 +148,13 @@ class Gate:
             receive = _bounded(receive, headers, self._settings.most_body)
         try:
             await self._app(scope, receive, decorated)
-        except TooLarge as error:
-            await problem(error)(scope, receive, decorated)
+        except Exception as error:
+            if begun:
+                raise
+            # Where it happened, and of which kind; its words may hold anything.
+            frames = [f"{Path(each.filename).name}:{each.lineno}" for each in _frames(error)]
+            told("error", kind=type(error).__name__, at=frames, route=_route(scope))
+            await _inside()(scope, receive, decorated)
 
     def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
         """Seconds to wait, for whoever asks more often than is allowed.
@@ -174,6 +186,21 @@ class Gate:
         return left >= 0
 
 
+def _inside() -> Response:
+    words = "Something went wrong inside the server. Whoever runs it finds it in the log."
+    content = {"type": "InternalError", "status": 500, "detail": words}
+    return JSONResponse(content, 500, media_type="application/problem+json")
+
+
+def _frames(error: Exception) -> list[traceback.FrameSummary]:
+    return traceback.extract_tb(error.__traceback__)[-4:]
+
+
+def _route(scope: Scope) -> str:
+    """The route as it was written: what was filled in may be a secret."""
+    return str(getattr(scope.get("route"), "path", "?"))
+
+
 def _streams(scope: Scope) -> bool:
     """Whether the body is an artefact, which has a limit of its own."""
     path = scope["path"]
@@ -181,15 +208,15 @@ def _streams(scope: Scope) -> bool:
 
 
 def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
-    told = headers.get(b"content-length", b"0")
+    length = headers.get(b"content-length", b"0")
     seen = 0
 
     async def bounded() -> MutableMapping[str, Any]:
         nonlocal seen
         message = await receive()
         seen += len(message.get("body", b""))
-        if seen > most or (told.isdigit() and int(told) > most):
-            raise TooLarge(f"A request must have at most {most // 1024} kB.")
+        if seen > most or (length.isdigit() and int(length) > most):
+            raise HTTPException(413, f"A request must have at most {most // 1024} kB.")
         return message
 
     return bounded
