@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo serve test test-spark bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-spark test-browser bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -46,6 +46,11 @@ unit: .venv/dev
 
 test-spark: .venv/spark
 	HELDOUT_TEST_SPARK=1 $(BIN)/python -m pytest -q tests/engines -k spark
+
+# The server's pages in Debian's Chromium, which is 300 MB; SCREENSHOTS=1 writes those of the docs.
+test-browser: .venv/dev
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
+	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest -q tests/browser
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py

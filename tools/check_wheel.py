@@ -86,6 +86,14 @@ def check_content(wheel: Path) -> int:
     must(not strays, f"it must hold the package alone, got {strays[:3]}")
     roots = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     must(roots == {"heldout"}, f"it must have one root, got {roots}")
+    drawn = [
+        ROOT / "src" / "heldout" / each
+        for each in ("drawing/templates", "server/pages", "server/static")
+    ]
+    beside = {
+        path.relative_to(ROOT / "src").as_posix() for folder in drawn for path in folder.iterdir()
+    }
+    must(beside <= set(names), f"it must hold every page, not {sorted(beside - set(names))}")
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     must(sources <= set(names), f"it must hold every module, not {sorted(sources - set(names))}")
     return len(names)

@@ -14,11 +14,11 @@ from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import BaseLoader, Environment
 
     from heldout.metrics.measure import Measure
 
-__all__ = ["card", "measures_card", "rendered"]
+__all__ = ["card", "environment", "measures_card", "rendered"]
 
 
 def rendered(template: str, **content: Any) -> str:
@@ -51,13 +51,20 @@ def measures_card(
 
 @cache
 def _templates() -> "Environment":
+    from jinja2 import PackageLoader
+
+    return environment(PackageLoader("heldout.drawing"))
+
+
+def environment(loader: "BaseLoader") -> "Environment":
+    """Templates in which every text is escaped and no name may be missing."""
     import platform
     from importlib.metadata import version
 
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
 
     templates = Environment(
-        loader=PackageLoader("heldout.drawing"),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 import heldout
-from heldout.server import api, gate
+from heldout.server import api, gate, site
 from heldout.server.service import Service
 
 __all__ = ["make_app"]
@@ -38,6 +38,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(api.router)
     gate.install(app)
+    site.install(app)
     app.add_middleware(gate.Gate, service=service)
 
     @app.get("/health", include_in_schema=False)

@@ -15,7 +15,7 @@ from heldout.server.accounts import Person
 from heldout.server.service import Missing, Service
 from heldout.server.storage import artifacts, new_id, now
 
-__all__ = ["KINDS", "file_of", "find", "mine", "normalised", "public", "store"]
+__all__ = ["KINDS", "file_of", "find", "mine", "names", "normalised", "public", "store"]
 
 KINDS = {
     "application/onnx": ("model", ".onnx"),
@@ -135,6 +135,14 @@ def mine(service: Service, person: Person) -> list[dict[str, Any]]:
     with service.store.read() as connection:
         rows = connection.execute(query.order_by(artifacts.c.created.desc())).all()
     return [public(row) for row in rows]
+
+
+def names(service: Service, identities: Sequence[str]) -> dict[str, str]:
+    """What owners call their artefacts, for pages that list what was asked about them."""
+    query = sa.select(artifacts.c.id, artifacts.c.name)
+    with service.store.read() as connection:
+        rows = connection.execute(query.where(artifacts.c.id.in_(set(identities))))
+        return {row.id: row.name for row in rows}
 
 
 def public(row: Any) -> dict[str, Any]:

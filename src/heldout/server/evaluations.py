@@ -79,11 +79,10 @@ def parsed(content: Any) -> tuple[q.Question, ...]:
     return tuple(q.from_dict(each) for each in content)
 
 
-@lru_cache(maxsize=2048)
-def _expected(text: str, about: Any, guess: q.Guess) -> q.Quote:
-    """A quote with its half-widths; the same question is worked out once."""
-    found = q.Quote(parsed(json.loads(text)), about, guess)
-    _ = found.half_widths
+@lru_cache(maxsize=8192)
+def _expected(text: str, about: Any, guess: q.Guess) -> dict[str, q.HalfWidths]:
+    """The half-widths of one question; the same one is worked out once."""
+    [found] = q.Quote(parsed([json.loads(text)]), about, guess).half_widths
     return found
 
 
@@ -94,8 +93,13 @@ def quote(
     held = seen(service, person, dataset)
     about = asked_of(held, content)
     said = q.Guess(**_guessed(held, guess))
-    parsed(content)
-    return Priced(dataset, _expected(json.dumps(content, sort_keys=True), Hashed(about), said))
+    found = q.Quote(parsed(content), about, said)
+    known = Hashed(about)
+    # What Quote.half_widths would work out, from what was worked out before.
+    vars(found)["half_widths"] = tuple(
+        _expected(json.dumps(each, sort_keys=True), known, said) for each in content
+    )
+    return Priced(dataset, found)
 
 
 class Hashed:

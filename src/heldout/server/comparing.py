@@ -1,0 +1,168 @@
+"""Answers as a page shows them, alone and side by side. Everything here was paid for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
+from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.pictures import interval_plot
+from heldout.drawing.words import spread
+from heldout.metrics.curves.release import CurvesRelease
+from heldout.metrics.measure import Measure
+from heldout.questions.answered import Answered
+from heldout.report.report import Report
+
+__all__ = ["Block", "SideBySide", "blocks", "side_by_side"]
+
+LEVEL = 0.95
+HEADINGS = {
+    "auc": "How well it ranks",
+    "average-precision": "Its highest scores",
+    "confusion": "How often it is right",
+    "brier": "Its probabilities",
+    "curves": "Its curves",
+    "compare": "Against the other model",
+    "report": "The report",
+}
+"""What a page writes above an answer, by the kind of question."""
+MOST = len(PALETTE)
+"""Curves that one picture shows: as many as there are colours to tell them apart."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One answer: its first number, its pictures, all its numbers."""
+
+    heading: str
+    title: str
+    value: str
+    interval: str
+    noise: str
+    figures: tuple[Figure, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Own models on one picture."""
+
+    measures: tuple[str, ...]
+    chosen: str
+    figures: tuple[Figure, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _answered(statement: Mapping[str, Any]) -> Answered:
+    return _rebuilt(json.dumps(statement["statement"]["answer"], sort_keys=True))
+
+
+@lru_cache(maxsize=256)
+def _rebuilt(text: str) -> Answered:
+    """Its releases keep the intervals that were worked out once."""
+    return Answered.from_dict(json.loads(text))
+
+
+def _measures(release: Any) -> dict[str, Measure]:
+    found: dict[str, Measure] = (
+        release.measures() if isinstance(release, Report) else release.measures
+    )
+    return found
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def blocks(statement: Mapping[str, Any]) -> tuple[Block, ...]:
+    """The answers of an evaluation, in the order of the questions."""
+    found = _answered(statement)
+    return tuple(map(_block, found.questions, found.releases))
+
+
+def _block(question: Any, release: Any) -> Block:
+    measures = _measures(release)
+    headline: Measure = release.headline
+    if isinstance(release, Report):
+        inner = [figure for each in release for figure in each.figures(LEVEL)]
+        readable = {name: each for name, each in release.plotted().items() if each.informative}
+        figures = ([interval_plot(readable, level=LEVEL)] if readable else []) + inner
+    else:
+        figures = list(release.figures(LEVEL)) or _intervals(measures)
+    value, interval, noise = spread(headline, LEVEL)
+    rows = tuple((_capital(name), *spread(each, LEVEL)) for name, each in measures.items())
+    heading = HEADINGS.get(question.kind, _capital(headline.name))
+    if (at := getattr(question, "threshold", None)) is not None:
+        heading = f"{heading}, from a score of {at:g}"
+    title = _capital(headline.name)
+    return Block(heading, title, value, interval, noise, tuple(figures), rows)
+
+
+def _intervals(measures: Mapping[str, Measure]) -> list[Figure]:
+    shares = {name: each for name, each in measures.items() if _is_share(each)}
+    return [interval_plot(shares, level=LEVEL)] if shares else []
+
+
+def _is_share(measure: Measure) -> bool:
+    return all(0 <= end <= 1 for end in measure.interval(LEVEL)) and not measure.whole
+
+
+def side_by_side(
+    answers: Sequence[tuple[str, Mapping[str, Any]]], chosen: str | None
+) -> SideBySide:
+    """The same measure of several answers; the oldest first. `answers` have the model's name."""
+    found: dict[str, dict[str, Measure]] = {}
+    curves: dict[str, CurvesRelease] = {}
+    for model, statement in answers:
+        for release in _answered(statement).releases:
+            for name, measure in _measures(release).items():
+                if _is_share(measure):
+                    of = found.setdefault(name, {})
+                    of[_another(model, of)] = measure
+            for each in release if isinstance(release, Report) else (release,):
+                if isinstance(each, CurvesRelease):
+                    curves[_another(model, curves)] = each
+    shared = sorted(found, key=lambda name: -len(found[name]))
+    of_all = chosen if chosen in found else next(iter(shared), "")
+    shown = dict(list(found.get(of_all, {}).items())[-12:])
+    figures = [interval_plot(shown, level=LEVEL)] if shown else []
+    if curves:
+        figures.append(_overlaid(dict(list(curves.items())[-MOST:])))
+    rows = tuple((name, *spread(each, LEVEL)) for name, each in shown.items())
+    return SideBySide(tuple(shared), of_all, tuple(figures), rows)
+
+
+def _another(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that is not taken: the second answer about a model says that it is one."""
+    count, found = 1, name
+    while found in taken:
+        count += 1
+        found = f"{name} ({count})"
+    return found
+
+
+def _overlaid(curves: Mapping[str, CurvesRelease]) -> Figure:
+    """Several ROC curves on one picture."""
+    colours = dict(zip(curves, PALETTE, strict=False))
+    chance = Layer(
+        "line",
+        [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}],
+        color=MUTED,
+        style={"strokeDash": [4, 3], "strokeWidth": 1.2},
+    )
+    points = [
+        each | {"model": name}
+        for name, release in curves.items()
+        for each in records(x=release.roc.fpr, y=release.roc.tpr)
+    ]
+    chart = Chart(
+        [chance, Layer("line", points, color=Field("model"))],
+        x=Numbers("False positive rate"),
+        y=Numbers("True positive rate"),
+        title="ROC curves",
+        colours=colours,
+    )
+    says = f"The ROC curves of {', '.join(curves)}; the dashed line is chance."
+    return Figure(chart.svg(says=says), says)

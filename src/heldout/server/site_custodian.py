@@ -1,0 +1,304 @@
+"""The custodian's pages: registering rows, granting allowances, watching what is spent."""
+
+from datetime import UTC, datetime, time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from heldout.drawing.words import decimal
+from heldout.errors import ArgumentError, HeldoutError
+from heldout.server import accounts, artifacts, datasets, evaluations, ledger_view, site_analyst
+from heldout.server.accounts import Person
+from heldout.server.gate import Anyone, status_of
+from heldout.server.site import Posted, Sent, Signed, noted, page, redirect
+from heldout.server.spending import spending
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+
+def custodian(posted: Posted) -> Sent:
+    posted.person.must_be("custodian", scope="manage")
+    return posted
+
+
+Order = Annotated[Sent, Depends(custodian)]
+
+
+# --- registering ---------------------------------------------------------------------------------
+
+
+@router.get("/register")
+def register_page(
+    service: Anyone, request: Request, person: Signed, again: str | None = None
+) -> Response:
+    """The form for a new data set, or for one that was refused."""
+    person.must_be("custodian")
+    told = {} if again is None else _told(datasets.owned(service, person, again))
+    return page(request, "register.html", told=told, rows=service.settings.rows)
+
+
+def _told(held: datasets.Held) -> dict[str, Any]:
+    """What was said in the form when a data set was registered."""
+    said = held.declared.of_dataset
+    groups = said["groups"] or {}
+    own = {
+        "name": held.name,
+        "kind": next((each for each in ("database", "spark") if each in held.source), "file"),
+        "table": held.source.get("table", held.source.get("spark", "")),
+        "facts": held.facts,
+        "label": held.declared.label,
+        "row_key": held.declared.row_key,
+        "features": ", ".join(held.declared.features or ()),
+        "lowest": f"{said['score_range'][0]:g}",
+        "highest": f"{said['score_range'][1]:g}",
+        "groups": "\n".join(f"{name}: {', '.join(map(str, of))}" for name, of in groups.items()),
+        "budget": decimal(held.budget.epsilon) if held.budget.epsilon is not None else "",
+        "people": held.declared.content.get("people", ""),
+        "new": "yes" if held.declared.content.get("new") else "",
+    }
+    from_source = {each: held.source.get(each, "") for each in ("file", "database")}
+    plain = {each: said[each] for each in ("positive", "rows_per_unit", "neighbours")}
+    maybe = {"unit": held.declared.unit or "", "expected_rows": held.declared.expected_rows or ""}
+    return own | from_source | plain | maybe
+
+
+@router.post("/register")
+def register(service: Anyone, request: Request, order: Order) -> Response:
+    """Keep what is declared; a worker looks at the rows."""
+    name = order.text("name")
+    try:
+        datasets.register(
+            service,
+            order.person,
+            name=name,
+            source=_source(order),
+            declaration=_declaration(order),
+            budget=order.text("budget"),
+            facts=order.text("facts"),
+        )
+    except HeldoutError as error:
+        told = {key: value for key, value in order.form.items() if isinstance(value, str)}
+        return page(
+            request,
+            "register.html",
+            status=status_of(error),
+            told=told,
+            rows=service.settings.rows,
+            wrong=str(error),
+        )
+    noted(request, order.person.name, "register", name)
+    return redirect(f"/datasets/{name}?done=registered")
+
+
+def _source(order: Sent) -> dict[str, str]:
+    if order.text("kind") == "database":
+        return {"database": order.text("database"), "table": order.text("table")}
+    if order.text("kind") == "spark":
+        return {"spark": order.text("table")}
+    return {"file": order.text("file")}
+
+
+def _declaration(order: Sent) -> dict[str, Any]:
+    """What the form says of the columns, as the API would be sent it."""
+    told: dict[str, Any] = {
+        "label": order.text("label"),
+        "row_key": order.text("row_key"),
+        "positive": _value(order.text("positive") or "1"),
+        "neighbours": order.text("neighbours") or "replace-one",
+        "score_range": [order.text("lowest") or "0", order.text("highest") or "1"],
+    }
+    told["score_range"] = [_float("score range", each) for each in told["score_range"]]
+    if order.lines("features"):
+        told["features"] = order.lines("features")
+    if order.text("unit"):
+        told["unit"] = order.text("unit")
+        told["rows_per_unit"] = _whole("rows of one person", order.text("rows_per_unit") or "1")
+    if order.text("people"):
+        told["people"] = order.text("people")
+    if order.text("new"):
+        told["new"] = True
+    if order.text("expected_rows"):
+        told["expected_rows"] = _whole("number of rows", order.text("expected_rows"))
+    groups = [line.partition(":") for line in order.text("groups").splitlines() if line.strip()]
+    if groups:
+        told["groups"] = {
+            name.strip(): [_value(each.strip()) for each in values.split(",") if each.strip()]
+            for name, _, values in groups
+        }
+    return told
+
+
+def _value(text: str) -> Any:
+    """A number if it looks like one, else a text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _float(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentError(f"The {what} must be a number.") from None
+
+
+def _whole(what: str, text: str) -> int:
+    try:
+        return int(text.replace(",", ""))
+    except ValueError:
+        raise ArgumentError(f"The {what} must be a whole number.") from None
+
+
+# --- one data set --------------------------------------------------------------------------------
+
+
+@router.get("/datasets/{name}")
+def dataset(service: Anyone, request: Request, person: Signed, name: str) -> Response:
+    """A data set, as this role sees it."""
+    person.must_be("custodian", "analyst", "auditor")
+    if person.role == "analyst":
+        return site_analyst.show(service, request, person, name)
+    return _shown(service, request, person, name)
+
+
+def _shown(
+    service: Any, request: Request, person: Person, name: str, wrong: str | None = None
+) -> Response:
+    held = datasets.seen(service, person, name)
+    opened = held.state in ("open", "closed")
+    shares = datasets.shares(service, name) if opened else []
+    recent: list[Any] = []
+    if person.role == "custodian":
+        rows = evaluations.history(service, person, name)[:50]
+        recent = [evaluations.public(service, row, answers=False) for row in rows]
+    have = {each["analyst"] for each in shares if not each["revoked"]}
+    analysts = [
+        each["name"]
+        for each in accounts.everyone(service)
+        if each["role"] == "analyst" and not each["disabled"] and each["name"] not in have
+    ]
+    if request.headers.get("hx-request"):
+        if held.state != "checking":
+            return Response(status_code=204, headers={"HX-Refresh": "true"})
+        return page(request, "state_dataset.html", held=held)
+    entries = ledger_view.entries(service, person, name) if opened else []
+    return page(
+        request,
+        "custodian_dataset.html",
+        status=422 if wrong else 200,
+        wrong=wrong,
+        held=held,
+        mine=held.owner == person.name,
+        standing=datasets.standing(service, name) if opened else None,
+        shares=shares,
+        analysts=analysts if person.role == "custodian" else [],
+        twin=site_analyst.twin_table(held),
+        spent=spending(service, entries),
+        recent=recent,
+        names=artifacts.names(service, [each["artifact"] for each in recent]),
+    )
+
+
+@router.post("/datasets/{name}/grants")
+def grant(service: Anyone, request: Request, order: Order, name: str) -> Response:
+    """Give an analyst an allowance."""
+    analyst = order.text("analyst")
+    return _do(
+        service, request, order, name, "granted", "grant", f"{name} to {analyst}",
+        lambda: datasets.grant(
+            service, order.person, name,
+            analyst=analyst, budget=order.text("budget"), expires=_day(order.text("expires")),
+        ),
+    )  # fmt: skip
+
+
+@router.post("/datasets/{name}/grants/{analyst}")
+def change(service: Anyone, request: Request, order: Order, name: str, analyst: str) -> Response:
+    """Raise an allowance, or move its end."""
+    return _do(
+        service, request, order, name, "changed", "change grant", f"{name} to {analyst}",
+        lambda: datasets.change_grant(
+            service, order.person, name, analyst=analyst,
+            budget=order.text("budget") or None, expires=_day(order.text("expires")),
+        ),
+    )  # fmt: skip
+
+
+@router.post("/datasets/{name}/grants/{analyst}/revoke")
+def revoke(service: Anyone, request: Request, order: Order, name: str, analyst: str) -> Response:
+    """Take an allowance away."""
+    return _do(
+        service, request, order, name, "revoked", "revoke", f"{name} of {analyst}",
+        lambda: datasets.revoke(service, order.person, name, analyst=analyst),
+    )  # fmt: skip
+
+
+@router.post("/datasets/{name}/raise")
+def raise_budget(service: Anyone, request: Request, order: Order, name: str) -> Response:
+    """Raise what may be spent in all."""
+    return _do(
+        service, request, order, name, "raised", "raise", name,
+        lambda: datasets.raise_budget(service, order.person, name, budget=order.text("budget")),
+    )  # fmt: skip
+
+
+@router.post("/datasets/{name}/close")
+def close(service: Anyone, request: Request, order: Order, name: str) -> Response:
+    """Close it for good."""
+    if order.text("sure") != name:
+        words = "Type the name of the data set to close it."
+        return _shown(service, request, order.person, name, words)
+    return _do(
+        service, request, order, name, "closed", "close", name,
+        lambda: datasets.close(service, order.person, name),
+    )  # fmt: skip
+
+
+@router.post("/datasets/{name}/refresh")
+def refresh(service: Anyone, request: Request, order: Order, name: str) -> Response:
+    """Take the rows anew from where they were; declaration, budget and what was spent stay."""
+    held = datasets.owned(service, order.person, name)
+    return _do(
+        service, request, order, name, "registered", "register", name,
+        lambda: datasets.register(
+            service, order.person, name=name, source=dict(held.source),
+            declaration=held.declared.content, budget=held.budget.as_dict(), facts=held.facts,
+        ),
+    )  # fmt: skip
+
+
+def _do(  # noqa: PLR0917
+    service: Any,
+    request: Request,
+    order: Sent,
+    name: str,
+    done: str,
+    action: str,
+    subject: str,
+    change: Any,
+) -> Response:
+    """Do it and say so, or show the page with what was wrong."""
+    datasets.owned(service, order.person, name)
+    try:
+        change()
+    except HeldoutError as error:
+        return _shown(service, request, order.person, name, str(error))
+    noted(request, order.person.name, action, subject)
+    return redirect(f"/datasets/{name}?done={done}")
+
+
+def _day(text: str) -> float | None:
+    """The end of a day, as a form sends it."""
+    if not text:
+        return None
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").date()
+    except ValueError:
+        raise ArgumentError("The last day must look like 2027-03-31.") from None
+    return datetime.combine(day, time.max, UTC).timestamp()
