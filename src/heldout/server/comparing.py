@@ -1,19 +1,18 @@
 """Answers as a page shows them, alone and side by side. Everything here was paid for."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.colours import MUTED, PALETTE
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
+from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.measure import Measure
-from heldout.questions.answered import Answered
 from heldout.report.report import Report
+from heldout.server import evaluations
 
 __all__ = ["Block", "SideBySide", "blocks", "side_by_side"]
 
@@ -55,16 +54,6 @@ class SideBySide:
     rows: tuple[tuple[str, ...], ...]
 
 
-def _answered(statement: Mapping[str, Any]) -> Answered:
-    return _rebuilt(json.dumps(statement["statement"]["answer"], sort_keys=True))
-
-
-@lru_cache(maxsize=256)
-def _rebuilt(text: str) -> Answered:
-    """Its releases keep the intervals that were worked out once."""
-    return Answered.from_dict(json.loads(text))
-
-
 def _measures(release: Any) -> dict[str, Measure]:
     found: dict[str, Measure] = (
         release.measures() if isinstance(release, Report) else release.measures
@@ -76,13 +65,12 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def blocks(statement: Mapping[str, Any]) -> tuple[Block, ...]:
+def blocks(row: Any) -> tuple[Block, ...]:
     """The answers of an evaluation, in the order of the questions."""
-    found = _answered(statement)
-    return tuple(map(_block, found.questions, found.releases))
+    return tuple(map(_block, row.questions, evaluations.releases(row)))
 
 
-def _block(question: Any, release: Any) -> Block:
+def _block(question: Mapping[str, Any], release: Any) -> Block:
     measures = _measures(release)
     headline: Measure = release.headline
     if isinstance(release, Report):
@@ -93,9 +81,9 @@ def _block(question: Any, release: Any) -> Block:
         figures = list(release.figures(LEVEL)) or _intervals(measures)
     value, interval, noise = spread(headline, LEVEL)
     rows = tuple((_capital(name), *spread(each, LEVEL)) for name, each in measures.items())
-    heading = HEADINGS.get(question.kind, _capital(headline.name))
-    if (at := getattr(question, "threshold", None)) is not None:
-        heading = f"{heading}, from a score of {at:g}"
+    heading = HEADINGS.get(question["question"], _capital(headline.name))
+    if isinstance(release, ConfusionRelease):
+        heading = f"{heading}, from a score of {release.threshold:g}"
     title = _capital(headline.name)
     return Block(heading, title, value, interval, noise, tuple(figures), rows)
 
@@ -109,14 +97,12 @@ def _is_share(measure: Measure) -> bool:
     return all(0 <= end <= 1 for end in measure.interval(LEVEL)) and not measure.whole
 
 
-def side_by_side(
-    answers: Sequence[tuple[str, Mapping[str, Any]]], chosen: str | None
-) -> SideBySide:
-    """The same measure of several answers; the oldest first. `answers` have the model's name."""
+def side_by_side(answers: Sequence[tuple[str, Any]], chosen: str | None) -> SideBySide:
+    """The same measure of several evaluations, each with the name of its model."""
     found: dict[str, dict[str, Measure]] = {}
     curves: dict[str, CurvesRelease] = {}
-    for model, statement in answers:
-        for release in _answered(statement).releases:
+    for model, row in answers:
+        for release in evaluations.releases(row):
             for name, measure in _measures(release).items():
                 if _is_share(measure):
                     of = found.setdefault(name, {})

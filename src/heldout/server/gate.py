@@ -144,8 +144,11 @@ class Gate:
             answer = problem(TooMany(f"Too many requests. Try again in {wait} seconds.", wait))
             await answer(scope, receive, decorated)
             return
-        if not _streams(scope):
-            receive = _bounded(receive, headers, self._settings.most_body)
+        most = self._settings.most_body
+        if _streams(scope):  # a form has the file and little else
+            most = self._settings.most_upload + most
+        if scope["method"] != "PUT" or not _streams(scope):  # the API's file is counted as it comes
+            receive = _bounded(receive, headers, most)
         try:
             await self._app(scope, receive, decorated)
         except Exception as error:

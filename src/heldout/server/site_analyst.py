@@ -264,12 +264,12 @@ Reader = Annotated[Person, Depends(_reader)]
 def evaluation(service: Anyone, request: Request, person: Reader, identity: str) -> Response:
     """Its state while it waits; its answer when it is there."""
     row = evaluations.find_one(service, person, identity)
-    found = evaluations.public(service, row)
+    found = evaluations.public(service, row, answers=False)
     if request.headers.get("hx-request"):
         if found["state"] != "waiting":
             return Response(status_code=204, headers={"HX-Refresh": "true"})
         return page(request, "state_evaluation.html", found=found)
-    blocks = comparing.blocks(found["statement"]) if found["state"] == "answered" else ()
+    blocks = comparing.blocks(row) if found["state"] == "answered" else ()
     names = artifacts.names(service, [row.artifact, row.rival or ""])
     return page(request, "evaluation_page.html", found=found, blocks=blocks, names=names)
 
@@ -297,13 +297,12 @@ def compare(
     chosen = dataset if dataset in known else next(iter(known), None)
     rows = evaluations.history(service, person, chosen) if chosen else []
     answered = [
-        (row, found["statement"])
-        for row in rows
-        if (found := evaluations.public(service, row))["state"] == "answered"
+        row
+        for row in rows[::-1]
+        if evaluations.public(service, row, answers=False)["state"] == "answered"
     ]
-    names = artifacts.names(service, [row.artifact for row, _ in answered])
+    names = artifacts.names(service, [row.artifact for row in answered])
     side_by_side = comparing.side_by_side(
-        [(f"{names.get(row.artifact, row.artifact)}", told) for row, told in answered[::-1]],
-        measure,
+        [(names.get(row.artifact, row.artifact), row) for row in answered], measure
     )
     return page(request, "compare.html", known=known, chosen=chosen, found=side_by_side)
