@@ -331,3 +331,29 @@ def test_the_web_needs_no_right_to_the_rows(tmp_path: Path) -> None:
         each.request.url.path for each in wrong if "/reports/" not in each.request.url.path
     ] == []
     site.service.close()
+
+
+def test_rows_are_taken_from_nowhere_but_where_a_custodian_may(tmp_path: Path) -> None:
+    """The server's own copies of others' rows have names that can be worked out."""
+    (tmp_path / "allowed").mkdir()
+    outside = write_rows(tmp_path / "rows.parquet", 20)
+    (tmp_path / "allowed" / "link.parquet").symlink_to(outside)
+    for settings in ({}, {"rows": tmp_path}, {"rows": tmp_path / "allowed"}):
+        site = Watched(tmp_path / f"server{len(settings)}", **settings)
+        site.opened(write_rows(tmp_path / "allowed" / "mine.parquet", 20))
+        copied = next(site.service.settings.private.glob("rows-*.parquet"))
+        wrong = [copied, copied.parent / ".." / "private" / copied.name]
+        if settings == {"rows": tmp_path / "allowed"}:
+            wrong += [outside, tmp_path / "allowed" / "link.parquet", Path("../rows.parquet")]
+        for path in wrong:
+            body = {
+                "name": "again",
+                "source": str(path),
+                "declaration": {"label": "readmitted", "row_key": "admission"},
+                "budget": "1",
+            }
+            headers = {"Prefer": "wait=0"}
+            answer = site.client("carol").post("/api/v1/datasets", json=body, headers=headers)
+            assert answer.status_code == 422, path
+            assert "source must be" in answer.json()["detail"]
+        site.service.close()

@@ -1,12 +1,16 @@
 """What a custodian declares: where the rows are, what their columns mean, what may be spent."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from heldout.arguments import shown
+from heldout.arguments import is_one_of, shown
+from heldout.data.groups import declared_groups
+from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget
+from heldout.privacy.books import checked_name
 from heldout.server.service import Settings
 
 __all__ = ["Declared", "budget_of", "checked_facts", "checked_source"]
@@ -42,7 +46,7 @@ class Declared:
             raise ArgumentError(
                 f"declaration has no field {shown(strange[0])}. Fields: {', '.join(FIELDS)}."
             )
-        told = FIELDS | dict(content)
+        told = FIELDS | dict(checked_json("declaration", content))
         for name in ("label", "row_key"):
             if not isinstance(told[name], str) or not told[name]:
                 raise ArgumentError(f"declaration must name the column {name}.")
@@ -50,10 +54,10 @@ class Declared:
         self.label, self.row_key, self.unit = told["label"], told["row_key"], told["unit"]
         self.default = told["default"]
         self.schema = told["schema"]
-        self.ranges: dict[str, Any] = {}
         listed = told["features"]
         if isinstance(listed, Mapping):
-            self.ranges = dict(listed)
+            if not all(each is None or isinstance(each, list) for each in listed.values()):
+                raise ArgumentError("features must have a range or a list of texts each, or null.")
             listed = list(listed)
         if listed is not None and not (
             isinstance(listed, list) and listed and all(isinstance(each, str) for each in listed)
@@ -61,6 +65,7 @@ class Declared:
             raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
         self.features: list[str] | None = listed
         self.expected_rows = _positive_whole("expected_rows", told["expected_rows"])
+        _check_forms(told)
         own = ("positive", "negative", "unit", "rows_per_unit", "neighbours", "groups")
         self.of_dataset: dict[str, Any] = {name: told[name] for name in own}
         self._family = {"people": told["people"], "new": bool(told["new"])}
@@ -86,6 +91,42 @@ class Declared:
         return {name: self.of_dataset[name] for name in own} | self._family
 
 
+def _check_forms(told: Mapping[str, Any]) -> None:
+    """Refuse what no data set could be declared by, whatever its rows are."""
+    declared_groups(told["groups"])
+    if told["unit"] is not None and (not isinstance(told["unit"], str) or not told["unit"]):
+        raise ArgumentError("unit must be the name of a column.")
+    if told["rows_per_unit"] is None:
+        raise ArgumentError("rows_per_unit must be a whole number above 0.")
+    _positive_whole("rows_per_unit", told["rows_per_unit"])
+    if not is_one_of(told["neighbours"], ("replace-one", "add-remove")):
+        raise ArgumentError("neighbours must be 'replace-one' or 'add-remove'.")
+    for name in ("positive", "negative"):
+        if not isinstance(told[name], str | int | float | None):
+            raise ArgumentError(f"{name} must be a label: a text or a number.")
+    schema = told["schema"]
+    if schema is not None and not (
+        isinstance(schema, Mapping) and all(isinstance(each, str) for each in schema.values())
+    ):
+        raise ArgumentError('schema must be types by column, such as {"age": "INTEGER"}.')
+    if told["people"] is not None:
+        checked_name("people", told["people"])
+    if not isinstance(told["new"], bool):
+        raise ArgumentError("new must be true or false.")
+
+
+def checked_json(what: str, content: Any) -> Any:
+    """The content, if every database can keep it: no NUL, no half of a character, no infinity."""
+    try:
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError):
+        text = "\\u0000"
+    if "\\u0000" in text:
+        raise ArgumentError(f"{what} must be plain JSON: finite numbers, and texts without NUL.")
+    return content
+
+
 def budget_of(told: Any) -> Budget:
     """A budget from JSON: "3", 3, {"epsilon": "3"} or {"rho": "1/8", "delta": "1e-6"}."""
     if isinstance(told, Mapping):
@@ -106,6 +147,7 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
         source = {"file": source}
     kinds = ({"file"}, {"database", "table"}, {"database", "query"}, {"spark"})
     texts = isinstance(source, Mapping) and all(isinstance(each, str) for each in source.values())
+    checked_json("source", source)
     if not texts or set(source) not in kinds:
         raise ArgumentError(
             'source must be {"file": PATH}, {"database": VARIABLE, "table": NAME}, {"database": '
@@ -123,8 +165,11 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
             path = (root / path).resolve()
             if not path.is_relative_to(root.resolve()):
                 raise ArgumentError("source must be a file in the folder of rows.")
-        elif not path.is_absolute():
-            path = settings.folder / "rows" / path
+        else:
+            path = (settings.folder / "rows" / path).resolve()
+        # Rows and scores of others are copied there, under names that can be worked out.
+        if any(path.is_relative_to(each) for each in (settings.private, settings.artifacts)):
+            raise ArgumentError("source must be a file of your own, not of the server's.")
         return {"file": str(path)}
     return dict(source)
 
@@ -132,6 +177,7 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
 def checked_facts(facts: Any) -> str:
     if not isinstance(facts, str) or len(facts) > 10_000:
         raise ArgumentError("facts must be a text of at most 10,000 characters.")
+    checked_json("facts", facts)
     return facts
 
 
@@ -146,6 +192,6 @@ def _range(told: Any) -> tuple[float, float]:
         low, high = (float(each) for each in told)
     except (TypeError, ValueError):
         low = high = 0.0
-    if not low < high:
+    if not -FURTHEST <= low < high <= FURTHEST:
         raise ArgumentError("score_range must be two numbers, the lower first.")
     return low, high
