@@ -6,6 +6,7 @@ the workers, which must not start workers of their own, would die and be replace
 need only this package.
 """
 
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -53,10 +54,23 @@ def _without_script() -> Iterator[None]:
             vars(script).update(hidden)
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What is started here does not hear Ctrl-C: whoever started it hears it, and ends it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process(SpawnProcess):
     @staticmethod
     def _Popen(process_obj: Any) -> Any:
-        with _without_script():
+        with _without_script(), _deaf():
             return SpawnProcess._Popen(process_obj)
 
 

@@ -177,6 +177,7 @@ command("model", "check", public=True, _0=("file", "model.json"), output=NOT)
 command("pool", public=True, _0=("file", "north.json"), _1=("file", "south.json"), out=OUT)
 command("verify", public=True, _0=("file", "signed.html"), out=OUT,
         server_key=("word", entries.signed_answer()["key"]), server=NOT, token_file=NOT)  # fmt: skip
+command("doctor", public=True, ledger=NOT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

@@ -43,12 +43,24 @@ def pool(workers: int | None) -> Iterator[Executor]:
     try:
         # A fresh interpreter a worker: forking a process that has threads may hang.
         with ProcessPoolExecutor(count, mp_context=context()) as executor:
-            yield executor
+            try:
+                yield executor
+            except BaseException:  # Ctrl-C: jobs that take a minute are not waited for
+                _end(executor)
+                raise
     finally:
         for name, value in told.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
+
+
+def _end(executor: ProcessPoolExecutor) -> None:
+    """Stop what runs, and start nothing more."""
+    running = list((executor._processes or {}).values())
+    executor.shutdown(wait=False, cancel_futures=True)
+    for each in running:
+        each.terminate()
 
 
 @contextmanager

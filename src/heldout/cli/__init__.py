@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "heldout.cli.separability:separability",
         "Is privatized data still the data?",
     ),
+    "doctor": ("heldout.cli.doctor:doctor", "What is installed here, and does it work?"),
     "reproduce": ("heldout.cli.reproduce:reproduce", "Redo the figures of the papers."),
 }
 
@@ -41,6 +42,9 @@ INTRODUCTION = """How good is this model on the data that I must not show?
 
 A number or a curve, an honest interval, and an exact privacy price, booked before the answer
 exists. Begin with `heldout demo`; every command has `--help` with examples and takes `--json`.
+
+`heldout --install-completion` teaches your shell the options, and `heldout doctor` looks whether
+all that is installed works.
 
 Exit codes: 0 done; 1 refused because the budget is used up, or a ledger or a signed page was
 changed; 2 anything else that is wrong, in one line on standard error.
@@ -59,24 +63,25 @@ def make_app(*, listing: bool = True) -> "App":
         version=heldout.__version__,
         help_format="markdown",
         default_parameter=Parameter(negative=()),
+        suppress_keyboard_interrupt=False,  # `main` says what was booked
     )
     for index, (name, (place, line)) in enumerate(COMMANDS.items()):
         app.command(place, name=name, help=line if listing else None, sort_key=index)
+    app.register_install_completion_command(help="Teach your shell to complete options.")
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors become one line and an exit code."""
-    from heldout.cli.delivery import speak_plainly
-
     words = list(sys.argv[1:] if arguments is None else arguments)
-    speak_plainly()
-    if os.environ.get("HELDOUT_DEBUG"):
-        _run(words)
-        return DONE
     try:
+        from heldout.cli.delivery import speak_plainly
+
+        speak_plainly()
         _run(words)
     except Exception as error:
+        if os.environ.get("HELDOUT_DEBUG"):
+            raise
         from heldout.cli.failure import explained
 
         lines, code = explained(error, words)

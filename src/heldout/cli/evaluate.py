@@ -44,6 +44,7 @@ def evaluate(
     ] = (),
     scores: Literal["exact", "grid"] | None = None,
     by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    expected_rows: int | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
     title: str | None = None,
@@ -89,6 +90,9 @@ def evaluate(
         out: the grid for more than five million rows, where their number is public.
     by
         Add the decisions by group: a column of --groups, or several to cross.
+    expected_rows
+        A public guess at the number of rows, where that is private: to say beforehand what noise
+        will leave.
     yes
         Do not ask where privacy noise will leave nothing to read of most sections.
     out
@@ -105,6 +109,7 @@ def evaluate(
     from heldout.cli.output import (
         confirm_nothing,
         patience,
+        print_expected,
         print_json,
         print_report,
         print_unremembered,
@@ -136,7 +141,7 @@ def evaluate(
     with patience(f"Evaluating {table.name}"):
         session = rows.session(table, epsilon=epsilon, scored=scored)
         called = checked_labels(session.dataset, labels)
-        drowned = [] if yes else asked.drowned(session.dataset)
+        drowned = [] if yes else asked.drowned(session.dataset, expected_rows=expected_rows)
     if drowned:
         confirm_nothing(drowned)
     with patience(f"Evaluating {table.name}"):
@@ -152,5 +157,6 @@ def evaluate(
             else:
                 print_report(report)
                 print_unremembered(rows.ledger)
+                print_expected(session.dataset.rows, expected_rows)
         if out is not None and not as_json:
             print(f"Report: {out}")

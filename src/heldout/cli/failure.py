@@ -25,7 +25,8 @@ def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
         return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
     if isinstance(error, CycloptsError):
         command = " ".join(["heldout", *_command(error)])
-        return [f"heldout: {_wrong_words(error)} Try '{command} --help'."], WRONG
+        said = _misspelt(error, words) or _wrong_words(error)
+        return [f"heldout: {said} Try '{command} --help'."], WRONG
     if isinstance(error, BrokenPipeError):
         # The reader of something unpaid went away; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,6 +59,25 @@ def _wrong_words(error: Exception) -> str:
         return f"{one_line(missing.name)} must be given."
     said = one_line(str(error))
     return said if said.endswith((".", "?", "!")) else f"{said}."
+
+
+def _misspelt(error: object, words: Sequence[str]) -> str | None:
+    """An option that the command does not have, before anything that it may lack for that."""
+    from difflib import get_close_matches
+
+    app = getattr(error, "app", None)
+    if app is None or app.default_command is None:
+        return None
+    known = {name for each in app.assemble_argument_collection() for name in each.names}
+    known |= {"--help", "--version"}
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("--") and len(option) > 2 and option not in known:
+            near = get_close_matches(option, known, n=3)
+            swapped = [each for each in near if sorted(each) == sorted(option)]
+            mean = f" Did you mean {(swapped or near)[0]}?" if near else ""
+            return f"No option {one_line(option)}.{mean}"
+    return None
 
 
 def _command(error: object) -> Sequence[str]:

@@ -102,6 +102,14 @@ def print_unremembered(ledger: str | None) -> None:
         print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
 
 
+def print_expected(rows: int | None, expected: int | None) -> None:
+    """Said where the number of rows is private and nobody guessed it."""
+    if rows is None and expected is None:
+        print(
+            "The number of rows is private here. --expected-rows N, a public guess, helps to plan."
+        )
+
+
 @contextmanager
 def patience(doing: str) -> Iterator[None]:
     """A moving line on a terminal if this takes more than two seconds; nothing elsewhere."""

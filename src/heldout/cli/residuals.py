@@ -78,7 +78,7 @@ def residuals(
     """
     from heldout import questions as q
     from heldout.cli.delivery import delivering
-    from heldout.cli.output import patience, print_json, print_unremembered
+    from heldout.cli.output import patience, print_expected, print_json, print_unremembered
     from heldout.data.regression_table import RegressionTable
     from heldout.regression.session import RegressionSession
 
@@ -132,6 +132,7 @@ def residuals(
                     _print_metrics(errors)
                 print(f"Left: {session.remaining}.")
                 print_unremembered(rows.ledger)
+                print_expected(session.dataset.rows, expected_rows)
         if out is not None and not as_json:
             print(f"Picture: {out}")
 

@@ -45,6 +45,7 @@ from heldout.errors import (
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
 
 _WIDTH = 32  # terms of one sum
+INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name
 LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
 
 # DuckDB does not promise that hash() stays the same. If it changed, rows that a ledger knows would
@@ -185,7 +186,9 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
         unsound(f"{score} >= {low} AND {score} <= {high}"),
         ScoreOutOfRange,
         f"score {name!r} must lie within score_range ({score_range[0]:g}, {score_range[1]:g}). "
-        "Declare the range that the model can give, not the one that the data happens to have.",
+        "Declare the range that the model can give, not the one that the data happens to have: "
+        "(0, 100) for percentages. Logits and other scores without a range need a map: "
+        "score_map=(0, 1), on the command line --score-map 0 1.",
     )
     return [*number_rules("score", name, column_type), outside]
 
@@ -215,7 +218,11 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
-                hint = f"Columns: {', '.join(map(repr, list(engine.columns)[:12]))}."
+                own = [each for each in engine.columns if not INDEX.fullmatch(each)]
+                hint = f"Columns: {', '.join(map(repr, own[:12]))}."
+                if len(own) < len(engine.columns):
+                    index = next(each for each in engine.columns if each not in own)
+                    hint += f" {index!r} is the index that pandas wrote; it can be a row_key."
             raise MissingColumn(f"No column {shown(name)}. {hint}")
 
 
@@ -260,7 +267,12 @@ def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
         for role, name in named.items()
         if name is not None
     ]
-    return found if engine.remote else [*found, _row_sums(engine)]
+    if engine.remote:
+        return found
+    # pandas writes an index into a file and not into a frame: the rows are the same.
+    own = [name for name in engine.columns if not INDEX.fullmatch(name)]
+    also = [_row_sums(engine, own, "frame")] if 0 < len(own) < len(engine.columns) else []
+    return [*found, _row_sums(engine, list(engine.columns), "all"), *also]
 
 
 def _key_sums(name: str, column_type: str, role: str) -> str:
@@ -269,10 +281,10 @@ def _key_sums(name: str, column_type: str, role: str) -> str:
     return f"{first} || '/' || {second} AS fingerprint_{role}"
 
 
-def _row_sums(engine: Engine) -> str:
+def _row_sums(engine: Engine, names: Sequence[str], what: str) -> str:
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    cells = [f"({_hash(name, kind)} >> 16)" for name, kind in engine.columns.items()]
+    cells = [f"({_hash(name, engine.columns[name])} >> 16)" for name in names]
     # Sums of sums where there are many: DuckDB refuses an expression a thousand deep.
     while len(cells) > _WIDTH:
         parts = (" + ".join(cells[i : i + _WIDTH]) for i in range(0, len(cells), _WIDTH))
@@ -280,13 +292,13 @@ def _row_sums(engine: Engine) -> str:
     row = " + ".join(cells)
     return (
         f"CAST(bit_xor(hash({row})) AS VARCHAR) || '/' || CAST(sum(hash({row}) >> 24) AS VARCHAR)"
-        " AS fingerprint_all"
+        f" AS fingerprint_{what}"
     )
 
 
 def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
     """The digests by which a ledger finds the rows again, by keys first; takes them out."""
-    names = [f"fingerprint_{what}" for what in ("row_key", "unit", "all")]
+    names = [f"fingerprint_{what}" for what in ("row_key", "unit", "all", "frame")]
     sums = [found.pop(name) for name in names if name in found]
     return tuple(hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums)
 

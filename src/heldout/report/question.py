@@ -98,14 +98,15 @@ class Report(Question):
         }
         return assembled(drawn, _informed(releases), shares=bought.shares, left_out=bought.left_out)
 
-    def drowned(self, about: ScoredRows) -> list[str]:
+    def drowned(self, about: ScoredRows, *, expected_rows: int | None = None) -> list[str]:
         """The sections whose headline noise would leave nothing of, if those are most of them.
 
-        By a plain guess of the rows; where their number is not public nothing is guessed.
+        By a plain guess of the rows. Where their number is not public, `expected_rows` is a public
+        guess of it; without one nothing is said.
         """
-        if about.rows is None:
+        if about.rows is None and expected_rows is None:
             return []
-        guess = Guess().about(about.rows)
+        guess = Guess(rows=expected_rows).about(about.rows)
         typical = {
             name: question.typical_release(about, guess)
             for name, question in self.purchase(about).questions.items()

@@ -80,6 +80,8 @@ def _not_a_probability(about: ScoredRows) -> str | None:
     low, high = about.score_range
     if about.score_map is not None:
         return "it judges probabilities, and the scores have no range"
+    if (low, high) == (0.0, 100.0):
+        return "it judges probabilities, and these are percentages: divide them by 100"
     return f"it judges probabilities, and the scores have the range {low:g} to {high:g}"
 
 

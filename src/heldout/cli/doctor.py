@@ -1,0 +1,163 @@
+"""`heldout doctor`: what is installed here, and whether it works."""
+
+import importlib.util
+import shutil
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+NEEDED = ("duckdb", "numpy", "opendp", "pyarrow", "python-flint", "scikit-learn", "scipy",
+          "sqlalchemy", "sqlglot")  # fmt: skip
+FINE, ABSENT, WRONG = "works", "not there", "WRONG"
+
+
+def doctor(
+    *,
+    ledger: str | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+) -> None:
+    """What is installed here, and does it work?
+
+    Versions, noise, the engines that rows can be read from, whether models from outside can be shut
+    off, and the state of a ledger and its key. Reads no private row and charges nothing. Examples:
+
+    ```
+    heldout doctor
+    heldout doctor --ledger ledger.sqlite --json
+    ```
+
+    Parameters
+    ----------
+    ledger
+        A ledger to look at: its chain, its witness and its key.
+    as_json
+        Print JSON and nothing else.
+    """
+    from heldout.cli.output import patience, print_json, print_table
+    from heldout.errors import MissingDependency
+
+    checks: dict[str, Callable[[], tuple[str, str]]] = {
+        "python": _python,
+        "libraries": _libraries,
+        "exact noise": _noise,
+        "files and frames (DuckDB)": _duckdb,
+        "PostgreSQL": lambda: _extra("psycopg", "postgres"),
+        "Spark": _spark,
+        "models from outside": lambda: _extra("onnxruntime", "models"),
+        "sandbox for models": _sandbox,
+        "pictures on matplotlib": lambda: _library("matplotlib"),
+        "papers": lambda: _library("heldout_papers", "heldout-papers"),
+    }
+    if ledger is not None:
+        checks["ledger"] = lambda: _ledger(ledger)
+        checks["ledger key"] = lambda: _key(ledger)
+    with patience("Looking"):
+        found = {name: _looked(check) for name, check in checks.items()}
+    if as_json:
+        print_json(
+            {name: {"state": state, "about": about} for name, (state, about) in found.items()}
+        )
+    else:
+        rows = [(name, state, about) for name, (state, about) in found.items()]
+        print_table(("", "", ""), rows, left=(0, 1, 2))
+    wrong = [name for name, (state, _) in found.items() if state == WRONG]
+    if wrong:
+        raise MissingDependency(f"Not as it must be: {', '.join(wrong)}.")
+
+
+def _looked(check: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    from heldout.errors import HeldoutError
+
+    try:
+        return check()
+    except HeldoutError as error:
+        return WRONG, str(error)
+    except Exception as error:  # a library that is there and broken
+        return WRONG, type(error).__name__
+
+
+def _python() -> tuple[str, str]:
+    import platform
+
+    import heldout
+
+    return FINE, f"heldout {heldout.__version__}, Python {platform.python_version()}"
+
+
+def _libraries() -> tuple[str, str]:
+    from importlib.metadata import version
+
+    return FINE, ", ".join(f"{name} {version(name)}" for name in NEEDED)
+
+
+def _noise() -> tuple[str, str]:
+    from fractions import Fraction
+
+    from heldout.mechanisms import DiscreteLaplace
+    from heldout.statistics.sealed import Sealed
+
+    law = DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=1, dimension=64)
+    drawn = law.sample(Sealed([0] * 64))
+    return (FINE, "drawn by OpenDP") if any(drawn) else (WRONG, "64 draws were all 0")
+
+
+def _duckdb() -> tuple[str, str]:
+    from heldout.data.duckdb_engine import open_local
+    from heldout.data.validation import check_hash
+
+    check_hash(open_local({"a": [1]}))
+    return FINE, "rows of a ledger are found again"
+
+
+def _library(module: str, named: str | None = None) -> tuple[str, str]:
+    from importlib.metadata import version
+
+    name = named or module
+    if importlib.util.find_spec(module) is None:
+        return ABSENT, f"pip install {name}"
+    return FINE, f"{name} {version(name)}"
+
+
+def _extra(module: str, extra: str) -> tuple[str, str]:
+    state, about = _library(module)
+    return (state, about) if state == FINE else (state, f"pip install 'heldout[{extra}]'")
+
+
+def _spark() -> tuple[str, str]:
+    state, about = _extra("pyspark", "spark")
+    if state == FINE and shutil.which("java") is None:
+        return ABSENT, f"{about}, but no Java (17 or later)"
+    return state, about
+
+
+def _sandbox() -> tuple[str, str]:
+    from heldout.models.sandbox import available
+
+    walls = available()
+    lacking = [name for name, there in walls.items() if not there]
+    if not walls["seccomp"]:
+        return ABSENT, "no seccomp: models are refused unless the custodian insists"
+    return FINE, f"without {', '.join(lacking)}" if lacking else ", ".join(walls)
+
+
+def _opened(place: str) -> Any:
+    from heldout.cli.values import existing_ledger
+    from heldout.privacy import Ledger
+
+    return Ledger(existing_ledger(place), read_only=True)
+
+
+def _ledger(place: str) -> tuple[str, str]:
+    book = _opened(place)
+    entries = book.verify().entries
+    return FINE, f"{entries:,} entries, every hash, price and total as they should be"
+
+
+def _key(place: str) -> tuple[str, str]:
+    book = _opened(place)
+    identity = book._watch.look(book._watch.check)
+    if not identity.key_check:
+        return FINE, "none is needed yet"
+    book._key(identity)
+    return FINE, "the one under which this ledger remembers rows"

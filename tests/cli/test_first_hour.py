@@ -1,0 +1,153 @@
+"""What newcomers stumble over on the command line: near misses, logits, percentages, Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heldout as ho
+from heldout.errors import MissingColumn
+
+EVALUATE = ("evaluate", "test.parquet", "--label", "readmitted", "--score", "risk_b")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("evaluate test.parquet --lable readmitted --epsilon 1", "Did you mean --label?"),
+        (
+            "evaluate test.parquet --label readmitted --scoer risk_b --epsilon 1",
+            "No option --scoer. Did you mean --score?",
+        ),
+        ("plan --rows 100 --epsilno 1", "Did you mean --epsilon?"),
+        ("ledger show ledger.sqlite --lats 3", "Did you mean --last?"),
+        ("evaluate test.parquet --qqqqqqq 1 --epsilon 1", "No option --qqqqqqq. Try"),
+        ("evaluat test.parquet", 'Did you mean "evaluate"?'),
+        ("ledger shwo", 'Did you mean "show"?'),
+    ],
+)
+def test_a_near_miss_is_suggested(run, words, said):
+    outcome = run(*words.split())
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_logits_are_told_of_the_map_and_percentages_of_the_declared_range(run, here):
+    scores = np.linspace(0.01, 0.99, 600)
+    rows = pd.DataFrame({"y": [0, 1, 1] * 200, "logit": np.log(scores / (1 - scores)),
+                         "percent": 100 * scores})  # fmt: skip
+    rows.to_parquet(here / "odd.parquet", index=False)
+    words = ("evaluate", "odd.parquet", "--label", "y", "--epsilon", "2")
+    for score in ("logit", "percent"):
+        refused = run(*words, "--score", score)
+        assert refused.code == 2
+        assert "--score-map 0 1" in refused.err
+        assert "(0, 100) for percentages" in refused.err
+    assert run(*words, "--score", "logit", "--score-map", "0", "1").code == 0
+    told = run(*words, "--score", "percent", "--score-range", "0", "100")
+    assert "these are percentages: divide them by 100" in " ".join(told.out.split())
+
+
+def test_the_index_that_pandas_writes_is_no_column_of_the_data(here):
+    rows = pd.DataFrame({"y": [0, 1] * 300, "p": np.linspace(0, 1, 600)}).sample(frac=1)
+    rows.to_parquet(here / "indexed.parquet")
+    with pytest.raises(MissingColumn, match="is the index that pandas wrote") as missing:
+        ho.Dataset(here / "indexed.parquet", label="y", score="q")
+    assert "Columns: 'y', 'p'." in str(missing.value)
+    ledger = ho.Ledger(here / "ledger.sqlite")
+    first = ho.Dataset(here / "indexed.parquet", label="y", score="p")
+    ho.Session(first, budget=ho.Budget(3), ledger=ledger).confusion(epsilon=1)
+    frame = ho.Session(ho.Dataset(rows, label="y", score="p", name="the frame"), ledger=ledger)
+    assert str(frame.remaining) == "epsilon 2", "the same rows have one budget"
+    keyed = ho.Dataset(here / "indexed.parquet", label="y", score="p", row_key="__index_level_0__")
+    assert str(ho.Session(keyed, ledger=ledger).remaining) == "epsilon 2"
+
+
+def test_a_private_number_of_rows_may_be_guessed(run):
+    words = (*EVALUATE, "--epsilon", "1", "--neighbours", "add-remove", "--sections", "confusion")
+    assert "--expected-rows N" in run(*words).out
+    assert "--expected-rows" not in run(*words, "--expected-rows", "2000").out
+    drowned = run(*words[:6], "--epsilon", "1/500", *words[8:], "--expected-rows", "20")
+    assert drowned.code == 2
+    assert "Nothing was charged" in drowned.err
+
+
+def test_completion_is_installed_for_a_shell(here):
+    settings = {**os.environ, "HOME": str(here), "SHELL": "/bin/bash"}
+    words = [sys.executable, "-m", "heldout", "--install-completion"]
+    done = subprocess.run(words, env=settings, capture_output=True, text=True, check=True)
+    assert "installed" in done.stdout
+    script = next(here.rglob("completions/heldout")).read_text()
+    for word in ("evaluate", "--score-range", "doctor", "register"):
+        assert word in script
+
+
+def test_the_doctor_looks_at_everything(run, here):
+    assert run(*EVALUATE, "--epsilon", "1", "--sections", "confusion", "--ledger", "l.sqlite",
+               "--budget", "3").code == 0  # fmt: skip
+    outcome = run("doctor", "--ledger", "l.sqlite", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    found = json.loads(outcome.out)
+    assert {"python", "libraries", "exact noise", "sandbox for models", "Spark"} <= set(found)
+    assert found["ledger"]["state"] == found["ledger key"]["state"] == "works"
+    (here / "l.sqlite.key").unlink()
+    lost = run("doctor", "--ledger", "l.sqlite")
+    assert lost.code == 2
+    assert "WRONG" in lost.out
+    assert lost.err == "heldout: Not as it must be: ledger key.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["audit", "--all", "--samples", "50000", "--workers", "2"],
+        ["separability", "big.csv", "big.csv", "--shuffles", "200"],
+    ],
+)
+def test_ctrl_c_ends_a_command_with_one_line_and_nothing_goes_on(here, words):
+    if words[0] == "separability":
+        wide = pd.DataFrame(np.random.default_rng(1).random((4000, 30)))
+        wide.add_prefix("c").to_csv("big.csv", index=False)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "heldout", *words],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(2.5)
+    assert started.poll() is None, "it was to be long"
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: all of the group
+    begun = time.monotonic()
+    said = started.communicate(timeout=30)[1]
+    assert time.monotonic() - begun < 2
+    assert started.returncode == 130, said
+    assert said.splitlines() == ["heldout: interrupted. What was booked stays booked."]
+    assert _living(started.pid) == []
+
+
+def _living(group: int) -> list[str]:
+    """Processes of the group that are not dead, in a second at most."""
+    for _ in range(10):
+        living = [
+            place.parent.name
+            for place in Path("/proc").glob("[0-9]*/stat")
+            if (words := _stat(place)) and int(words[2]) == group and words[0] not in "ZX"
+        ]
+        if not living:
+            return []
+        time.sleep(0.1)
+    return living
+
+
+def _stat(place: Path) -> list[str]:
+    try:
+        return place.read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
