@@ -110,11 +110,11 @@ def answered(name: str) -> tuple[Answered, str]:
 
 def told(release: Any) -> Iterator[Any]:
     """All that a reader sees of a release."""
-    yield release.as_dict(), str(release)
+    yield release.as_dict(0.8)  # all intervals at that level
     if isinstance(release, Report):
-        yield release.html() if "brier" in release.releases else release.as_dict(0.8)
+        yield release.html() if "brier" in release.releases else str(release)
         return
-    yield release.loss, release.receipt, release.interval(0.8), release.noise_interval(0.8)
+    yield release.loss, release.receipt, release.interval()
     yield [each.svg for each in release.figures()]
 
 
