@@ -1,5 +1,6 @@
 """A verification server in the place of rows of one's own."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def opened(address: str, token_file: Path, **more: Any) -> "Server":
-    """The server, with the token that a file holds."""
+    """The server, with the token that a file holds.
+
+    Where its ledger ended is remembered beside that file, if its folder can be written.
+    """
     from heldout.arguments import shown
     from heldout.client import Server
     from heldout.errors import ArgumentError
@@ -22,7 +26,9 @@ def opened(address: str, token_file: Path, **more: Any) -> "Server":
         raise ArgumentError(
             f"--token-file must be a file that holds a token, got {shown(token_file.name)}."
         ) from None
-    return Server(address, token, **more)
+    heads = token_file.with_name(token_file.name + ".heads")
+    can_write = os.access(heads if heads.exists() else heads.parent, os.W_OK)
+    return Server(address, token, heads=heads if can_write else None, **more)
 
 
 @dataclass(frozen=True, kw_only=True)

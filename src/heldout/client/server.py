@@ -314,11 +314,15 @@ class Evaluation:
         """The answer, once it is there; what came of it instead is raised."""
         if self.state != "answered" or not self._content.get("statement"):
             self._refresh()
-        with _Progress() as progress:
-            while self.state == "waiting":
-                place = self._content.get("queue_place") or 0
-                progress.say(f"{place} before yours" if place > 1 else "Being worked on")
-                self._refresh(wait=WAIT)
+        try:
+            with _Progress() as progress:
+                while self.state == "waiting":
+                    place = self._content.get("queue_place") or 0
+                    progress.say(f"{place} before yours" if place > 1 else "Being worked on")
+                    self._refresh(wait=WAIT)
+        except KeyboardInterrupt as stopped:
+            stopped.add_note(f"The server goes on with evaluation {self.id}; history() has it.")
+            raise
         if self.state == "lost":
             receipt = self._content["receipt"]
             raise AnswerLost(receipt["sequence"], receipt["hash"])

@@ -61,7 +61,7 @@ class Transport:
 
     def get(self, path: str, *, wait: int = 0, **query: Any) -> Any:
         """The JSON at a path; the server may take `wait` seconds until it has news."""
-        return json.loads(self.text(path, wait=wait, **query))
+        return _parsed(self.text(path, wait=wait, **query))
 
     def text(self, path: str, *, wait: int = 0, **query: Any) -> str:
         """The text at a path."""
@@ -73,9 +73,9 @@ class Transport:
         headers = {"Content-Type": "application/json"}
         body = json.dumps(content, allow_nan=False).encode()
         if key is None:
-            return json.loads(self._once("POST", path, body=body, headers=headers))
+            return _parsed(self._once("POST", path, body=body, headers=headers))
         headers["Idempotency-Key"] = key
-        return json.loads(self._patiently("POST", path, body=body, headers=headers))
+        return _parsed(self._patiently("POST", path, body=body, headers=headers))
 
     def upload(self, path: str, file: Path, **query: Any) -> Any:
         """Send a file, a piece at a time."""
@@ -87,7 +87,7 @@ class Transport:
                     "Content-Type": KINDS[file.suffix.lower()],
                     "Content-Length": str(file.stat().st_size),
                 }
-                return json.loads(
+                return _parsed(
                     self._once("PUT", _with(path, query), body=body, headers=headers, extra=600)
                 )
         except OSError as error:
@@ -139,8 +139,15 @@ def _with(path: str, query: Mapping[str, Any]) -> str:
 def _read(answer: Any) -> str:
     content = answer.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise ServerError("The server's answer is too long.")
-    return str(content.decode("utf-8", errors="strict"))
+        raise ServerError("The server's answer is too long.", status=200)
+    return str(content.decode("utf-8", errors="replace"))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ServerError("The server's answer is not JSON. Check its address.") from None
 
 
 def _problem(error: urllib.error.HTTPError) -> HeldoutError:
