@@ -338,8 +338,9 @@ def test_rows_are_taken_from_nowhere_but_where_a_custodian_may(tmp_path: Path) -
     (tmp_path / "allowed").mkdir()
     outside = write_rows(tmp_path / "rows.parquet", 20)
     (tmp_path / "allowed" / "link.parquet").symlink_to(outside)
-    for settings in ({}, {"rows": tmp_path}, {"rows": tmp_path / "allowed"}):
-        site = Watched(tmp_path / f"server{len(settings)}", **settings)
+    allowed: tuple[dict[str, Any], ...] = ({}, {"rows": tmp_path}, {"rows": tmp_path / "allowed"})
+    for at, settings in enumerate(allowed):
+        site = Watched(tmp_path / f"server{at}", **settings)
         site.opened(write_rows(tmp_path / "allowed" / "mine.parquet", 20))
         copied = next(site.service.settings.private.glob("rows-*.parquet"))
         wrong = [copied, copied.parent / ".." / "private" / copied.name]

@@ -46,7 +46,7 @@ class Declared:
             raise ArgumentError(
                 f"declaration has no field {shown(strange[0])}. Fields: {', '.join(FIELDS)}."
             )
-        told = FIELDS | dict(checked_json("declaration", content))
+        told: dict[str, Any] = FIELDS | dict(checked_json("declaration", content))
         for name in ("label", "row_key"):
             if not isinstance(told[name], str) or not told[name]:
                 raise ArgumentError(f"declaration must name the column {name}.")
