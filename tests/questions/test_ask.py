@@ -29,6 +29,7 @@ EXAMPLES: list[q.Question] = [
     q.Compare(epsilon="1", score="q"),
     q.Confusion(epsilon="1", threshold=0.25),
     q.Curves(epsilon="1", method="recursive-medians", options={"levels": 4}),
+    q.Curves(epsilon="1", thresholds=[0.5, 0.2]),
     q.GridTies(epsilon="1/50"),
     q.MeanAbsoluteError(epsilon="1"),
     q.MeanSquaredError(epsilon="1"),

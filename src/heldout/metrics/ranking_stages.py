@@ -26,7 +26,7 @@ from heldout.metrics.auc_interval import (
     precision_variance,
 )
 from heldout.metrics.curves.curve import Curve
-from heldout.metrics.curves.fit import fitted_curve
+from heldout.metrics.curves.fit import fitted
 from heldout.metrics.influence import Influence, Scatter
 from heldout.privacy.neighbours import Protection
 from heldout.release import Answers, Booked, Staged, Step
@@ -160,7 +160,7 @@ class RankingStages:
 
     def curves(self, answers: Answers) -> list[Curve]:
         tables = [answers[f"table of {model}"] for model in self.models]
-        return [fitted_curve(table, score_range=self.score_range) for table in tables]
+        return [fitted(table, score_range=self.score_range).curve for table in tables]
 
     def influence(self, answers: Answers) -> Influence:
         """Each row's part in the sampling error, by the tables."""

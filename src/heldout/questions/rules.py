@@ -10,7 +10,18 @@ from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.privacy.rational import Rational, exact
 
-__all__ = ["Choices", "Exact", "Flag", "Number", "OneOf", "Plain", "Price", "Text", "Whole"]
+__all__ = [
+    "Choices",
+    "Exact",
+    "Flag",
+    "Number",
+    "Numbers",
+    "OneOf",
+    "Plain",
+    "Price",
+    "Text",
+    "Whole",
+]
 
 MOST_ROWS = 2**53  # so many are still exact as doubles
 
@@ -63,6 +74,21 @@ class Number:
                 rule += f", {self.least:g} to {self.most:g}"
             raise ArgumentError(f"{name} must be {rule}, got {shown(value)}. {self.advice}".strip())
         return number
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Finite numbers, one or more, from the least to the largest.
+
+    >>> Numbers()([0.5, 0.2, 0.5], "thresholds")
+    (0.2, 0.5)
+    """
+
+    def __call__(self, value: Any, name: str) -> tuple[float, ...]:
+        several = value if isinstance(value, list | tuple) else [value]
+        if not several:
+            raise ArgumentError(f"{name} must have a number. Or leave it out.")
+        return tuple(sorted({Number()(each, name) for each in several}))
 
 
 @dataclass(frozen=True)

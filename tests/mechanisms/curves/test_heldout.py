@@ -77,10 +77,46 @@ def test_parameters_come_from_public_facts_alone() -> None:
     assert [made(rows=rows).levels for rows in (2_000, 10_000, 100_000)] == [3, 4, 5]
 
 
-@pytest.mark.parametrize("bad", [{"area_share": "1"}, {"levels": 9}, {"levels": -1}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"area_share": "1"},
+        {"levels": 9},
+        {"levels": -1},
+        {"named": (0,)},
+        {"named": (9, 9)},
+        {"named": (POINTS,)},
+        {"named_share": "1/2"},
+        {"named": (9,), "named_share": "1"},
+        {"named": tuple(range(1, 18))},
+    ],
+)
 def test_wrong_parameters_are_refused_before_anything_is_booked(bad: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
         made(**bad)
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
+def test_named_counts_have_the_stated_noise_and_price(protection: Protection) -> None:
+    known = 400 if protection.row_count_is_public else None
+    one = made(protection=protection, rows=known, expected_rows=400, named=(60, 200))
+    assert price(one.event()) == Loss.pure(one.epsilon)
+    assert one.named_counts is not None
+    bought = one.named_counts.l1_sensitivity / one.named_counts.scale
+    assert bought == Fraction(2, 3) * one.epsilon
+    assert one.named_counts.l1_sensitivity == rows_moved(protection)
+    random = np.random.default_rng(5)
+    labels, places = random.integers(0, 2, 400), random.integers(0, POINTS, 400)
+    exact = np.histogram2d(labels, places, bins=[[0, 1, 2], [0, 60, 200, POINTS]])[0]
+    rows, strays = sealed(labels, places), []
+    for _ in range(150):
+        table = one.sample(rows)
+        assert table.named is not None
+        assert {60, 200} <= set(table.edges.tolist())
+        strays.append(table.named.counts - exact)
+    deviation = laplace_deviation(one.named_counts.scale)
+    # A standard deviation of 900 Laplace draws is known to about 4%.
+    assert 0.85 < np.std(strays) / deviation < 1.15
 
 
 # --- exact choice --------------------------------------------------------------------------------

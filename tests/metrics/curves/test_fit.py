@@ -14,7 +14,7 @@ from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.smooth.law import mean_absolute_error
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics.curves.curve import Curve, plain_curve
-from heldout.metrics.curves.fit import fitted_curve
+from heldout.metrics.curves.fit import fitted
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 
@@ -73,7 +73,7 @@ def test_every_noisy_table_has_a_valid_curve(data: st.DataObject) -> None:
         rows=rows,
         area=RankingDraw(AREA, round(data.draw(st.floats(-30, 30)) / LATTICE)),
     )  # fmt: skip
-    assert_valid(fitted_curve(table, score_range=(-2.0, 5.0)))
+    assert_valid(fitted(table, score_range=(-2.0, 5.0)).curve)
 
 
 def apart(one: Any, two: Any) -> float:
@@ -84,7 +84,7 @@ def apart(one: Any, two: Any) -> float:
 def test_without_noise_the_curve_is_that_of_the_rows() -> None:
     counts = counted(*binormal(20_000, seed=1))
     made = method("heldout", epsilon=Fraction(60), protection=REPLACE, points=POINTS, rows=20_000)
-    curve = fitted_curve(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0))
+    curve = fitted(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0)).curve
     roc, precision_recall = true_curves(counts)
     assert apart((curve.fpr, curve.tpr), roc) < 0.002
     assert apart((curve.tpr, curve.precision()), precision_recall) < 0.01
@@ -98,7 +98,7 @@ def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -
     found = labels * (random.random(30_000) < 0.5)
     counts = counted(labels, (random.random(30_000) + 3 * found) / 4)
     made = method("heldout", epsilon=Fraction(5), protection=REPLACE, points=POINTS, rows=30_000)
-    curve = fitted_curve(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0))
+    curve = fitted(made.sample(Sealed(counts.ravel())), score_range=(0.0, 1.0)).curve
     assert apart((curve.fpr, curve.tpr), true_curves(counts)[0]) < 0.01
 
 
@@ -112,9 +112,9 @@ def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     ours, tree = method("heldout", **shared), method("hierarchical-quantile", **shared)
     errors = []
     for _ in range(25):
-        fitted = fitted_curve(ours.sample(sealed), score_range=(0.0, 1.0))
+        ours_read = fitted(ours.sample(sealed), score_range=(0.0, 1.0)).curve
         plain = plain_curve(tree.sample(sealed), score_range=(0.0, 1.0))
-        errors.append([apart((each.fpr, each.tpr), true) for each in (fitted, plain)])
+        errors.append([apart((each.fpr, each.tpr), true) for each in (ours_read, plain)])
     mine, theirs = np.mean(errors, axis=0)
     assert mine < 0.7 * theirs
 
@@ -126,7 +126,7 @@ def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone
     made = method("heldout", epsilon=epsilon, protection=REPLACE, points=POINTS, rows=4_000)
     sealed = Sealed(counts.ravel())
     drawn = [made.sample(sealed) for _ in range(40)]
-    strays = [abs(fitted_curve(each, score_range=(0.0, 1.0)).area - true) for each in drawn]
+    strays = [abs(fitted(each, score_range=(0.0, 1.0)).curve.area - true) for each in drawn]
     smaller = int(counts.sum(axis=1).min())
     alone = 1 / (float(epsilon) * smaller)  # mean absolute error of the ideal
     # The share of epsilon that buys the area, in closed form; then that the fit keeps to it. The

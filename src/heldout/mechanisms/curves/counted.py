@@ -49,6 +49,8 @@ class CountedCurves:
     protection: Protection
     points: int
     area_share: Rational | None = None
+    named: tuple[int, ...] = ()
+    named_share: Rational | None = None
 
     def __post_init__(self) -> None:
         _ = self.look, self.after(heldout.EXPECTED_ROWS)
@@ -67,6 +69,8 @@ class CountedCurves:
             points=self.points,
             expected_rows=min(max(count, 0), MOST_ROWS),
             area_share=self.area_share,
+            named=self.named,
+            named_share=self.named_share,
         )
 
     def event(self) -> Event:
@@ -97,11 +101,18 @@ def build(
     expected_rows: int | None = None,
     levels: int | None = None,
     area_share: Rational | None = None,
+    named: tuple[int, ...] = (),
+    named_share: Rational | None = None,
 ) -> HeldoutCurves | CountedCurves:
     """The default method: for a public or guessed number of rows, or for one that it finds out."""
     if rows is None and expected_rows is None and levels is None:
         return CountedCurves(
-            epsilon=epsilon, protection=protection, points=points, area_share=area_share
+            epsilon=epsilon,
+            protection=protection,
+            points=points,
+            area_share=area_share,
+            named=named,
+            named_share=named_share,
         )
     return heldout.build(
         epsilon=epsilon,
@@ -111,4 +122,6 @@ def build(
         expected_rows=expected_rows,
         levels=levels,
         area_share=area_share,
+        named=named,
+        named_share=named_share,
     )

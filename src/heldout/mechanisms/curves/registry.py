@@ -49,11 +49,13 @@ def method(
     protection: Protection,
     points: int,
     rows: int | None = None,
+    named: tuple[int, ...] = (),
     **options: Any,
 ) -> CurveMethod:
     """The method of this name for a score table of `points` grid points; all of it is public.
 
-    `options` are the method's own, such as counts="dawa"; see the functions in `METHODS`.
+    `named` are grid points whose counts are wanted. `options` are the method's own, such as
+    counts="dawa"; see the functions in `METHODS`.
 
     >>> from heldout.privacy import price
     >>> one = method("fixed-space", epsilon=Fraction(1), points=65537,
@@ -67,13 +69,16 @@ def method(
         raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
     build = _builder(name)
     known = set(inspect.signature(build).parameters)
-    own = sorted(known - {"epsilon", "protection", "points", "rows"})
+    own = sorted(known - {"epsilon", "protection", "points", "rows", "named"})
     if not set(options) <= set(own):
         raise ArgumentError(
             f"options of {name} must be among {', '.join(own)}, got {', '.join(sorted(options))}."
         )
+    if named and "named" not in known:
+        raise ArgumentError(f"thresholds must be left out with method={name!r}, or the method.")
+    wanted = {"named": named} if named else {}
     found: CurveMethod = build(
-        epsilon=epsilon, protection=protection, points=points, rows=rows, **options
+        epsilon=epsilon, protection=protection, points=points, rows=rows, **wanted, **options
     )
     return found
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import PRIOR, Belief, noise_interval, population_interval
 from heldout.metrics.measure import Interval
 
@@ -15,18 +16,20 @@ _CANDIDATES: Final = 91
 _PAIRS: Final = 25
 
 
-def area_intervals(table: TableWithArea, level: float, *, noise_only: bool) -> Interval:
+def area_intervals(
+    table: TableWithArea, area: RankingDraw, level: float, *, noise_only: bool
+) -> Interval:
     """Where the area of these rows, or of the population, lies; by the area's own noise.
 
     The noise of the area depends on the smaller class, and the table tells how large that is.
     """
-    known = _belief(table)
+    known = _belief(table, area)
     if not noise_only:
-        return population_interval(table.area, level=level, known=known)
-    return noise_interval(table.area, level=level, known=known)
+        return population_interval(area, level=level, known=known)
+    return noise_interval(area, level=level, known=known)
 
 
-def _belief(table: TableWithArea) -> Belief:
+def _belief(table: TableWithArea, area: RankingDraw) -> Belief:
     """Weighted candidates for the class counts, by normal approximation of the summed noise."""
     negatives, positives = float(table.negatives.sum()), float(table.positives.sum())
     deviation = float(table.noise.above_deviation[0, 0])
@@ -42,7 +45,7 @@ def _belief(table: TableWithArea) -> Belief:
         n, m = (each.ravel() for each in np.meshgrid(first, second))
         weights = _normal(n, max(positives, 0.0), deviation)
         weights = weights * _normal(m, max(negatives, 0.0), deviation)
-    local = table.area.mechanism.local
+    local = area.mechanism.local
     size = local.rung_size(positives=n, negatives=m)
     weights = weights * (1 + PRIOR * deviation / np.maximum(size, 0.5))
     weights = weights / weights.sum()

@@ -20,7 +20,7 @@ import numpy as np
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
 
-__all__ = ["Band", "Rectangles", "rectangles"]
+__all__ = ["Band", "Rectangles", "evenly_filling", "rectangles"]
 
 _DRAWS: Final = 3000
 _MOST_SIMULATED: Final = 64  # bins; beyond, or without a known law, Bonferroni
@@ -146,7 +146,7 @@ def _simulated_quantile(
     from scipy.special import ndtri
 
     bins = shares.shape[1]
-    uniform = _uniform(4 * bins)
+    uniform = evenly_filling(4 * bins)
     folded = 2 * uniform[:, : 2 * bins] - 1
     noise = (-scale * np.sign(folded) * np.log1p(-np.abs(folded))).reshape(-1, 2, bins)
     sample = np.zeros_like(noise)
@@ -175,7 +175,7 @@ def _simulated_quantile(
 
 
 @lru_cache(maxsize=8)
-def _uniform(columns: int) -> Any:
+def evenly_filling(columns: int) -> Any:
     """Evenly filling numbers in (0, 1): multiples of the square roots of primes, modulo 1."""
     candidates = np.arange(2, 20 * columns + 50)
     primes = [p for p in candidates if (p % np.arange(2, int(p**0.5) + 1)).all()][:columns]

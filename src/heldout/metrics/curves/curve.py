@@ -8,7 +8,7 @@ import numpy as np
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.assemble import cumulative_counts, rates
 
-__all__ = ["Curve", "grid_scores", "plain_curve"]
+__all__ = ["Curve", "grid_point", "grid_scores", "plain_curve"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +55,16 @@ def grid_scores(edges: Any, *, points: int, score_range: tuple[float, float]) ->
     """Scores of grid points; one step beyond the range for the edge above the last point."""
     low, high = score_range
     return low + np.asarray(edges, dtype=np.float64) * ((high - low) / max(points - 1, 1))
+
+
+def grid_point(score: float, *, points: int, score_range: tuple[float, float]) -> int:
+    """The grid point that a score is counted at.
+
+    >>> grid_point(0.5, points=65537, score_range=(0.0, 1.0))
+    32768
+    """
+    low, high = score_range
+    return round((score - low) / (high - low) * (points - 1))
 
 
 def plain_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:

@@ -18,12 +18,19 @@ _GRANULARITY: Final = 0.5  # whole-numbered noise may lie so far beyond the cont
 
 
 def ratio_bounds(
-    top: Any, rest: Any, *, top_variance: Any, rest_variance: Any, rows: Any, quantile: float
+    top: Any,
+    rest: Any,
+    *,
+    top_variance: Any,
+    rest_variance: Any,
+    rows: Any,
+    quantile: float,
+    covariance: Any = 0.0,
 ) -> tuple[Any, Any]:
     """Bounds for top/(top + rest), elementwise; neither count is below zero in truth.
 
     `rows` is 0 for the rows' own ratio; for the population's it is the true denominator or more,
-    and adds the variance r (1 - r) of each row.
+    and adds the variance r (1 - r) of each row. `covariance` is that of the noise of top and rest.
 
     >>> low, high = ratio_bounds(30.0, 10.0, top_variance=4.0, rest_variance=4.0, rows=0.0,
     ...                          quantile=2.0)
@@ -31,9 +38,9 @@ def ratio_bounds(
     (0.67, 0.85)
     """
     parts = np.broadcast_arrays(
-        np.maximum(top, 0.0), np.maximum(rest, 0.0), top_variance, rest_variance, rows
+        np.maximum(top, 0.0), np.maximum(rest, 0.0), top_variance, rest_variance, rows, covariance
     )
-    top, rest, top_variance, rest_variance, rows = (
+    top, rest, top_variance, rest_variance, rows, covariance = (
         np.asarray(each, dtype=np.float64)[..., None] for each in parts
     )
     total = top + rest
@@ -42,6 +49,7 @@ def ratio_bounds(
     def survives(r: Any) -> Any:
         distance = np.abs((1 - r) * top - r * rest) - _GRANULARITY * np.maximum(r, 1 - r)
         variance = (1 - r) ** 2 * top_variance + r**2 * rest_variance + rows * r * (1 - r)
+        variance = np.maximum(variance - 2 * r * (1 - r) * covariance, 0.0)
         return distance <= quantile * np.sqrt(variance)
 
     kept = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))

@@ -1,5 +1,8 @@
 """The most likely curve of a family, given a noisy table and a noisy area."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -10,16 +13,78 @@ from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.model import STOPS, Family, Guess, first_guess
 
-__all__ = ["fitted_curve"]
+__all__ = ["Fitted", "fitted"]
 
 SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain
+# E[psi'] and E[psi^2] of Laplace noise of scale 1, psi(r) = r/sqrt(r^2 + SOFTNESS^2).
+CURVATURE: Final = 0.4738
+GRADIENT: Final = 0.3071
+STRAY: Final = 1.4
+"""How much more rates stray at the table's edges than noise says; chosen as `threshold.BETWEEN`."""
+LEAST_SEEN: Final = 3.0  # deviations of the noise of a class count
 LEAST_AREA_SCALE: Final = 1e-5
 _STEP: Final = 1e-5
 _ITERATIONS: Final = 30
 _ENOUGH: Final = 1e-3  # of minus twice the log likelihood
 
 
-def fitted_curve(table: TableWithArea, *, score_range: tuple[float, float]) -> Curve:
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The most likely member of the family, and how far the noise lets it stray."""
+
+    table: TableWithArea
+    score_range: tuple[float, float]
+    family: Family
+    residuals: Callable[[Any], tuple[Any, Any]]
+    parameters: Any
+
+    @cached_property
+    def covariance(self) -> Any:
+        """Of the parameters: the sandwich of an estimate by softened distances of Laplace noise."""
+        _, distances, slopes, prior_slopes = _slopes(self.residuals, self.parameters)
+        believed = 1 / np.sqrt(1 + self.family.doubt * distances**2)
+        seen, prior = slopes @ slopes.T, (prior_slopes * believed) @ prior_slopes.T
+        inverse = np.linalg.inv(CURVATURE * seen + prior + 1e-9 * np.eye(len(prior)))
+        return inverse @ (GRADIENT * seen + prior) @ inverse
+
+    @property
+    def table_scale(self) -> float:
+        """Of the noise of a bin."""
+        assert self.table.noise.scale is not None
+        return float(self.table.noise.scale)
+
+    @property
+    def seen(self) -> bool:
+        """Whether either class stands out of the noise; else the curve is what was believed."""
+        noise = float(self.table.noise.above_deviation[0, 0])
+        smaller = min(float(self.table.negatives.sum()), float(self.table.positives.sum()))
+        return smaller > LEAST_SEEN * noise
+
+    @cached_property
+    def curve(self) -> Curve:
+        return self._assembled(self.parameters)
+
+    def stray(self, read: Callable[[Curve], Any]) -> Any:
+        """The covariance of what is read off the curve, by its slopes in the parameters.
+
+        Times `STRAY` squared: the family is believed beforehand, and curves are not of it.
+        """
+        here = np.asarray(read(self.curve))
+        slopes = np.array(
+            [
+                (np.asarray(read(self._assembled(self.parameters + along))) - here) / _STEP
+                for along in np.eye(len(self.parameters)) * _STEP
+            ]
+        )
+        return STRAY**2 * slopes.T @ self.covariance @ slopes
+
+    def _assembled(self, parameters: Any) -> Curve:
+        rates = tuple(each[0] for each in self.family.curves(parameters[None]))
+        classes = tuple(float(each[0]) for each in self.family.counts(parameters[None]))
+        return _assembled(self.table, rates, classes, self.score_range)
+
+
+def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
     """Maximum posterior by damped Gauss-Newton steps; Laplace likelihoods, softened at zero.
 
     Laplace noise of the counts and of the area enters at its own scale; the area's is one over
@@ -27,60 +92,80 @@ def fitted_curve(table: TableWithArea, *, score_range: tuple[float, float]) -> C
     """
     assert table.noise.scale is not None
     scale = float(table.noise.scale)
-    negatives, positives = table.negatives[::-1], table.positives[::-1]
-    guess = first_guess(negatives, positives, scale=scale, rows=table.rows)
+    counts = np.stack([table.negatives, table.positives])[:, ::-1]
+    guess = first_guess(*counts, scale=scale, rows=table.rows)
     family = Family(guess, rows_known=table.rows is not None)
     area_scale = _area_scale(table, guess)
+    starts, between = _between_named(table)
 
     def residuals(parameters: Any) -> tuple[Any, Any]:
-        fpr, tpr = family.curves(parameters)
-        n, m = family.counts(parameters)
-        runs, heights = np.diff(fpr), (tpr[:, :, 1:] + tpr[:, :, :-1]) / 2
-        area = (runs * heights).sum(axis=(1, 2))
-        noisy = np.concatenate(
-            [
-                (negatives - m[:, None] * (fpr[:, :, -1] - fpr[:, :, 0])) / scale,
-                (positives - n[:, None] * (tpr[:, :, -1] - tpr[:, :, 0])) / scale,
-                ((table.area.unclamped - area) / area_scale)[:, None],
-            ],
-            axis=1,
-        )
-        return noisy, family.prior(parameters)
+        rates = family.curves(parameters)
+        sizes = family.counts(parameters)[::-1]
+        noisy = []
+        for seen, coarse, rate, size in zip(counts, between, rates, sizes, strict=True):
+            held = size[:, None] * (rate[:, :, -1] - rate[:, :, 0])
+            noisy.append((seen - held) / scale)
+            if table.named is not None:
+                summed = np.add.reduceat(held, starts, axis=1)
+                noisy.append((coarse - summed) / float(table.named.scale))
+        if table.area is not None:
+            runs, heights = np.diff(rates[0]), (rates[1][:, :, 1:] + rates[1][:, :, :-1]) / 2
+            area = (runs * heights).sum(axis=(1, 2))
+            noisy.append(((table.area.unclamped - area) / area_scale)[:, None])
+        return np.concatenate(noisy, axis=1), family.prior(parameters)
 
-    best = _minimised(residuals, family.start())
-    rates = tuple(each[0] for each in family.curves(best[None]))
-    classes = tuple(float(each[0]) for each in family.counts(best[None]))
-    return _assembled(table, rates, classes, score_range)
+    best = _minimised(residuals, family.start(), family.doubt)
+    return Fitted(table, score_range, family, residuals, best)
+
+
+def _between_named(table: TableWithArea) -> tuple[Any, Any]:
+    """Highest first: which bins begin a part between named thresholds, and the parts' counts."""
+    if table.named is None:
+        return np.zeros(1, dtype=np.int64), np.zeros((2, 1))
+    ends = np.searchsorted(table.edges, table.named.edges)
+    return np.append(0, (table.bins - ends)[::-1]), table.named.counts[:, ::-1]
+
+
+def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
+    """Noise and prior distances, and how each changes with each parameter."""
+    noisy, prior = residuals(np.concatenate([here + np.eye(len(here)) * _STEP, here[None]]))
+    moved = ((each[:-1] - each[-1]) / _STEP for each in (noisy, prior))
+    return noisy[-1], prior[-1], *moved
 
 
 def _area_scale(table: TableWithArea, guess: Guess) -> float:
     """The size that the area's noise exceeds as often as Laplace noise exceeds its scale, to 1."""
-    mechanism = table.area.mechanism
+    if table.area is None:
+        return 1.0
+    law, mechanism = table.area.law, table.area.mechanism
     size = mechanism.local.rung_size(positives=guess.positives, negatives=guess.negatives)
     rung = round(float(size)) // mechanism.protection.rows_per_unit
 
     def smaller(log_size: float) -> bool:
-        return bool(table.area.law.survival(rung, np.exp(log_size)) > np.exp(-1.0))
+        return bool(law.survival(rung, np.exp(log_size)) > np.exp(-1.0))
 
     return float(np.exp(halved(smaller, np.log(LEAST_AREA_SCALE), 0.0, steps=16)[1]))
 
 
-def _minimised(residuals: Any, start: Any) -> Any:
-    """Least prior distance squared and twice the softened noise, from `start`."""
+def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
+    """Least prior distance squared and twice the softened noise, from `start`.
+
+    Where `doubt` is not 0, a prior distance counts squared only up to about one over its root.
+    """
 
     def cost(noisy: Any, prior: Any) -> float:
-        return float(2 * np.sqrt(noisy**2 + SOFTNESS**2).sum() + (prior**2).sum())
+        held = 2 * prior**2 / (1 + np.sqrt(1 + doubt * prior**2))
+        return float(2 * np.sqrt(noisy**2 + SOFTNESS**2).sum() + held.sum())
 
     here, damping = start, 1e-2
-    nearby = np.eye(len(start)) * _STEP
     noisy, prior = residuals(here[None])
     least = cost(noisy[0], prior[0])
     for _ in range(_ITERATIONS):
-        noisy, prior = residuals(np.concatenate([here + nearby, here[None]]))
-        weights = 1 / np.sqrt(noisy[-1] ** 2 + SOFTNESS**2)
-        slopes, prior_slopes = (noisy[:-1] - noisy[-1]) / _STEP, (prior[:-1] - prior[-1]) / _STEP
-        curvature = (slopes * weights) @ slopes.T + prior_slopes @ prior_slopes.T
-        gradient = slopes @ (weights * noisy[-1]) + prior_slopes @ prior[-1]
+        noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
+        weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
+        believed = 1 / np.sqrt(1 + doubt * prior**2)
+        curvature = (slopes * weights) @ slopes.T + (prior_slopes * believed) @ prior_slopes.T
+        gradient = slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
             step = np.clip(np.linalg.solve(damped, -gradient), -1.5, 1.5)

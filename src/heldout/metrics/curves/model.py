@@ -23,6 +23,7 @@ STOPS: Final = np.array(
 SEPARATION: Final = (1.7, 1.1)  # mean and deviation of a: areas from 0.36 to 0.997
 SPREAD: Final = 0.2  # deviation of log b
 BEND: Final = (0.22, 1.0)  # deviation of the bend and how far it reaches, in probits
+DOUBT: Final = 1.0  # bends beyond one deviation count plain, not squared: some curves have kinks
 SAMPLING: Final = 0.8  # how much of the sampling error of n rows the bend may follow
 SHARES: Final = 3.0  # deviation of the log shares of bins
 ROUNDNESS: Final = (0.95, 0.3)  # 1: bent within bins, 0: straight
@@ -89,6 +90,13 @@ class Family:
         self.total_deviation = 1e-3 if rows_known else TOTAL
         self.size = 2 * bins + 4
         self._root = self._bend_root(np.cumsum(guess.shares)[:-1])
+
+    @property
+    def doubt(self) -> Any:
+        """For each distance of `prior`: whether it counts plain instead of squared when large."""
+        found = np.zeros(2 * self.bins + 5)
+        found[self.bins + 3 : 2 * self.bins + 2] = DOUBT
+        return found
 
     def _bend_root(self, edges: Any) -> Any:
         """A square root of the prior covariance of the bends at the inner edges."""

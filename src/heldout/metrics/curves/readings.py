@@ -7,8 +7,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from heldout.mechanisms.curves.table import NoisyTable
-from heldout.metrics.curves.bands import Band, Rectangles, rectangles
+from heldout.metrics.curves.bands import Band, Rectangles
+from heldout.metrics.curves.corridor import Corridor, region
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.curves.fit import Fitted
 from heldout.metrics.exported import framed
 from heldout.metrics.measure import Measure, checked_level
 
@@ -21,10 +23,12 @@ class _Reading:
 
     kind: ClassVar[str]
     _table: NoisyTable = field(repr=False)
+    _law: Fitted | None = field(repr=False, default=None)
 
-    def _rectangles(self, level: float, simultaneous: bool, noise_only: bool) -> Rectangles:
-        return rectangles(
+    def _region(self, level: float, simultaneous: bool, noise_only: bool) -> Corridor | Rectangles:
+        return region(
             self._table,
+            self._law,
             level=checked_level(level),
             simultaneous=simultaneous,
             noise_only=noise_only,
@@ -91,7 +95,7 @@ class RocCurve(_Reading):
         """
         places = self.fpr if at is None else np.asarray(at, dtype=np.float64)
         tpr = self.tpr if at is None else np.interp(places, self.fpr, self.tpr)
-        return self._rectangles(level, simultaneous, noise_only).roc(places, tpr)
+        return self._region(level, simultaneous, noise_only).roc(places, tpr)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         band = self.band(level)
@@ -132,7 +136,7 @@ class PrecisionRecallCurve(_Reading):
         at: Any = None,
     ) -> Band:
         """Where the precision of the true curve lies, at each recall of this one or those given."""
-        found = self._rectangles(level, simultaneous, noise_only)
+        found = self._region(level, simultaneous, noise_only)
         if at is None:
             return found.precision(self.recall, self.precision)
         places = np.asarray(at, dtype=np.float64)

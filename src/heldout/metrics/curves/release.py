@@ -13,15 +13,16 @@ from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.area import area_intervals
 from heldout.metrics.curves.bands import Rectangles, rectangles
 from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
-from heldout.metrics.curves.curve import Curve, grid_scores, plain_curve
-from heldout.metrics.curves.fit import fitted_curve
+from heldout.metrics.curves.corridor import Corridor, region
+from heldout.metrics.curves.curve import Curve, grid_point, grid_scores, plain_curve
+from heldout.metrics.curves.fit import Fitted, fitted
 from heldout.metrics.curves.readings import (
     CalibrationCurve,
     Lift,
     PrecisionRecallCurve,
     RocCurve,
 )
-from heldout.metrics.curves.threshold import CurveConfusion
+from heldout.metrics.curves.threshold import BetweenEdges, CurveConfusion, FromFit, Named
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound, bin_ties
@@ -53,9 +54,21 @@ class CurvesRelease(Release):
         return np.array([self.score_map.score(float(each)) for each in images])
 
     @cached_property
-    def _curve(self) -> Curve:
+    def _fit(self) -> Fitted | None:
+        """The fitted law; None for the papers' methods, whose tables are read as they are."""
         if isinstance(self.table, TableWithArea):
-            return fitted_curve(self.table, score_range=self.score_range)
+            return fitted(self.table, score_range=self.score_range)
+        return None
+
+    @property
+    def _law(self) -> Fitted | None:
+        """The fitted law where the table says enough to believe in it."""
+        return self._fit if self._fit is not None and self._fit.seen else None
+
+    @cached_property
+    def _curve(self) -> Curve:
+        if self._fit is not None:
+            return self._fit.curve
         return plain_curve(self.table, score_range=self.score_range)
 
     def _measure(self, name: str, value: float, interval: Any) -> Measure:
@@ -68,8 +81,8 @@ class CurvesRelease(Release):
             interval=lambda level: interval(level, False),
         )
 
-    def _rectangles(self, level: float, noise_only: bool) -> Rectangles:
-        return rectangles(self.table, level=level, simultaneous=True, noise_only=noise_only)
+    def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles:
+        return region(self.table, self._law, level=level, simultaneous=True, noise_only=noise_only)
 
     # --- curves ----------------------------------------------------------------------------------
 
@@ -82,6 +95,7 @@ class CurvesRelease(Release):
             tpr=curve.tpr,
             thresholds=self._scores(curve.thresholds),
             _table=self.table,
+            _law=self._law,
         )
 
     @cached_property
@@ -96,6 +110,7 @@ class CurvesRelease(Release):
             average_precision=self.average_precision,
             normalised_auc=self._normalised_auc(),
             _table=self.table,
+            _law=self._law,
         )
 
     @cached_property
@@ -126,9 +141,9 @@ class CurvesRelease(Release):
         """The area under this ROC curve."""
 
         def interval(level: float, noise_only: bool) -> Interval:
-            if isinstance(self.table, TableWithArea):
-                return area_intervals(self.table, level, noise_only=noise_only)
-            band = self._rectangles(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
+            if isinstance(self.table, TableWithArea) and self.table.area is not None:
+                return area_intervals(self.table, self.table.area, level, noise_only=noise_only)
+            band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
             return _area_of_steps(band)
 
         return self._measure("AUC of the curve", self._curve.area, interval)
@@ -143,12 +158,12 @@ class CurvesRelease(Release):
         curve = self._curve
 
         def interval(level: float, noise_only: bool) -> Interval:
-            return self._precision_area(self._rectangles(level, noise_only))
+            return self._precision_area(self._region(level, noise_only))
 
         value = _area_under(curve.tpr, curve.precision())
         return self._measure("average precision of the curve", value, interval)
 
-    def _precision_area(self, found: Rectangles) -> Interval:
+    def _precision_area(self, found: Corridor | Rectangles) -> Interval:
         precision = np.interp(_GRID, self._curve.tpr, self._curve.precision())
         band = found.precision(_GRID, precision)
         # Precision at the far end of a step bounds it from below, as recall rises within.
@@ -166,7 +181,7 @@ class CurvesRelease(Release):
 
         def interval(level: float, noise_only: bool) -> Interval:
             half = level if noise_only else (1 + level) / 2
-            found = self._rectangles(half, True)
+            found = self._region(half, True)
             low, high = self._precision_area(found)
             if not noise_only:
                 # The rest of the error is for sampling, at each end of what the noise leaves.
@@ -184,7 +199,7 @@ class CurvesRelease(Release):
         """The Kolmogorov-Smirnov distance: the largest gap of true over false positive rate."""
 
         def interval(level: float, noise_only: bool) -> Interval:
-            found = self._rectangles(level, noise_only)
+            found = self._region(level, noise_only)
             # The band jumps at the rectangles' sides, so the largest gaps are there.
             places = np.unique(np.concatenate([_GRID, found.low[0], found.high[0]]))
             band = found.roc(places, np.interp(places, *self._xy))
@@ -198,7 +213,7 @@ class CurvesRelease(Release):
         return self._measure(
             "prevalence of the table",
             self._curve.prevalence,
-            lambda level, noise_only: self._rectangles(level, noise_only).prevalence,
+            lambda level, noise_only: self._region(level, noise_only).prevalence,
         )
 
     @cached_property
@@ -227,17 +242,21 @@ class CurvesRelease(Release):
             raise ArgumentError(
                 f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
             )
+        told: Any = {
+            "threshold": float(threshold), "terms": self._drawn.terms, "rows": self.table.rows,
+        }  # fmt: skip
+        if isinstance(self.table, TableWithArea) and self.table.named is not None:
+            edge = grid_point(at, points=self.table.points, score_range=(low, high))
+            if edge in self.table.named.edges:
+                return Named(named=self.table.named, table=self.table, edge=edge, **told)
+        if self._law is not None:
+            return FromFit(at=float(at), fit=self._law, **told)
         scores = grid_scores(self.table.edges, points=self.table.points, score_range=(low, high))
         near = 1e-9 * (high - low)
         below = int(np.searchsorted(scores, at + near, side="right")) - 1
         above = int(np.searchsorted(scores, at - near, side="left"))
-        return CurveConfusion(
-            threshold=float(threshold),
-            terms=self._drawn.terms,
-            _at=float(at),
-            _curve=self._curve,
-            _table=self.table,
-            _edges=(below, above),
+        return BetweenEdges(
+            at=float(at), curve=self._curve, table=self.table, edges=(below, above), **told
         )
 
     def threshold_for(
@@ -287,7 +306,7 @@ class CurvesRelease(Release):
 
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """How far the order of rows within the cells of the grid can move the metrics. Free."""
-        found = self._rectangles(level, True)
+        found = rectangles(self.table, level=level, simultaneous=True, noise_only=True)
         low, high = self.average_precision.noise_interval(level)
         return TieBound(bin_ties(found.low, found.high) / 2, high - low, level, "the curves")
 

@@ -1,0 +1,190 @@
+"""Bands around the fitted curve, measured across it.
+
+A place on a curve is named by u = fpr + tpr, and how high the curve is there by w = tpr - fpr: so a
+steep piece and a flat one are looked at alike, square to the diagonal. How far w strays is known
+from the fitted law (`Fitted.stray`), from the sampling of rows (two Brownian bridges, one a class)
+and from a margin for rows that lie unevenly within a bin. A simultaneous band takes one quantile of
+the largest standardised deviation over all places, by simulating them with their correlations.
+Everything is made from released numbers, hence free; the simulation is no privacy mechanism, and
+its numbers fill the cube evenly and are the same at each call.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.mechanisms.curves.table import NoisyTable
+from heldout.metrics.curves.bands import Band, Rectangles, evenly_filling, rectangles
+from heldout.metrics.curves.curve import Curve
+from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.curves.fit import Fitted
+from heldout.metrics.curves.model import STOPS
+
+__all__ = ["Corridor", "corridor", "region"]
+
+_WITHIN: Final = STOPS[[0, 2, 4, 5, 6, 7, 8, 10]]
+"""Places within a bin, as shares of it."""
+# Chosen as `threshold.BETWEEN`, for simultaneous bands of level .95 that hold in .95 to .98.
+UNEVEN: Final = 0.09
+"""Deviation of w within a bin, over the bin's length."""
+SMOOTHED: Final = 0.75
+"""How much of the sampling variance is left: the fit is smoother than the rows that it saw."""
+LEAST: Final = 0.3
+"""The least deviation of a rate, over that of the noise of one count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corridor:
+    """The lowest and the highest curve as points that rise, and bounds of the prevalence."""
+
+    low: tuple[Any, Any]
+    high: tuple[Any, Any]
+    prevalence: tuple[float, float]
+
+    def roc(self, fpr: Any, tpr: Any) -> Band:
+        """The band of the ROC curve at each fpr; it always holds the released curve."""
+        places = np.asarray(fpr, dtype=np.float64)
+        low, high = np.interp(places, *self.low), np.interp(places, *self.high)
+        low = np.where(places >= 1, 1.0, low)
+        return Band(places, np.minimum(low, tpr), np.maximum(high, tpr))
+
+    def precision(self, recall: Any, precision: Any) -> Band:
+        """The band of precision at each recall."""
+        recall = np.asarray(recall, dtype=np.float64)
+        bounds = []
+        for share, edge in zip(self.prevalence, (self.low, self.high), strict=True):
+            wrong = (1 - share) * np.interp(recall, edge[1], edge[0])
+            called = share * recall + wrong
+            bounds.append(
+                np.divide(share * recall, called, out=np.ones_like(called), where=called > 0)
+            )
+        low = np.where(recall > 0, bounds[0], 0.0)
+        high = np.where(recall > 0, bounds[1], 1.0)
+        return Band(recall, np.minimum(low, precision), np.maximum(high, precision))
+
+
+def region(
+    table: NoisyTable, fit: Fitted | None, *, level: float, simultaneous: bool, noise_only: bool
+) -> Corridor | Rectangles:
+    """Around the fitted law; or what the edges of a table without one leave possible."""
+    words: Any = {"level": level, "simultaneous": simultaneous, "noise_only": noise_only}
+    return rectangles(table, **words) if fit is None else corridor(fit, **words)
+
+
+def corridor(fit: Fitted, *, level: float, simultaneous: bool, noise_only: bool) -> Corridor:
+    """Where the rows' own curve lies, or that of the population, with this confidence."""
+    across = Across(fit)
+    covariance = across.noise if noise_only else across.noise + SMOOTHED * across.sampling
+    deviation = np.sqrt(np.diag(covariance))
+    quantile = single_quantile(level)
+    if simultaneous:
+        correlation = covariance / np.outer(deviation, deviation)
+        quantile = max(quantile, _largest(correlation, level))
+    reach = quantile * deviation
+    return Corridor(
+        across.moved(-reach), across.moved(reach), _prevalence(fit, level, noise_only=noise_only)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Across:
+    """A fitted curve as w at places u, and the covariance of w."""
+
+    fit: Fitted
+
+    @cached_property
+    def _edges(self) -> Any:
+        curve = self.fit.curve
+        return (curve.fpr + curve.tpr)[:: len(STOPS) - 1]
+
+    @cached_property
+    def places(self) -> Any:
+        starts, lengths = self._edges[:-1, None], np.diff(self._edges)[:, None]
+        inner = np.unique((starts + lengths * _WITHIN).ravel().round(9))
+        return inner[(inner > 1e-6) & (inner < 2 - 1e-6)]
+
+    def heights(self, curve: Curve) -> Any:
+        along = curve.fpr + curve.tpr + np.linspace(0, 1e-12, len(curve.fpr))
+        return np.interp(self.places, along, curve.tpr - curve.fpr)
+
+    @cached_property
+    def _rates(self) -> tuple[Any, Any]:
+        heights = self.heights(self.fit.curve)
+        return (self.places - heights) / 2, (self.places + heights) / 2
+
+    @cached_property
+    def noise(self) -> Any:
+        """Of the law, and of rows that lie unevenly within a bin; bins are independent in that."""
+        edges, places = self._edges, self.places
+        bins = np.clip(np.searchsorted(edges, places, side="right") - 1, 0, len(edges) - 2)
+        lengths = np.maximum(np.diff(edges), 1e-12)[bins]
+        part = np.clip((places - edges[bins]) / lengths, 0.0, 1.0)
+        bridge = np.minimum.outer(part, part) - np.outer(part, part)
+        uneven = UNEVEN**2 * np.outer(lengths, lengths) * bridge * (bins[:, None] == bins)
+        curve = self.fit.curve
+        sizes = np.maximum([curve.negatives, curve.positives], 1.0)
+        least = (LEAST * self.fit.table_scale / sizes.min()) ** 2
+        return self.fit.stray(self.heights) + uneven + least * np.eye(len(places))
+
+    @cached_property
+    def sampling(self) -> Any:
+        """Two Brownian bridges: at one place, w strays by 2 (dt - s df)/(1 + s), s the slope."""
+        false, true = self._rates
+        rise, run = np.gradient(true), np.gradient(false)
+        steep, flat = 2 * rise / (rise + run), 2 * run / (rise + run)
+        curve, found = self.fit.curve, np.zeros((len(false), len(false)))
+        for rate, weight, size in (
+            (true, flat, curve.positives),
+            (false, steep, curve.negatives),
+        ):
+            bridge = np.minimum.outer(rate, rate) - np.outer(rate, rate)
+            # One row more of either kind: where no row was seen some may still be.
+            bridge += np.eye(len(rate)) / max(size, 1.0)
+            found += np.outer(weight, weight) * bridge / max(size, 1.0)
+        return found
+
+    def moved(self, by: Any) -> tuple[Any, Any]:
+        """The curve with heights moved, as points from (0, 0) to (1, 1) that rise."""
+        heights = self.heights(self.fit.curve) + by
+        rates = ((self.places - heights) / 2, (self.places + heights) / 2)
+        # A curve rises: so what holds at one place holds from there on, or up to there.
+        false, true = (np.clip(each, 0.0, 1.0) for each in rates)
+        if np.all(by >= 0):
+            true, false = np.minimum.accumulate(true[::-1])[::-1], np.maximum.accumulate(false)
+            ends = ((0.0, true[0]), (1.0, 1.0))
+        else:
+            true, false = np.maximum.accumulate(true), np.minimum.accumulate(false[::-1])[::-1]
+            ends = ((false[0], 0.0), (1.0, true[-1]))
+        (first, start), (last, stop) = ends
+        return (
+            np.concatenate([[0.0, first], false, [last]]),
+            np.concatenate([[0.0, start], true, [stop]]),
+        )
+
+
+def _largest(correlation: Any, level: float) -> float:
+    """What the largest of correlated standard normal deviations stays below so often."""
+    from scipy.special import ndtri
+
+    size = len(correlation)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    drawn = ndtri(evenly_filling(size)) @ root.T
+    return float(np.quantile(np.abs(drawn).max(axis=1), level, method="higher"))
+
+
+def _prevalence(fit: Fitted, level: float, *, noise_only: bool) -> tuple[float, float]:
+    curve = fit.curve
+    covariance = fit.stray(lambda each: np.array([each.positives, each.negatives]))
+    low, high = ratio_bounds(
+        curve.positives,
+        curve.negatives,
+        top_variance=covariance[0, 0],
+        rest_variance=covariance[1, 1],
+        covariance=covariance[0, 1],
+        rows=0.0 if noise_only else curve.positives + curve.negatives,
+        quantile=single_quantile(level),
+    )
+    return float(low), float(high)
