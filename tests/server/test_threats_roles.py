@@ -57,10 +57,53 @@ POST    /api/v1/people                             administrator
 POST    /api/v1/people/{{name}}/link                 administrator
 DELETE  /api/v1/people/{{name}}                      administrator
 """
-ALLOWED = {
-    (line.split()[0], line.split()[1]): set(line.split()[2:]) for line in TABLE.strip().splitlines()
-}
-API = {route: roles for route, roles in ALLOWED.items() if "anybody" not in roles}
+PAGES = f"""
+GET     /static/{{name}}                             anybody
+GET     /                                          anybody
+GET     /sign-in                                   anybody
+POST    /sign-in                                   anybody
+GET     /sign-in/{{secret}}                          anybody
+POST    /sign-in/{{secret}}                          anybody
+POST    /sign-out                                  {EVERYBODY}
+GET     /account                                   {EVERYBODY}
+POST    /account/password                          {EVERYBODY}
+POST    /account/tokens                            {EVERYBODY}
+POST    /account/tokens/{{identity}}/revoke          {EVERYBODY}
+POST    /people                                    administrator
+POST    /people/{{name}}/link                        administrator
+POST    /people/{{name}}/disable                     administrator
+GET     /artifacts                                 analyst
+POST    /artifacts                                 analyst
+GET     /artifacts/{{identity}}                      analyst
+GET     /datasets/{{name}}                           custodian analyst auditor
+GET     /datasets/{{name}}/twin.csv                  custodian analyst
+GET     /datasets/{{name}}/ask                       analyst
+GET     /datasets/{{name}}/confirm                   analyst
+POST    /evaluations                               analyst
+GET     /evaluations/{{identity}}                    analyst custodian
+GET     /evaluations/{{identity}}/report.html        analyst custodian
+GET     /compare                                   analyst
+GET     /register                                  custodian
+POST    /register                                  custodian
+POST    /datasets/{{name}}/grants                    custodian
+POST    /datasets/{{name}}/grants/{{analyst}}          custodian
+POST    /datasets/{{name}}/grants/{{analyst}}/revoke   custodian
+POST    /datasets/{{name}}/raise                     custodian
+POST    /datasets/{{name}}/close                     custodian
+POST    /datasets/{{name}}/refresh                   custodian
+GET     /ledger                                    custodian auditor
+GET     /log                                       custodian auditor
+"""
+
+
+def read(table: str) -> dict[tuple[str, str], set[str]]:
+    lines = [line.split() for line in table.strip().splitlines()]
+    return {(method, path): set(roles) for method, path, *roles in lines}
+
+
+ALLOWED = read(TABLE + PAGES.strip())
+API = {route: roles for route, roles in read(TABLE).items() if "anybody" not in roles}
+SITE = {route: roles for route, roles in read(PAGES).items() if "anybody" not in roles}
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/datasets"): {"name": "x y", "source": "f", "declaration": {}, "budget": "1"},
     ("PATCH", "/datasets/{name}"): {"budget": "200"},
@@ -268,3 +311,133 @@ def test_every_route_of_the_api_knows_its_caller(site: Any) -> None:
     assert len(asked) == len(API)
     for route in asked:
         assert "person" in inspect.signature(route.endpoint).parameters, route.path
+
+
+# --- pages, and forms that other sites would like to send ----------------------------------------
+
+
+def session(site: Any, name: str) -> Any:
+    """A browser of somebody who has signed in, and the token of its forms."""
+    secret = accounts.sign_in_by_link(site.service, accounts.new_link(site.service, name))
+    browser = site.client()
+    browser.cookies.set("heldout", secret)
+    browser.form = form_token(browser.get("/account").text)
+    return browser
+
+
+def form_token(page: str) -> str:
+    found = re.search(r'name="form_token"[^>]*value="([0-9a-f]{64})"', page)
+    assert found is not None, page[:2000]
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def browsers(site: Any) -> dict[str, Any]:
+    return {role: session(site, name) for role, name in ROLES.items()}
+
+
+def open_page(site: Any, browser: Any, method: str, path: str, **form: str) -> Any:
+    kind = path.split("/")[1]
+    values = {
+        "name": "readmissions" if method == "GET" else "nothing",
+        "analyst": "nobody",
+        "identity": site.own.get(kind, "nothing"),
+    }
+    filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
+    words: dict[str, Any] = {"data": form} if method == "POST" else {}
+    if path == "/artifacts" and method == "POST":
+        words["files"] = {"file": ("model.json", b"{}", "application/json")}
+    return browser.request(method, filled, follow_redirects=False, **words)
+
+
+@pytest.mark.parametrize("route", sorted(SITE), ids=" ".join)
+def test_a_page_is_for_its_roles_alone(
+    site: Any, browsers: dict[str, Any], route: tuple[str, str]
+) -> None:
+    for role, browser in browsers.items():
+        if route[1] == "/sign-out":
+            browser = session(site, ROLES[role])  # noqa: PLW2901
+        answer = open_page(site, browser, *route, form_token=browser.form)
+        assert answer.status_code < 500, answer.text
+        allowed = role in SITE[route]
+        assert (answer.status_code == 403) == (not allowed), (role, answer.status_code)
+        assert answer.headers.get("location") != "/sign-in" or route[1] == "/sign-out"
+    answer = open_page(site, site.client(), *route)
+    assert (answer.status_code, answer.headers.get("location")) == (303, "/sign-in")
+
+
+@pytest.mark.parametrize("route", sorted(r for r in SITE if r[0] == "POST"), ids=" ".join)
+def test_a_form_of_another_site_does_nothing(
+    site: Any, browsers: dict[str, Any], route: tuple[str, str]
+) -> None:
+    role = sorted(SITE[route])[0]
+    browser, other = browsers[role], browsers["auditor" if role != "auditor" else "analyst"]
+    before = [site.client("olga").get("/api/v1/audit").json()[0]["id"]]
+    for forged in ("", other.form, "0" * 64, "\u00e9", "x" * 3000):
+        answer = open_page(site, browser, *route, form_token=forged)
+        assert answer.status_code == 403, forged
+    answer = open_page(site, browser, *route)
+    assert answer.status_code == 403
+    browser.headers["Sec-Fetch-Site"] = "cross-site"
+    answer = open_page(site, browser, *route, form_token=browser.form)
+    del browser.headers["Sec-Fetch-Site"]
+    assert answer.status_code == 403
+    assert [site.client("olga").get("/api/v1/audit").json()[0]["id"]] == before
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_browsers_cookie_opens_nothing_of_the_api(
+    site: Any, browsers: dict[str, Any], method: str
+) -> None:
+    """So no other site can make a browser call it."""
+    browser = browsers["administrator"]
+    for path in ("/api/v1/me", "/api/v1/tokens", "/api/v1/people/ana"):
+        answer = browser.request(method, path)
+        assert answer.status_code in (401, 405)
+
+
+def test_cookies_are_kept_from_scripts_and_other_sites(tmp_path: Path) -> None:
+    for secure in (False, True):
+        own = Site(tmp_path / f"server{secure}", secure=secure)
+        browser = own.client()
+        browser.base_url = "https://testserver" if secure else "http://testserver"
+        link = accounts.new_link(own.service, "ana")
+        page = browser.get(f"/sign-in/{link}")
+        visit = page.headers["set-cookie"]
+        signed = browser.post(
+            f"/sign-in/{link}",
+            data={"form_token": form_token(page.text)},
+            follow_redirects=False,
+        )
+        assert signed.status_code == 303, signed.text
+        for cookie in (visit, signed.headers["set-cookie"]):
+            assert "HttpOnly" in cookie
+            assert "SameSite=strict" in cookie
+            assert "Path=/" in cookie
+            assert ("Secure" in cookie, cookie.startswith("__Host-")) == (secure, secure)
+        assert browser.get("/account").status_code == 200
+        out = form_token(browser.get("/account").text)
+        kept = dict(browser.cookies)
+        browser.post("/sign-out", data={"form_token": out}, follow_redirects=False)
+        again = own.client()
+        again.base_url = browser.base_url
+        again.cookies.update(kept)
+        assert again.get("/account", follow_redirects=False).status_code == 303, "signed out"
+        own.service.close()
+
+
+def test_strange_names_in_forms_and_logs_are_shown_as_text(site: Any) -> None:
+    browser = site.client()
+    evil = "<script>alert(1)</script>\x1b[2J\x00\u202e"
+    for _ in range(2):
+        token = form_token(browser.get("/sign-in").text)
+        form = {"form_token": token, "name": evil, "password": "x" * 20}
+        answer = browser.post("/sign-in", data=form)
+        assert answer.status_code == 403
+        assert "<script>alert" not in answer.text
+    shown = site.client("olga").get("/api/v1/audit").json()[0]
+    assert (shown["action"], shown["status"]) == ("sign in", 403)
+    assert shown["person"].isprintable()
+    log = session(site, "olga").get("/log")
+    assert "<script>alert" not in log.text
+    assert "&lt;script&gt;alert" in log.text

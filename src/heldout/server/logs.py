@@ -24,7 +24,8 @@ def told(event: str, **facts: Any) -> None:
 
 def note(service: Service, *, person: str | None, action: str, subject: str, status: int) -> None:
     """Keep who did what, for the auditor."""
-    row = {"time": now(), "person": person, "action": action, "subject": visible(subject)[:300]}
+    who = None if person is None else visible(person)[:100]
+    row = {"time": now(), "person": who, "action": action, "subject": visible(subject)[:300]}
     with service.store.write() as connection:
         connection.execute(log.insert(), row | {"status": status})
 

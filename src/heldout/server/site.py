@@ -139,8 +139,9 @@ async def _checked(request: Request, person: Person | None) -> FormData:
         raise Forbidden("This form was sent by another site.")
     form = await request.form(max_files=1, max_fields=200)
     token, anchor = form.get("form_token"), _anchor(request, person)
-    right = _form_token(service_of(request), anchor)
-    if not anchor or not isinstance(token, str) or not hmac.compare_digest(token, right):
+    right = _form_token(service_of(request), anchor).encode()
+    told = token.encode() if isinstance(token, str) else b""
+    if not anchor or not hmac.compare_digest(told, right):
         raise Forbidden("This form is too old. Load the page again, then send it again.")
     return form
 
