@@ -28,7 +28,7 @@ ORDER = [
     ("heldout.questions",),
     ("heldout.one_off", "heldout.planning"),
     ("heldout.estimators",),
-    ("heldout.examples",),
+    ("heldout.examples", "heldout.board"),
     ("heldout.report",),
     ("heldout.pooling",),
     ("heldout.separability", "heldout.regression", "heldout.features", "heldout.audit"),

@@ -25,6 +25,7 @@ MODULES = (
     "violators",
     "sparse_vectors",
     "residuals",
+    "boards",
 )
 RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
 

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
     "pool": ("heldout.cli.pool:pool", "The same question at several sites, as one answer."),
     "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
+    "board": ("heldout.cli.board:app", "Plan a leaderboard that cannot be gamed."),
     "serve": ("heldout.cli.serve:serve", "Let analysts ask: pages, API and a worker."),
     "worker": ("heldout.cli.serve:worker", "Do a server's work on private rows."),
     "verify": ("heldout.cli.verify:verify", "Is this page what a server signed?"),

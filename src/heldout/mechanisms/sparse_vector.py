@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,7 @@ def folded(noise: int) -> int:
     return -noise - 1 if noise < 0 else noise
 
 
+@lru_cache(maxsize=64)
 def _law(scale: Fraction, count: int) -> DiscreteLaplace:
     return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=count)
 

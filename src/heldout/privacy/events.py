@@ -301,3 +301,9 @@ def _sparse_vector(*, epsilon: Fraction) -> Loss:
 def _objective_perturbation(*, epsilon: Fraction) -> Loss:
     """The minimum of a noisy convex loss; noise, curvature and the solver's slack are inside."""
     return Loss.pure(epsilon)
+
+
+@_priced("covered", 1, entry=_count)
+def _covered(*, entry: int) -> Loss:
+    """An answer that an earlier entry paid for in full, such as one of a board below its bar."""
+    return Loss.pure(0)

@@ -193,6 +193,19 @@ class Registry(Books):
 
         return self._decide(work)
 
+    def share(self, account: str, analyst: str) -> Account | None:
+        """An analyst's share of an account, if there is one that is not revoked."""
+
+        def look(connection: "Connection") -> Account | None:
+            self._watch.check(connection)
+            above = self._named(connection, account)
+            found = self._storage.named(connection, analyst, parent=above.id)
+            state = self._line(connection, found[0].id)[0][1] if found else None
+            return None if state is None or state.closed else Account(found[0].id, state.budget)
+
+        with self._storage.lock:
+            return self._watch.look(look)
+
     def raise_budget(
         self,
         account: str,

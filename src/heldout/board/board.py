@@ -1,0 +1,229 @@
+"""The board itself: each submission learns whether it improved; improvements are shown."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from heldout.arguments import shown
+from heldout.board.certificate import Certificate
+from heldout.board.plan import Plan
+from heldout.board.state import State, StateFile
+from heldout.data import Dataset
+from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
+from heldout.mechanisms.bar import AboveBar, secret_of
+from heldout.privacy import Budget, Ledger
+from heldout.privacy.books import checked_name
+from heldout.release import Request, release
+
+__all__ = ["Board", "BoardEnded", "Outcome"]
+
+
+class BoardEnded(PrivacyError):
+    """The board takes no more submissions."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a submission learns: whether it improved, and if so its score as it is shown."""
+
+    improved: bool
+    score: float | None
+    best: float
+    certificate: Certificate | None
+
+    def __str__(self) -> str:
+        if not self.improved:
+            return f"Not an improvement; the best is {self.best:.4g}."
+        if self.score is None:
+            return "An improvement, whose score was lost after it was paid for."
+        return f"An improvement: {self.score:.4g}, {self.certificate}."
+
+    def as_dict(self) -> dict[str, Any]:
+        certificate = None if self.certificate is None else self.certificate.as_dict()
+        return vars(self) | {"certificate": certificate}
+
+
+class Board:
+    """A leaderboard over a registered account.
+
+    Claim:       everything that a board ever says, however many submissions there are and however
+                 they were chosen, is `price`-private.                           [claim: board]
+    Neighbours:  replace-one, the number of rows public.
+    Sensitivity: the merit's.
+    Numerics:    exact.
+    Refuses:     rows of another number than planned, or under another relation; a submission after
+                 the last one or after the last improvement; a bar that was paid for and lost.
+    Reference:   Blum and Hardt 2015; Lyu, Su and Li 2017; proofs/board.md.
+    Cost:        one scan and one ledger entry a submission.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        plan: Plan,
+        ledger: Ledger,
+        account: str,
+        state: str | os.PathLike[str],
+    ) -> None:
+        """Open the board, or take it up again where it was left."""
+        self.name, self.plan = checked_name("name", name), plan
+        self._ledger, self._data = ledger, account
+        self._file = StateFile(state)
+        self._grant()
+        with self._file.held():
+            if self._file.read() is None:
+                self._draw_bar()
+
+    @property
+    def _whose(self) -> str:
+        return f"board {self.name}"
+
+    def _grant(self) -> None:
+        """The board's own share of the account, of exactly its price."""
+        budget = Budget(epsilon=self.plan.price)
+        known = self._ledger.share(self._data, self._whose)
+        if known is None:
+            self._ledger.grant(self._data, analyst=self._whose, budget=budget)
+        elif known.budget != budget:
+            raise LedgerError(f"The board {shown(self.name)} was opened with another price.")
+
+    def _draw_bar(self) -> None:
+        """Pay for the bar, then draw it. It is never drawn again."""
+        share = self._ledger.share(self._data, self._whose)
+        assert share is not None
+        try:
+            receipt = self._ledger.book(
+                share,
+                self.plan.test.event(),
+                request={
+                    "release": "board bar",
+                    "reference": f"board/{self.name}/bar",
+                    "plan": {name: str(each) for name, each in self.plan.as_dict().items()},
+                },
+            )
+        except AlreadyBooked as error:
+            raise LedgerError(
+                f"The bar of board {shown(self.name)} was drawn before (entry {error.sequence}), "
+                "and its state is gone. Restore it; another bar would be another board."
+            ) from None
+        self._file.write(State(secret_of(self.plan.test), receipt.sequence))
+
+    # --- what everybody may know -----------------------------------------------------------------
+
+    @property
+    def best(self) -> float:
+        """The best score that was shown, or the start."""
+        return self._best(self._state())
+
+    @property
+    def left(self) -> tuple[int, int]:
+        """Submissions and improvements that are left."""
+        state = self._state()
+        return (
+            self.plan.submissions - len(state.submissions),
+            self.plan.improvements - state.improvements,
+        )
+
+    def entries(self) -> list[tuple[str, float]]:
+        """The improvements that were shown, in order: submission and score."""
+        found = self._state().submissions.items()
+        return [(name, each["score"]) for name, each in found if each["score"] is not None]
+
+    def _best(self, state: State) -> float:
+        return max([self.plan.start, *state.shown])
+
+    def _state(self) -> State:
+        state = self._file.read()
+        if state is None:
+            raise LedgerError("The board's state is gone. Restore it from a copy.")
+        return state
+
+    # --- a submission ----------------------------------------------------------------------------
+
+    def submit(self, rows: Dataset, *, submission: str) -> Outcome:
+        """Judge a model by the rows with its scores; the same submission is judged once."""
+        self._check(rows)
+        checked_name("submission", submission)
+        with self._file.held():
+            state = self._state()
+            if submission not in state.submissions:
+                self._judge(rows, submission, state)
+            found = state.submissions[submission]
+            if found["above"] and found["score"] is None and not found["lost"]:
+                self._show(rows, submission, state)
+            return self._outcome(state.submissions[submission], state)
+
+    def _check(self, rows: Dataset) -> None:
+        about = rows.description
+        if not about.protection.row_count_is_public or about.rows != self.plan.rows:
+            raise ArgumentError(
+                f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
+                "without a unit: its certificate counts independent rows."
+            )
+        if about.score_map is not None or about.score_range != self.plan.merit.score_range:
+            raise ArgumentError("A board needs scores from 0 to 1: score_range=(0, 1).")
+
+    def _judge(self, rows: Dataset, submission: str, state: State) -> None:
+        if len(state.submissions) >= self.plan.submissions:
+            raise BoardEnded("The board has had its last submission. Nothing was charged.")
+        if state.improvements >= self.plan.improvements:
+            raise BoardEnded("The board has shown its last improvement. Nothing was charged.")
+        assert self.plan.step is not None
+        bar = self.plan.total(self._best(state) + self.plan.step)
+        mechanism = AboveBar(self.plan.test, bar, state.paid, state.secret)
+        # Written down before anything else happens, so that what follows cannot choose the answer.
+        try:
+            above = bool(self._released(rows, mechanism, submission))
+            kept = {"above": above, "score": None, "lost": False}
+        except (AlreadyBooked, AnswerLost):  # booked by a process that was lost: it counts
+            kept = {"above": False, "score": None, "lost": True}
+        state.submissions[submission] = kept
+        self._file.write(state)
+
+    def _show(self, rows: Dataset, submission: str, state: State) -> None:
+        """Pay for an improvement's score and show it; a score that was lost is not drawn again."""
+        kept = state.submissions[submission]
+        try:
+            noisy = int(self._released(rows, self.plan.noise, f"{submission}/score")[0])
+            kept["score"] = self.plan.shown_score(noisy)
+        except (AlreadyBooked, AnswerLost):
+            kept["lost"] = True
+        self._file.write(state)
+
+    def _released(self, rows: Dataset, mechanism: Any, what: str) -> Any:
+        request = Request("board", self.plan.merit, mechanism, {"board": self.name})
+        words = {"release": "board", "reference": f"board/{self.name}/{what}"}
+        rows.keep_to(self._ledger.id)
+        account = self._ledger.resolve(
+            fingerprints=tuple,
+            protection=rows.protection,
+            rows=rows.public_rows,
+            name=rows.name,
+            account=self._data,
+            analyst=self._whose,
+        )
+        return release(
+            request,
+            rows=rows,
+            about=rows.description,
+            ledger=self._ledger,
+            account=account,
+            words=words,
+        ).values
+
+    def _outcome(self, found: dict[str, Any], state: State) -> Outcome:
+        if found["lost"] and not found["above"]:
+            raise LedgerError("This submission was lost before it was judged. Submit it anew.")
+        certificate = None if found["score"] is None else self.certificate()
+        return Outcome(found["above"], found["score"], self._best(state), certificate)
+
+    def certificate(self, level: float = 0.95) -> Certificate:
+        """What holds of every score that is shown: over-fitting, noise and rounding together.
+
+        A fifth of the failures is left to noise, for all scores that may be shown.
+        """
+        failing = 1 - level
+        found = self.plan.certificate(1 - failing * 0.8)
+        noise = self.plan.noise_half_width(1 - failing * 0.2 / self.plan.improvements)
+        return replace(found, bound=min(found.bound + noise, 1.0), level=level)

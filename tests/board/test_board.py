@@ -1,0 +1,163 @@
+"""A board's life: what it says, what it costs, and what happens when it is interrupted."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.board.conftest import scored
+
+import heldout as ho
+from heldout.board import Plan
+from heldout.board.board import BoardEnded
+from heldout.errors import ArgumentError, LedgerError
+from heldout.privacy import Loss
+
+
+def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) -> None:
+    board = opened()
+    bar = ledger.spent("readmissions")
+    assert bar == Loss.pure(6)
+    assert not board.submit(scored(1000), submission="coin").improved
+    assert ledger.spent("readmissions") == bar
+    found = board.submit(scored(1600), submission="good")
+    assert found.improved
+    assert abs(found.score - 0.8) < 0.02
+    assert ledger.spent("readmissions").epsilon == bar.epsilon + board.plan.price / 12
+    assert not board.submit(scored(1601), submission="nearly the same").improved
+    assert board.best == found.score
+    assert board.left == (17, 2)
+    assert [name for name, _ in board.entries()] == ["good"]
+    assert str(found).startswith("An improvement")
+    ledger.verify()
+
+
+def test_a_board_is_taken_up_where_it_was_left(opened: Any, ledger: Any) -> None:
+    first = opened().submit(scored(1600), submission="good")
+    spent = ledger.spent("readmissions")
+    again = opened()
+    assert again.submit(scored(1600), submission="good") == first
+    assert ledger.spent("readmissions") == spent
+    assert again.best == first.score
+
+
+def test_the_bar_is_never_drawn_again(opened: Any, tmp_path: Path) -> None:
+    opened()
+    (tmp_path / "board.json").unlink()
+    with pytest.raises(LedgerError, match="was drawn before"):
+        opened()
+
+
+def test_the_last_improvement_ends_the_board(opened: Any, ledger: Any) -> None:
+    board = opened()
+    for right in (1300, 1600, 1900):
+        assert board.submit(scored(right), submission=f"{right}").improved
+    assert ledger.spent("readmissions") == Loss.pure(8)
+    with pytest.raises(BoardEnded):
+        board.submit(scored(1990), submission="too late")
+    assert ledger.spent("readmissions") == Loss.pure(8)
+
+
+def test_the_last_submission_ends_the_board(opened: Any) -> None:
+    board = opened()
+    for place in range(20):
+        board.submit(scored(900), submission=f"{place}")
+    with pytest.raises(BoardEnded):
+        board.submit(scored(900), submission="one more")
+
+
+def test_a_score_that_was_lost_is_not_drawn_again(
+    opened: Any, ledger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = opened()
+    monkeypatch.setattr(Plan, "shown_score", _killed)  # after the score was booked and drawn
+    with pytest.raises(KeyboardInterrupt):
+        board.submit(scored(1600), submission="good")
+    monkeypatch.undo()
+    spent = ledger.spent("readmissions")
+    found = opened().submit(scored(1600), submission="good")
+    assert (found.improved, found.score) == (True, None)
+    assert ledger.spent("readmissions") == spent
+    assert opened().left == (19, 2)
+
+
+def test_a_submission_that_was_lost_says_nothing(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heldout.mechanisms.bar import AboveBar
+
+    board = opened()
+    monkeypatch.setattr(AboveBar, "sample", _killed)
+    with pytest.raises(KeyboardInterrupt):
+        board.submit(scored(1600), submission="good")
+    monkeypatch.undo()
+    with pytest.raises(LedgerError, match="lost"):
+        opened().submit(scored(1600), submission="good")
+    assert opened().submit(scored(1600), submission="anew").improved
+
+
+def _killed(*_: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+def test_racing_submissions_are_judged_one_by_one(opened: Any, ledger: Any) -> None:
+    opened()
+    found: list[Any] = []
+
+    def submit(place: int) -> None:
+        try:
+            found.append(opened().submit(scored(1600), submission=f"{place}"))
+        except BoardEnded as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=submit, args=(each,)) for each in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(found) == 6
+    shown = [each for each in found if getattr(each, "improved", False)]
+    assert ledger.spent("readmissions").epsilon == 6 + len(shown) * ho.Budget(8).epsilon / 12
+    assert ledger.spent("readmissions").epsilon <= 8
+
+
+def test_a_board_that_would_show_nothing_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="would show nothing"):
+        Plan(rows=300, price="1/10", improvements=10, submissions=1000)
+    with pytest.raises(ArgumentError, match="noise alone"):
+        Plan(rows=5000, price=2, improvements=5, submissions=300, step=0.001)
+
+
+def test_a_board_needs_the_planned_rows(opened: Any) -> None:
+    few = ho.Dataset({"y": [0, 1], "p": [0.1, 0.9]}, label="y", score="p")
+    with pytest.raises(ArgumentError, match="needs as many"):
+        opened().submit(few, submission="few")
+
+
+def test_a_plan_is_json_and_back(plan: Plan) -> None:
+    import json
+
+    assert Plan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
+
+
+def test_the_state_does_not_show_the_bar(opened: Any, tmp_path: Path) -> None:
+    from heldout.board.state import StateFile
+
+    opened()
+    state = StateFile(tmp_path / "board.json").read()
+    assert state is not None
+    assert str(state.secret) not in repr(state)
+    assert (tmp_path / "board.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "mean-absolute-error"])
+def test_every_metric_has_its_score(metric: str, ledger: Any, tmp_path: Path) -> None:
+    from heldout.board import Board
+
+    plan = Plan(rows=2000, price=8, improvements=1, submissions=5, metric=metric)
+    board = Board(
+        "one", plan=plan, ledger=ledger, account="readmissions", state=tmp_path / "one.json"
+    )
+    found = board.submit(scored(1800), submission="good")
+    truth = {"accuracy": 0.9, "brier": 1 - 0.9 * 0.01 - 0.1 * 0.81, "mean-absolute-error": 0.82}
+    assert abs(found.score - truth[metric]) < 0.03
