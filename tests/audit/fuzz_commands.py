@@ -178,6 +178,8 @@ command("pool", public=True, _0=("file", "north.json"), _1=("file", "south.json"
 command("verify", public=True, _0=("file", "signed.html"), out=OUT,
         server_key=("word", entries.signed_answer()["key"]), server=NOT, token_file=NOT)  # fmt: skip
 command("doctor", public=True, ledger=NOT)
+command("board", "plan", public=True, rows=("word", "5000"), price=("word", "2"), improvements=("word", "5"),
+        submissions=("word", "100"), metric=NOT, start=NOT, step=NOT)  # fmt: skip
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

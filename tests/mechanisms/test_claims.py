@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import heldout.mechanisms
+from heldout.mechanisms.bar import AboveBar
 from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
 from heldout.mechanisms.cumulative import CumulativeCounts
 from heldout.mechanisms.curves.counted import CountedCurves
@@ -67,6 +68,8 @@ CLAIMS: list[tuple[Any, Loss]] = [
         Loss.pure(THIRD),
     ),
     (SparseVector(epsilon=THIRD, sensitivity=2, limit=3), Loss.pure(THIRD)),
+    # What its bar costs is booked before.
+    (AboveBar(SparseVector(THIRD, sensitivity=2, limit=3), 5, 1, 0), Loss.pure(0)),
     (NoisyTopK(THIRD, 2, k=3), Loss.pure(THIRD)),
     (PermuteAndFlip(THIRD, 2), Loss.pure(THIRD)),
     (BoundSearch(epsilon=THIRD, protection=ROWS, threshold=9), Loss.pure(THIRD)),

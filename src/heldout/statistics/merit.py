@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.bounded_sum import ERRORS, check_resolution
 
 __all__ = ["MERITS", "Merit"]
@@ -26,8 +26,8 @@ class Merit(Statistic):
 
     Claim:       one row earns from 0 to `most` steps.                     [claim: board]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: `most` a row that leaves or arrives, and where the number of rows is public a
-                 replacement moves the sum by at most `most` in all.
+    Sensitivity: `most` times the rows of a unit: of the rows that leave and those that arrive, the
+                 ones lower the sum and the others raise it.
     Numerics:    exact integers; a row's error is one rounded double operation, held to its range.
     Refuses:     a metric that is not known; scores of no range.
     Reference:   proofs/board.md.
@@ -70,9 +70,7 @@ class Merit(Statistic):
         return np.array([int(columns["total"][0] or 0)], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
-        if protection.row_count_is_public:
-            return self.most
-        return self.most * rows_moved(protection)
+        return self.most * protection.rows_per_unit
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:
