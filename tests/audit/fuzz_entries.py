@@ -165,6 +165,31 @@ def dataset(*, table: Any, table_name: Any, **words: Any) -> Any:
     return found, asked.confusion(epsilon="1"), asked.auc(epsilon="1")
 
 
+@entry("heldout.Dataset", "heldout.Session", table=TABLE, label=NAMED["y"], classes=("number", [0, 1]),
+       scores=("name", ["p", "q"]), prediction=NO_NAME, weight=("name", "p"), largest_weight=ONE,
+       groups=("name", {"y": [1]}), epsilon=ONE, weighted=("number", True), clip=("number", 0.01),
+       which=("name", "1"), k=("number", 1), **CUSTODY)  # fmt: skip
+def classes(
+    *, epsilon: Any, weighted: Any, clip: Any, which: Any, k: Any, table: Any, **words: Any
+) -> Any:
+    found = ho.Dataset(table, **words)
+    asked = ho.Session(found, budget=budget())
+    cells = unpaid(asked, lambda: asked.confusion(epsilon=epsilon, weighted=weighted, by="y"))
+    top = unpaid(asked, lambda: asked.top_k(epsilon=epsilon))
+    loss = unpaid(asked, lambda: asked.log_loss(epsilon=epsilon, clip=clip))
+    return found, cells, cells.groups["1"].count("0", which), top.top(k), loss, asked.versus(which)
+
+
+@entry(
+    "heldout.Session", k=("number", 2), epsilon=ONE, unit=NAMED["u"], rows_per_unit=("number", 2)
+)
+def lists(*, k: Any, epsilon: Any, **words: Any) -> Any:
+    found = ho.Dataset(inputs.good_table(), label="y", score="p", **words)
+    asked = ho.Session(found, budget=budget())
+    ask = asked.ndcg, asked.precision_at_k
+    return [unpaid(asked, lambda one=one: one(epsilon=epsilon, k=k)) for one in ask]
+
+
 @entry("models.load", "models.Model", source=("name", {"coefficients": {"p": 1.0}}), output=NO_NAME,
        isolation=("name", "sandbox"))  # fmt: skip
 def load_model(*, source: Any, **words: Any) -> Any:

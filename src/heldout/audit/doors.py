@@ -25,7 +25,7 @@ from heldout.privacy.loss import Loss
 from heldout.questions import Question
 from heldout.questions.quote import booked_together
 from heldout.questions.session import Session
-from heldout.release import Drawn, Staged
+from heldout.release import Drawn, Request
 from heldout.statistics.base import compute
 
 __all__ = [
@@ -51,7 +51,7 @@ class ReplayedSession(Session):
         request = booked_together(questions, self._about)
         known: dict[str, Drawn] = self.__dict__.setdefault("_known", {})
         key = f"{request.name} {[replace(each, epsilon=1) for each in questions]}"
-        if len(questions) > 1 or isinstance(request, Staged) or key not in known:
+        if not isinstance(request, Request) or key not in known:
             answer = super().ask(*questions)
             if isinstance(answer, Release):
                 known[key] = answer._drawn

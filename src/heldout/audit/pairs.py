@@ -283,3 +283,72 @@ COMPARISONS = (
 )
 
 AREA_GROUPS = (grouped_pair(AREAS[3], "a", "b"), grouped_pair(AREAS[6], "a", "a"))
+
+
+_CLASSES: dict[str, Any] = {"score": None, "classes": [0, 1, 2], "scores": ["p", "q", "r"]}
+_CALLS = ((0.9, 0.05, 0.05), (0.1, 0.8, 0.1), (0.0, 0.0, 1.0))
+_flowers = [(each % 3, each % 5 % 3) for each in range(12)]
+Flowers = list[tuple[int, int]]
+
+
+def class_pair(pair: tuple[str, Flowers, Flowers], others: Flowers, **options: Any) -> Pair:
+    """Rows of a true class and a called one; those that differ come first."""
+    name, *both = pair
+
+    def of(own: Flowers) -> dict[str, Any]:
+        content = [*own, *others]
+        scores = zip(*(_CALLS[called] for _, called in content), strict=True)
+        columns = dict(zip("pqr", map(list, scores), strict=True))
+        people = {"u": [0, 0, *range(1, len(content) - 1)], "k": list(range(len(content)))}
+        return {"y": [truth for truth, _ in content], **columns, **people}
+
+    return Pair(name, of(both[0]), of(both[1]), {**_CLASSES, **options})
+
+
+_PERSON = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
+CLASSES = (
+    class_pair(("a row changes its cell", [(0, 0)], [(0, 2)]), _flowers),
+    class_pair(("a row leaves", [(2, 2)], []), _flowers, **REMOVE),
+    class_pair(
+        ("a person's two rows change", [(2, 2), (0, 0)], [(0, 2), (1, 2)]), _flowers, **_PERSON
+    ),
+)
+CLASS_AREAS = (
+    class_pair(("one of two of a class falls", [(0, 0)], [(0, 2)]), [(0, 0), *_flowers]),
+    class_pair(("the last of a class is replaced", [(0, 0)], [(2, 2)]), [(1, 1), (2, 2)] * 6),
+)
+
+
+def weighted_pair(pair: Pair) -> Pair:
+    """What differs has the largest weight; the others have weights of all sizes."""
+    most = max(len(pair.first["y"]), len(pair.second["y"]))
+    differ = (0, 1) if "unit" in pair.options else (most - 1,)
+
+    def of(content: dict[str, Any]) -> dict[str, Any]:
+        places = range(len(content["y"]))
+        return {**content, "w": [5.0 if each in differ else each % 4 * 1.25 for each in places]}
+
+    options = {**pair.options, "weight": "w", "largest_weight": 5}
+    return Pair(f"{pair.name}, weighted", of(pair.first), of(pair.second), options)
+
+
+WEIGHTED = tuple(weighted_pair(each) for each in CONFUSION)
+
+_others = [row for each in range(6) for row in ((each % 2, 0.3), (1, 0.6), (0, 0.4))]
+
+
+def list_pair(name: str, first: Rows, second: Rows, **options: Any) -> Pair:
+    """A query's list, of up to three rows, beside those of six others."""
+
+    def of(own: Rows) -> dict[str, Any]:
+        queries = [0] * len(own) + [1 + each // 3 for each in range(len(_others))]
+        return table([*own, *_others], u=queries)
+
+    return Pair(name, of(first), of(second), {"unit": "u", "rows_per_unit": 3, **options})
+
+
+LISTS = (
+    list_pair("a list from best to worst", [(1, 0.9), (0, 0.1)], [(0, 0.9), (0, 0.8), (0, 0.7)]),
+    list_pair("the best list leaves", [(1, 0.9), (0, 0.1)], [], **REMOVE),
+    list_pair("the worst list leaves", [(0, 0.9), (0, 0.1)], [], **REMOVE),
+)

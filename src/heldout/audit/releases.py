@@ -114,6 +114,49 @@ _release(
     why="each group has the noise of a row that may be in it",
 )
 _release(
+    "confusion-of-classes",
+    lambda session, epsilon: session.confusion(epsilon=epsilon),
+    pairs.CLASSES,
+    needs="confusion",
+    note="all cells of three classes jointly",
+)
+_release(
+    "top-k", lambda session, epsilon: session.top_k(epsilon=epsilon), pairs.CLASSES, needs="top_k"
+)
+_release(
+    "brier-of-classes",
+    lambda session, epsilon: session.brier(epsilon=epsilon),
+    pairs.CLASSES,
+    needs="brier",
+)
+_release(
+    "auc-of-classes",
+    lambda session, epsilon: session.auc(epsilon=epsilon),
+    pairs.CLASS_AREAS,
+    needs="auc",
+    why="a row moves the areas of the other classes less than that of its own",
+)
+_release(
+    "log-loss",
+    lambda session, epsilon: session.log_loss(epsilon=epsilon),
+    pairs.MEANS,
+    needs="log_loss",
+)
+_release(
+    "confusion-weighted",
+    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon, weighted=True),
+    pairs.WEIGHTED,
+    needs="confusion",
+    note="sums of weights, those that change with the largest",
+)
+_release("ndcg", lambda session, epsilon: session.ndcg(epsilon=epsilon), pairs.LISTS, needs="ndcg")
+_release(
+    "precision-at-k",
+    lambda session, epsilon: session.precision_at_k(epsilon=epsilon, k=1),
+    pairs.LISTS,
+    needs="precision_at_k",
+)
+_release(
     "auc-of-persons",
     lambda session, epsilon: session.auc(epsilon=epsilon),
     pairs.PERSONS,

@@ -39,10 +39,10 @@ def evaluate(
     threshold: float | None = None,
     curves: bool = False,
     sections: Annotated[
-        tuple[Literal["auc", "average_precision", "confusion", "brier", "curves"], ...],
+        tuple[Literal["auc", "average_precision", "confusion", "brier", "curves", "top_k"], ...],
         Parameter(consume_multiple=True, negative=""),
     ] = (),
-    scores: Literal["exact", "grid"] | None = None,
+    scores: str | None = None,
     by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
     expected_rows: int | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
@@ -70,6 +70,7 @@ def evaluate(
     heldout evaluate test.parquet --label readmitted --model model.json --epsilon 1
     heldout evaluate --server https://evaluate.example.org --token-file token.txt \\
       --dataset readmissions --model model.onnx --epsilon 1 --out report.html
+    heldout evaluate flowers.parquet --label species --classes a,b,c --scores pa,pb,pc --epsilon 1
     ```
 
     Parameters
@@ -86,8 +87,9 @@ def evaluate(
     sections
         Buy only these. The others cost nothing, and need no look at the rows.
     scores
-        Rank exact scores, which must fit into memory, or score cells on the public grid. Left
-        out: the grid for more than five million rows, where their number is public.
+        Rank exact scores, which must fit into memory, or score cells on the public grid: exact or
+        grid. Left out: the grid for more than five million rows, where their number is public.
+        With --classes: the column of each class's score, such as pa,pb,pc.
     by
         Add the decisions by group: a column of --groups, or several to cross.
     expected_rows
@@ -124,7 +126,7 @@ def evaluate(
         threshold=threshold,
         curves=curves,
         sections=sections or None,
-        scores=scores,
+        scores=None if rows.classes else scores,
         by=by or None,
     )
     if remote.given:
@@ -139,7 +141,7 @@ def evaluate(
         raise ArgumentError(f"{'TABLE' if table is None else '--label'} must be given.")
     scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
     with patience(f"Evaluating {table.name}"):
-        session = rows.session(table, epsilon=epsilon, scored=scored)
+        session = rows.session(table, epsilon=epsilon, scored=scored, scores=scores)
         called = checked_labels(session.dataset, labels)
         drowned = [] if yes else asked.drowned(session.dataset, expected_rows=expected_rows)
     if drowned:

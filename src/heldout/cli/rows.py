@@ -156,6 +156,11 @@ class Rows(Custody):
         Lowest and highest score that the model can give. Public; never read off the data.
     score_map
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
+    classes
+        For a label of more than two values: all of them, such as a,b,c, instead of positive and
+        negative. Give --scores, a column for each, or --prediction.
+    prediction
+        Column with the class that the model says.
     groups
         Columns and the values that are declared for them, such as sex=F,M age=young,old; every
         other value is in the group "other".
@@ -165,6 +170,8 @@ class Rows(Custody):
 
     label: str
     score: str = "score"
+    classes: str | None = None
+    prediction: str | None = None
     positive: str = "1"
     negative: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
@@ -179,6 +186,7 @@ class Rows(Custody):
         epsilon: str,
         rivals: Sequence[str] = (),
         scored: "ScoredRows | None" = None,
+        scores: str | None = None,
     ) -> "Session":
         """A session on the table, or on what a model made of it; it is validated first."""
         from heldout.cli.values import declared_values, label_value
@@ -187,17 +195,24 @@ class Rows(Custody):
 
         # No score that a model gives may refuse the table.
         clip = self.clip or scored is not None
+        kind: dict[str, Any] = {
+            "score": self.score,
+            "rivals": rivals,
+            "positive": label_value(self.positive),
+            "negative": None if self.negative is None else label_value(self.negative),
+            "score_map": self.score_map,
+        }
+        if self.classes is not None:
+            values = [label_value(each) for each in self.classes.split(",")]
+            columns = None if scores is None else scores.split(",")
+            kind = {"classes": values, "scores": columns, "prediction": self.prediction}
         dataset = Dataset(
             self.source(where) if scored is None else scored,
             label=self.label,
-            score=self.score,
-            rivals=rivals,
             groups=declared_values(self.groups),
-            positive=label_value(self.positive),
-            negative=None if self.negative is None else label_value(self.negative),
             score_range=self.score_range,
-            score_map=self.score_map,
             out_of_range="clip" if clip else "refuse",
+            **kind,
             **self.declared,
         )
         return self.opened(Session, dataset, epsilon=epsilon)

@@ -37,6 +37,10 @@ class Dataset(PrivateTable):
         declared ones are cast.
     label, score
         Columns with the truth and the model's score; a higher score means more likely positive.
+    classes, scores, prediction
+        For a label of more than two values: all of them, with the column of each one's score in
+        `scores` or a column with the class that the model says in `prediction`, instead of
+        `score`. Without predictions the highest score is the model's call, the first of equals.
     rivals
         Columns with other models' scores, for `Session.compare`; they are validated like the
         first. Rows in a database or a cluster, and more than five million in a file, may only be
@@ -46,6 +50,9 @@ class Dataset(PrivateTable):
         Columns by which questions may be asked (`by="sex"`), each with the values that are
         declared for it: `{"sex": ["F", "M"]}`. Every other value, and NULL, is in the group
         "other". The values are public; how many rows a group has is not.
+    weight, largest_weight
+        A column with each row's weight, from 0 to the largest, for questions that are asked
+        `weighted=True`. The largest weight is public, and never read off the data.
     positive, negative
         The two values of the label. `negative` may be left out if `positive` is 0, 1 or a bool.
     score_range
@@ -75,15 +82,31 @@ class Dataset(PrivateTable):
     Dataset(label='readmitted', score='risk', score_range=(0, 1), replace-one neighbours, 4 rows)
     """
 
+    score: str
+    classes: tuple[Any, ...]
+    scores: tuple[str, ...]
+    prediction: str | None
+
+    def __new__(cls, *rows: Any, classes: Any = None, **declared: Any) -> "Dataset":
+        from heldout.data.classes import ClassifiedDataset
+
+        several = cls is Dataset and classes is not None
+        return object.__new__(ClassifiedDataset if several else cls)
+
     def __init__(
         self,
         rows: Any,
         /,
         *,
         label: str,
-        score: str,
+        score: str | None = None,
+        classes: Sequence[Any] | None = None,
+        scores: Sequence[str] | None = None,
+        prediction: str | None = None,
         rivals: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
+        weight: str | None = None,
+        largest_weight: float | None = None,
         positive: object = 1,
         negative: object = None,
         unit: str | None = None,
@@ -100,9 +123,17 @@ class Dataset(PrivateTable):
     ) -> None:
         if table is not None or query is not None:
             rows = PostgresTable(rows, table=table, query=query)
-        self.label, self.score = label, score
+        from heldout.data.classes import declared_classes
+
+        self.classes, self.scores = declared_classes(
+            classes, score=score, scores=scores, prediction=prediction
+        )
+        if self.classes and (rivals is not None or score_map is not None):
+            raise ArgumentError("rivals and score_map must be left out where there are classes.")
+        self.label, self.score, self.prediction = label, score or "", prediction
         self.rivals = None if rivals is None else _checked_rivals(rivals)
         self.groups = declared_groups(groups)
+        self.weight, self.largest_weight = weight, _checked_weight(weight, largest_weight)
         declared = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
         if self.score_map is not None and declared != (0.0, 1.0):
@@ -135,7 +166,24 @@ class Dataset(PrivateTable):
                 negative=self._values.negative,
             ),
             "score": self._counted(sql.as_double(sql.column(self.score), types[self.score])),
+            **self._weights(),
         }
+
+    def _weights(self) -> dict[str, str]:
+        """Each row's weight as a share of the largest, where there are weights."""
+        if self.weight is None:
+            return {}
+        self._require(self.weight)
+        number = sql.as_double(sql.column(self.weight), self._engine.columns[self.weight])
+        return {"weight": f"({number}) / {sql.double(self.largest_weight)}"}
+
+    def _weight_rules(self) -> list[validation.Rule]:
+        if self.weight is None:
+            return []
+        kind, ends = self._engine.columns[self.weight], (0.0, self.largest_weight)
+        return validation.range_rules(
+            "weight", self.weight, kind, ends=ends, declared="0 and largest_weight"
+        )
 
     def _counted(self, number: str) -> str:
         """What a score counts as: itself, the nearer end of the range, or its image."""
@@ -153,9 +201,12 @@ class Dataset(PrivateTable):
         for place, rival in enumerate(self.rivals or ()):
             rules = self._score_rules(rival)
             found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        return found + self._weight_rules() + self._group_rules()
+
+    def _group_rules(self) -> list[validation.Rule]:
         types = self._engine.columns
         # No value breaks it: every cell is read once while only the custodian sees what fails.
-        return found + [
+        return [
             validation.Rule(
                 f"group_{place}",
                 f"CASE WHEN sum({groups.member(types[name])}) < 0 THEN 1 ELSE 0 END",
@@ -197,6 +248,7 @@ class Dataset(PrivateTable):
             or keys
             or self.rivals
             or self.groups
+            or self.weight is not None
         ):
             return None
         shows = self.rivals is None and not self._engine.copied
@@ -263,6 +315,8 @@ class Dataset(PrivateTable):
             out_of_range=self.out_of_range,
             rivals=tuple(self._engine.columns) if self._read else tuple(self.rivals or ()),
             groups=self.groups,
+            weight=self.weight,
+            largest_weight=self.largest_weight,
         )
 
     @property
@@ -289,13 +343,22 @@ class Dataset(PrivateTable):
         other._exposed_columns = {**self._exposed_columns, "rival": rival}
         return other
 
+    def with_lists(self) -> "Dataset":
+        """The same rows with their unit beside each, as `list`."""
+        assert self._keys.unit is not None
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        unit = sql.key(self._keys.unit, self._engine.columns[self._keys.unit])
+        other._exposed_columns = {**self._exposed_columns, "list": unit}
+        return other
+
     def with_groups(self, by: str | Sequence[str]) -> "Dataset":
         """The same rows with the number of each row's group beside it, as `member`.
 
         It is told of the rows that count, so a person's rows are bounded before they are divided.
         """
         chosen = chosen_groups(self.groups, by)
-        other = object.__new__(Dataset)
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         member = crossed_member(chosen, self._engine.columns)
         other._exposed_columns = {**self._exposed_columns, MEMBER: member}
@@ -330,6 +393,20 @@ def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
             "Rescale the scores."
         )
     return low, high
+
+
+def _checked_weight(weight: Any, largest: Any) -> float:
+    if (weight is None) != (largest is None):
+        raise ArgumentError("weight and largest_weight must be given together.")
+    if weight is None:
+        return 1.0
+    number = as_number(largest)
+    if not isinstance(weight, str) or not NARROWEST <= number <= WIDEST:
+        raise ArgumentError(
+            "weight must be the name of a column and largest_weight a positive number, got "
+            f"{shown(weight)} and {shown(largest)}."
+        )
+    return number
 
 
 def _checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:

@@ -29,6 +29,21 @@ class Description:
     """Names and types."""
     remote: bool = False
     """Whether the rows are in a database or a cluster, from where only counts should travel."""
+    groups: Mapping[str, Groups] = field(default_factory=dict)
+    """Columns by which questions may be asked, with their declared values."""
+    weight: str | None = None
+    largest_weight: float = 1.0
+
+    def check_weight(self) -> None:
+        """Refuse a weighted question of rows without weights."""
+        if self.weight is None:
+            raise ArgumentError(
+                "These rows have no weights. Make the Dataset with weight= and largest_weight=."
+            )
+
+    def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
+        """What people call the groups of a question."""
+        return crossed_names(chosen_groups(self.groups, by))
 
     @property
     def model(self) -> str | None:
@@ -37,7 +52,9 @@ class Description:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}
+        found = {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}
+        declared = {name: list(each.names) for name, each in self.groups.items()}
+        return found | ({"groups": declared} if declared else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +68,6 @@ class ScoredRows(Description):
     out_of_range: str = "refuse"
     rivals: tuple[str, ...] = ()
     """Columns that another model's scores may be read from: those that were validated."""
-    groups: Mapping[str, Groups] = field(default_factory=dict)
-    """Columns by which questions may be asked, with their declared values."""
-
-    def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
-        """What people call the groups of a question."""
-        return crossed_names(chosen_groups(self.groups, by))
 
     @property
     def model(self) -> str:
@@ -118,15 +129,10 @@ class ScoredRows(Description):
 
     def as_dict(self) -> dict[str, Any]:
         mapped = self.scale_parameters.get("score_map")
-        declared = {name: list(each.names) for name, each in self.groups.items()}
-        return (
-            super().as_dict()
-            | ({"groups": declared} if declared else {})
-            | {
-                "label": self.label,
-                "score": self.score,
-                "score_range": list(self.score_range),
-                "score_map": mapped,
-                "out_of_range": self.out_of_range,
-            }
-        )
+        return super().as_dict() | {
+            "label": self.label,
+            "score": self.score,
+            "score_range": list(self.score_range),
+            "score_map": mapped,
+            "out_of_range": self.out_of_range,
+        }

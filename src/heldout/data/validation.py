@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heldout.arguments import is_one_of, shown
@@ -179,18 +179,26 @@ def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
 
 def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -> list[Rule]:
     """A score is a finite number within the declared range."""
-    score = as_double(column(name), column_type)
-    low, high = (double(bound) for bound in score_range)
-    outside = Rule(
-        "outside",
-        unsound(f"{score} >= {low} AND {score} <= {high}"),
-        ScoreOutOfRange,
-        f"score {name!r} must lie within score_range ({score_range[0]:g}, {score_range[1]:g}). "
-        "Declare the range that the model can give, not the one that the data happens to have: "
-        "(0, 100) for percentages. Logits and other scores without a range need a map: "
-        "score_map=(0, 1), on the command line --score-map 0 1.",
+    declared = (
+        "score_range. Declare the range that the model can give, not the one that the data "
+        "happens to have: (0, 100) for percentages. Logits and other scores without a range need "
+        "a map: score_map=(0, 1), on the command line --score-map 0 1."
     )
-    return [*number_rules("score", name, column_type), outside]
+    found = range_rules("score", name, column_type, ends=score_range, declared=declared)
+    return [*found[:-1], replace(found[-1], name="outside")]
+
+
+def range_rules(
+    role: str, name: str, column_type: str, *, ends: tuple[float, float], declared: str
+) -> list[Rule]:
+    """A finite number within a declared range; `declared` is its name, and what to do about it."""
+    number = as_double(column(name), column_type)
+    low, high = (double(bound) for bound in ends)
+    what, _, advice = declared.partition(". ")
+    message = f"{role} {name!r} must lie within {what} ({ends[0]:g}, {ends[1]:g}). {advice}"
+    sound = unsound(f"{number} >= {low} AND {number} <= {high}")
+    outside = Rule(f"outside_{role}", sound, ScoreOutOfRange, message.strip())
+    return [*number_rules(role, name, column_type), outside]
 
 
 def _missing(name: str) -> str:

@@ -1,7 +1,7 @@
 """Pictures of measures: intervals side by side, and the confusion matrix."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers
 from heldout.drawing.colours import HEAT, INK, PALETTE
@@ -10,7 +10,13 @@ from heldout.drawing.words import half_width, spread
 if TYPE_CHECKING:
     from heldout.metrics.measure import Measure
 
-__all__ = ["confusion_chart", "confusion_matrix", "interval_plot"]
+__all__ = [
+    "class_chart",
+    "class_matrix",
+    "confusion_chart",
+    "confusion_matrix",
+    "interval_plot",
+]
 
 ROW_HEIGHT: Final = 32
 DARK: Final = 0.6  # cells above it carry white text
@@ -86,23 +92,72 @@ def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
         ("false negatives", "positives", "called negative", counts.false_negatives),
         ("true positives", "positives", "called positive", counts.true_positives),
     )
-    most = max(1.0, *(each.value for *_, each in cells))
-    rows = []
-    for name, truth, called, each in cells:
-        share = 0.08 + 0.92 * (max(each.value, 0.0) / most) ** 0.5
-        rows.append(
-            {
-                "name": name,
-                "truth": truth,
-                "called": called,
-                "share": share,
-                "ink": "#ffffff" if share > DARK else INK,
-                "count": f"{each.value:,.0f}",
-                "noise": f"±{half_width(each.noise_interval(level), each.value):,.0f}",
-            }
-        )
+    rows = [
+        {
+            "name": name,
+            "truth": truth,
+            "called": called,
+            "value": each.value,
+            "noise": f"±{half_width(each.noise_interval(level), each.value):,.0f}",
+        }
+        for name, truth, called, each in cells
+    ]
+    texts = (("count", 20, -8, 700), ("noise", 12, 12, 400), ("name", 11, 30, 400))
+    return _heat_map(rows, texts=texts, size=(290, 210))
 
-    def text(field: str, size: int, dy: int, weight: int = 400) -> Layer:
+
+def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
+    """The heat map with what is written under it."""
+    return Figure(
+        _said(confusion_chart(counts, level=level)),
+        "Rows are what was true, columns what the model said: positive where the score is "
+        f"{counts.threshold:g} or more. Counts carry privacy noise; ± is its {level * 100:g}% "
+        "half-width.",
+    )
+
+
+def class_chart(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Chart:
+    """The noisy counts of several classes as a heat map, truth down, call across."""
+    rows = [
+        {
+            "name": f"{truth} called {called}",
+            "truth": truth,
+            "called": f"called {called}",
+            "value": matrix[i][j],
+            "noise": "",
+        }
+        for i, truth in enumerate(names)
+        for j, called in enumerate(names)
+    ]
+    side = min(64, max(28, 640 // len(names)))
+    width = max(side, 7 * max(len(each) + 7 for each in names))
+    size = (width * len(names), side * len(names))
+    return _heat_map(rows, texts=(("count", max(8, side // 4), 4, 600),), size=size)
+
+
+def class_matrix(chart: Chart, half: float, *, level: float = 0.95) -> Figure:
+    """The heat map of several classes with what is written under it."""
+    return Figure(
+        _said(chart),
+        "Rows are what was true, columns what the model said. Each count carries privacy noise of "
+        f"±{half:,.0f} ({level * 100:g}% half-width); what it made negative is shown as 0.",
+    )
+
+
+def _heat_map(
+    rows: list[dict[str, Any]],
+    *,
+    texts: Sequence[tuple[str, int, int, int]],
+    size: tuple[int, int],
+) -> Chart:
+    """Cells with their counts; `texts` are fields to write, with size, offset and weight."""
+    most = max(1.0, *(row["value"] for row in rows))
+    for row in rows:
+        row["share"] = 0.08 + 0.92 * (max(row["value"], 0.0) / most) ** 0.5
+        row["ink"] = "#ffffff" if row["share"] > DARK else INK
+        row["count"] = f"{row['value']:,.0f}"
+
+    def text(field: str, size: int, dy: int, weight: int) -> Layer:
         style = {"fontSize": size, "dy": dy, "fontWeight": weight}
         return Layer("text", rows, "called", "truth", color=Field("ink"), text=field, style=style)
 
@@ -116,22 +171,16 @@ def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
         style={"cornerRadius": 6},
     )
     return Chart(
-        [heat, text("count", 20, -8, 700), text("noise", 12, 12), text("name", 11, 30)],
-        x=Names(["called negative", "called positive"]),
-        y=Names(["negatives", "positives"]),
-        width=290,
-        height=210,
+        [heat, *(text(*each) for each in texts)],
+        x=Names(list(dict.fromkeys(row["called"] for row in rows))),
+        y=Names(list(dict.fromkeys(row["truth"] for row in rows))),
+        width=size[0],
+        height=size[1],
     )
 
 
-def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
-    """The heat map with what is written under it."""
-    chart = confusion_chart(counts, level=level)
+def _said(chart: Chart) -> str:
+    """The picture, with its counts for screen readers."""
     cells = chart.layers[0].records
-    said = "; ".join(f"{each['name']} {each['count']} {each['noise']}" for each in cells)
-    return Figure(
-        chart.svg(says=f"Confusion matrix with noisy counts: {said}"),
-        "Rows are what was true, columns what the model said: positive where the score is "
-        f"{counts.threshold:g} or more. Counts carry privacy noise; ± is its {level * 100:g}% "
-        "half-width.",
-    )
+    said = "; ".join(f"{each['name']} {each['count']} {each['noise']}".rstrip() for each in cells)
+    return chart.svg(says=f"Confusion matrix with noisy counts: {said}")

@@ -11,6 +11,7 @@ from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 from heldout.statistics import BoundedSum
+from heldout.statistics.ranked_lists import RankedLists
 
 
 class MeanRelease(Release):
@@ -23,15 +24,15 @@ class MeanRelease(Release):
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
-        assert isinstance(statistic, BoundedSum)
+        assert isinstance(statistic, BoundedSum | RankedLists)
         assert isinstance(mechanism, DiscreteLaplace)
-        self._largest = largest_error(statistic.error, statistic.score_range)
+        self._largest = statistic.largest
         self._ratio = Ratio(
             counts=noisy_sums(
                 drawn.values,
                 mechanism,
                 unit=float(statistic.resolution),
-                rows=drawn.public_rows,
+                rows=None if statistic.with_rest else drawn.public_rows,
             ),
             numerator=np.array([1.0, 0.0]),
             denominator=np.array([1.0, 1.0]),
@@ -44,11 +45,6 @@ class MeanRelease(Release):
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value(value / self._largest)
-
-
-def largest_error(error: str, score_range: tuple[float, float]) -> float:
-    low, high = score_range
-    return (high - low) ** (2 if error == "squared" else 1)
 
 
 def mean(ratio: Ratio, largest: float, *, name: str, terms: str) -> Measure:

@@ -16,6 +16,7 @@ from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Contrast, Metric, attribute, chosen, contrasts, mean_cost
 from heldout.metrics.release import Release
 from heldout.release import Drawn
+from heldout.statistics.weights import STEPS
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
@@ -28,13 +29,23 @@ class NoisyConfusion(ConfusionReadings):
     """
 
     def __init__(
-        self, drawn: Any, mechanism: DiscreteLaplace, *, rows: int | None, terms: str
+        self,
+        drawn: Any,
+        mechanism: DiscreteLaplace,
+        *,
+        rows: int | None,
+        terms: str,
+        largest_weight: float | None = None,
     ) -> None:
         negative_below, negative_above, positive_below, positive_above = drawn
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
         self.terms = terms
-        self._counts = noisy_counts(noisy, mechanism, rows=rows)
-        self._joint = Joint(noisy, self._counts.estimate, self._counts.scale, rows)
+        counts = noisy_counts(noisy, mechanism, rows=rows, largest_weight=largest_weight)
+        seen = noisy if largest_weight is None else counts.estimate / counts.unit
+        self._counts = counts
+        self._joint = Joint(
+            seen, counts.estimate / counts.unit, counts.scale / counts.unit, counts.rows
+        )
         self._positives = int(positive_above) + int(positive_below)
         self._negatives = int(negative_above) + int(negative_below)
 
@@ -123,10 +134,18 @@ class ConfusionRelease(NoisyConfusion, Release):
         mechanism = drawn.request.mechanism
         assert isinstance(mechanism, DiscreteLaplace)
         self.threshold = float(drawn.request.parameters["threshold"])
-        super().__init__(drawn.values, mechanism, rows=drawn.public_rows, terms=drawn.terms)
+        super().__init__(
+            drawn.values,
+            mechanism,
+            rows=drawn.public_rows,
+            terms=drawn.terms,
+            largest_weight=drawn.request.parameters.get("largest_weight"),
+        )
 
     def class_counts(self) -> tuple[Look, ...]:
         """What the noisy cells say about the sizes of the classes, for other readings. Free."""
+        if "weight" in self._drawn.request.parameters:
+            return ()
         scale, rows = self._counts.scale, self._drawn.public_rows
         if rows is None:
             return (Look((self._positives, self._negatives), scale, terms=2),)
@@ -146,10 +165,22 @@ class ConfusionRelease(NoisyConfusion, Release):
 
 
 def noisy_counts(
-    noisy: Any, mechanism: DiscreteLaplace, *, rows: int | None, unit: float = 1.0
+    noisy: Any,
+    mechanism: DiscreteLaplace,
+    *,
+    rows: int | None,
+    unit: float = 1.0,
+    largest_weight: float | None = None,
 ) -> NoisyCounts:
-    """Disjoint counts with their noise; a public total is used where there is one."""
+    """Disjoint counts with their noise; a public total is used where there is one.
+
+    Sums of weights in steps of the largest are told in the weights' own unit. A row counts for
+    the largest at most, so their sampling error is taken as if each did: it is no smaller.
+    """
     scale = mechanism.float_scale
+    if largest_weight is not None:
+        step = largest_weight / STEPS
+        noisy, scale, rows, unit = noisy * step, scale * step, None, largest_weight
     if rows is not None:
         return with_public_total(noisy, scale=scale, rows=rows)
     size = len(noisy)

@@ -42,8 +42,12 @@ class NoisyCounts:
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
     def granularity(self, combination: Vector) -> float:
-        """How far whole-numbered noise may lie beyond the continuous law that stands for it."""
-        return float(np.abs(self.spread.T @ combination).sum()) / 2
+        """How far whole-numbered noise may lie beyond the continuous law that stands for it.
+
+        Half a step each, or three deviations of what so many roundings add up to.
+        """
+        weights = np.abs(self.spread.T @ combination)
+        return min(float(weights.sum()) / 2, 3 * float(np.linalg.norm(weights)) / math.sqrt(12))
 
 
 def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:

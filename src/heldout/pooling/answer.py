@@ -17,7 +17,7 @@ from heldout.drawing.place import write_page
 from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import largest_error, mean, noisy_sums
+from heldout.metrics.bounded_mean import mean, noisy_sums
 from heldout.metrics.confusion import NoisyConfusion, noisy_counts
 from heldout.metrics.measure import Interval, Measure, checked_level
 from heldout.metrics.ratio import NoisyCounts, Ratio
@@ -250,7 +250,8 @@ def mean_range(content: Mapping[str, Any]) -> Interval:
     """From 0 to the largest error that the declared range of scores allows."""
     parameters = content["parameters"]
     low, high = parameters.get("score_range", (0.0, 1.0))
-    return (0.0, largest_error(parameters["error"], (float(low), float(high))))
+    ends = (float(low), float(high))
+    return (0.0, BoundedSum(error=parameters["error"], score_range=ends, with_rest=True).largest)
 
 
 @dataclass(frozen=True)

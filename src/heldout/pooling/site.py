@@ -148,8 +148,11 @@ def checked_sites(sites: Sequence[Site]) -> None:
     first = sites[0]
     for each in sites:
         each.check()
-        if "by" in each.content["parameters"]:
-            raise ArgumentError("Answers by group cannot be pooled yet. Ask without by=.")
+        if {"by", "weight", "classes"} & set(each.content["parameters"]):
+            raise ArgumentError(
+                "Answers by group, weighted or of several classes cannot be pooled yet. Ask "
+                "without by= and weighted=."
+            )
     for each in sites[1:]:
         _same("questions", first, each, first.question, each.question)
         ours, theirs = first.content["parameters"], each.content["parameters"]

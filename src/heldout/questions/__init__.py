@@ -21,14 +21,19 @@ __all__ = [
     "Auc",
     "AveragePrecision",
     "Brier",
+    "ClassAuc",
+    "ClassConfusion",
     "Compare",
     "Confusion",
     "Curves",
     "GridTies",
     "Guess",
     "HalfWidths",
+    "LogLoss",
     "MeanAbsoluteError",
     "MeanSquaredError",
+    "Ndcg",
+    "PrecisionAtK",
     "Question",
     "Quote",
     "RegressionMetrics",
@@ -36,6 +41,7 @@ __all__ = [
     "ResidualPlot",
     "Selection",
     "Separability",
+    "TopK",
     "Training",
     "from_dict",
     "kinds",
@@ -45,25 +51,39 @@ PLACES = {
     "Auc": ("auc", "heldout.questions.ranking"),
     "AveragePrecision": ("average-precision", "heldout.questions.ranking"),
     "Brier": ("brier", "heldout.questions.counts"),
+    "ClassAuc": ("class-auc", "heldout.questions.classes"),
+    "ClassConfusion": ("class-confusion", "heldout.questions.classes"),
     "Compare": ("compare", "heldout.questions.ranking"),
     "Confusion": ("confusion", "heldout.questions.counts"),
     "Curves": ("curves", "heldout.questions.curves"),
     "GridTies": ("grid-ties", "heldout.questions.ranking"),
+    "LogLoss": ("log-loss", "heldout.questions.counts"),
     "MeanAbsoluteError": ("mean-absolute-error", "heldout.questions.counts"),
     "MeanSquaredError": ("mean-squared-error", "heldout.questions.counts"),
+    "Ndcg": ("ndcg", "heldout.questions.lists"),
+    "PrecisionAtK": ("precision-at-k", "heldout.questions.lists"),
     "RegressionMetrics": ("regression-metrics", "heldout.regression.questions"),
     "Report": ("report", "heldout.report.question"),
     "ResidualPlot": ("residual-plot", "heldout.regression.questions"),
     "Selection": ("selection", "heldout.features.questions"),
     "Separability": ("separability", "heldout.separability.question"),
+    "TopK": ("top-k", "heldout.questions.classes"),
     "Training": ("training", "heldout.features.questions"),
 }
 """Class -> the kind that it has in JSON, and where it lives; loaded when it is first used."""
 
 if TYPE_CHECKING:
     from heldout.features.questions import Selection, Training
-    from heldout.questions.counts import Brier, Confusion, MeanAbsoluteError, MeanSquaredError
+    from heldout.questions.classes import ClassAuc, ClassConfusion, TopK
+    from heldout.questions.counts import (
+        Brier,
+        Confusion,
+        LogLoss,
+        MeanAbsoluteError,
+        MeanSquaredError,
+    )
     from heldout.questions.curves import Curves
+    from heldout.questions.lists import Ndcg, PrecisionAtK
     from heldout.questions.ranking import Auc, AveragePrecision, Compare, GridTies
     from heldout.regression.questions import RegressionMetrics, ResidualPlot
     from heldout.report.question import Report

@@ -33,6 +33,8 @@ class Question(ABC):
     """
 
     kind: ClassVar[str]
+    of: ClassVar[type | tuple[type, ...]] = object
+    """What kind of rows it is asked of, by their description."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
     epsilon: Price
@@ -54,6 +56,14 @@ class Question(ABC):
         """Epsilon, exactly."""
         assert isinstance(self.epsilon, Fraction)
         return self.epsilon
+
+    def check(self, about: Any) -> None:
+        """Refuse rows of another kind, before anything is booked."""
+        if not isinstance(about, self.of):
+            raise ArgumentError(
+                f"A question of kind {self.kind!r} cannot be asked of these rows: they are "
+                f"declared as {type(about).__name__}."
+            )
 
     @abstractmethod
     def request(self, about: Any) -> Priced:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from heldout.data.description import ScoredRows
+from heldout.data.description import Description
 from heldout.mechanisms import DiscreteLaplace
 from heldout.privacy import Event
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
 from heldout.release import Drawn, Request
 
-__all__ = ["PartOf", "counted_parts", "divided", "how_many", "named", "part", "tiled"]
+__all__ = ["PartOf", "counted_parts", "divided", "how_many", "named", "part", "tiled", "weighing"]
 
 By = str | tuple[str, ...] | None
 
@@ -29,16 +29,24 @@ class PartOf(Request):
         return found
 
 
-def how_many(by: By, about: ScoredRows) -> int:
+def how_many(by: By, about: Description) -> int:
     """Groups, the undeclared rest among them; one if nothing is divided."""
     return 1 if by is None else len(about.group_names(by))
 
 
-def named(by: By, about: ScoredRows) -> dict[str, Any]:
+def named(by: By, about: Description) -> dict[str, Any]:
     """What is booked of the division."""
     if by is None:
         return {}
     return {"by": by if isinstance(by, str) else list(by), "groups": list(about.group_names(by))}
+
+
+def weighing(weighted: bool, about: Description) -> dict[str, Any]:
+    """What is booked of the weights, if they are used."""
+    if not weighted:
+        return {}
+    about.check_weight()
+    return {"weight": about.weight, "largest_weight": about.largest_weight}
 
 
 def divided(by: By) -> Callable[[Any], Any] | None:
@@ -63,7 +71,7 @@ def counted_parts(drawn: Drawn) -> Iterator[Drawn]:
         yield part(drawn, replace(asked.statistic, groups=1), one, values)
 
 
-def tiled(question: Question, about: ScoredRows, guess: Guess, groups: int) -> Any:
+def tiled(question: Question, about: Description, guess: Guess, groups: int) -> Any:
     """A typical vector of counts, if all groups are alike."""
     return np.concatenate([question.typical(about, shared(guess, groups))] * groups)
 

@@ -21,6 +21,8 @@ def booked_together(questions: Sequence[Question], about: Any) -> Priced:
         raise ArgumentError(
             "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
         )
+    for question in questions:
+        question.check(about)
     requests = [question.request(about) for question in questions]
     if len(requests) == 1:
         return requests[0]

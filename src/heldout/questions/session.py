@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data import Dataset, PrivateTable
-from heldout.data.description import Description, ScoredRows
+from heldout.data.classes import ClassifiedRows
+from heldout.data.description import Description
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, Loss
 from heldout.privacy.rational import Rational
@@ -215,40 +216,92 @@ class Session(PrivateSession):
         )
 
     @property
-    def dataset(self) -> ScoredRows:
+    def dataset(self) -> Any:
         """What is public about the rows. The rows themselves stay behind the session."""
-        assert isinstance(self._about, ScoredRows)
         return self._about
 
     # With by= these six give a `heldout.metrics.groups.ByGroup`: `.groups["F"]`, `.gap`, `.worst`.
 
-    def confusion(self, *, threshold: float = 0.5, epsilon: Epsilon, by: By = None) -> Any:
+    @property
+    def _classified(self) -> bool:
+        """Whether the rows have several classes."""
+        return isinstance(self._about, ClassifiedRows)
+
+    def confusion(
+        self,
+        *,
+        threshold: float = 0.5,
+        epsilon: Epsilon,
+        by: By = None,
+        weighted: bool = False,
+    ) -> Any:
         """The confusion matrix where rows with score >= threshold are called positive.
 
         `by` names a declared group, or several to cross: one matrix for each of its values, at
-        the price and with the noise of one for all rows.
+        the price and with the noise of one for all rows. `weighted` counts rows by their declared
+        weights. Rows of several classes have no threshold: theirs is the matrix of true and
+        called classes.
         """
-        return self.ask(q.Confusion(threshold=threshold, epsilon=epsilon, by=by))
+        if self._classified:
+            if threshold != 0.5:
+                raise ArgumentError("threshold must be left out where there are classes.")
+            return self.ask(q.ClassConfusion(epsilon=epsilon, by=by, weighted=weighted))
+        asked = q.Confusion(threshold=threshold, epsilon=epsilon, by=by, weighted=weighted)
+        return self.ask(asked)
 
-    def brier(self, *, epsilon: Epsilon, by: By = None) -> Any:
+    # Mean errors have the options by= and weighted= too.
+
+    def brier(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        return self.ask(q.Brier(epsilon=epsilon, by=by))
+        return self.ask(q.Brier(epsilon=epsilon, **options))
 
-    def mean_absolute_error(self, *, epsilon: Epsilon, by: By = None) -> Any:
+    def log_loss(self, *, epsilon: Epsilon, **options: Any) -> Any:
+        """The mean of -ln of the probability given to the truth, at least `clip` (0.01)."""
+        return self.ask(q.LogLoss(epsilon=epsilon, **options))
+
+    def mean_absolute_error(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The mean distance of the score from the end of its range that the label stands for."""
-        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, by=by))
+        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, **options))
 
-    def mean_squared_error(self, *, epsilon: Epsilon, by: By = None) -> Any:
+    def mean_squared_error(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The mean squared distance of the score from its label's end of the range."""
-        return self.ask(q.MeanSquaredError(epsilon=epsilon, by=by))
+        return self.ask(q.MeanSquaredError(epsilon=epsilon, **options))
 
     def auc(self, *, epsilon: Epsilon, **options: Any) -> Any:
-        """The area under the ROC curve; `options` are those of `heldout.questions.Auc`."""
+        """The area under the ROC curve; `options` are those of `heldout.questions.Auc`.
+
+        Of several classes: the area of each against all others, and their mean.
+        """
+        if self._classified:
+            return self.ask(q.ClassAuc(epsilon=epsilon, **options))
         return self.ask(q.Auc(epsilon=epsilon, **options))
+
+    def versus(self, name: str) -> "Session":
+        """Of several classes: a session on one against all others, by its score, same budget.
+
+        All questions of two classes can be asked of it, such as `curves` and `report`.
+        """
+        if not isinstance(self._about, ClassifiedRows) or name not in self._about.classes:
+            known = getattr(self._about, "classes", ())
+            raise ArgumentError(f"name must be one of the classes {known}, got {shown(name)}.")
+        table: Any = self._table
+        return self.viewing(table.versus(self._about.classes.index(name)))
+
+    def top_k(self, *, epsilon: Epsilon, by: By = None) -> Any:
+        """Of several classes: how often the true one has one of the k highest scores, any k."""
+        return self.ask(q.TopK(epsilon=epsilon, by=by))
 
     def average_precision(self, *, epsilon: Epsilon, **options: Any) -> Any:
         """The mean precision at the positive rows' ranks; `options` are as in `auc`."""
         return self.ask(q.AveragePrecision(epsilon=epsilon, **options))
+
+    def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> Any:
+        """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
+        return self.ask(q.Ndcg(epsilon=epsilon, k=k))
+
+    def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> Any:
+        """The share of positives among the first k rows of each unit, on average over units."""
+        return self.ask(q.PrecisionAtK(epsilon=epsilon, k=k))
 
     def grid_ties(self, *, epsilon: Epsilon) -> "TiesRelease":
         """The share of pairs that the public grid ties: how much ranking on it can matter.

@@ -3,9 +3,9 @@
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from heldout.arguments import shown
-from heldout.data.description import ScoredRows
 from heldout.drawing.page import rendered
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
@@ -99,7 +99,7 @@ def page(
     )
 
 
-def checked_labels(subject: ScoredRows, labels: Mapping[str, str]) -> Mapping[str, str]:
+def checked_labels(subject: Any, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Names of the data and its columns, and what the page is to call them."""
     names = [subject.name, subject.score, subject.label, subject.protection.unit_name]
     unknown = [each for each in labels if each not in names]

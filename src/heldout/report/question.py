@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.metrics.auc_interval import Look
@@ -20,11 +20,13 @@ from heldout.report.report import Report as Answer
 from heldout.report.sections import (
     BY_GROUP,
     EVERY,
+    OF_CLASSES,
     ON_GRID,
     SECTIONS,
     WITH_CURVES,
     Options,
     Section,
+    section,
     shared,
 )
 
@@ -50,14 +52,24 @@ class Report(Question):
     """
 
     kind: ClassVar[str] = "report"
+    of: ClassVar[type | tuple[type, ...]] = (ScoredRows, ClassifiedRows)
     threshold: Annotated[float | None, Number()] = None
     curves: Annotated[bool, Flag()] = False
     sections: Annotated[Any, Choices(EVERY)] = None
     scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
     by: By = None
 
-    @cached_property
-    def _chosen(self) -> tuple[Section, ...]:
+    def _chosen(self, about: Any) -> tuple[Section, ...]:
+        if isinstance(about, ClassifiedRows):
+            if self.by is not None or self.threshold is not None or self.curves:
+                raise ArgumentError(
+                    "by, threshold and curves must be left out where there are classes. Ask "
+                    "session.confusion(by=...), or session.versus(...) for one class."
+                )
+            brier = section("brier")
+            named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
+            wanted = named if self.sections is None else self.sections
+            return tuple(each for name, each in named.items() if name in wanted)
         every = (*SECTIONS, *WITH_CURVES)
         grouped = () if self.by is None else BY_GROUP
         if self.sections is None:
@@ -65,10 +77,12 @@ class Report(Question):
         asked = {*self.sections, "curves"} if self.curves else set(self.sections)
         return (*(each for each in every if each.name in asked), *grouped)
 
-    def purchase(self, about: ScoredRows) -> Purchase:
+    def purchase(self, about: Any) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""
-        at = about.threshold(about.middle if self.threshold is None else self.threshold)
-        options, chosen = Options(at, self.scores, self.by), self._chosen
+        chosen, options = self._chosen(about), Options(0.5)
+        if isinstance(about, ScoredRows):
+            at = about.threshold(about.middle if self.threshold is None else self.threshold)
+            options = Options(at, self.scores, self.by)
         ranked = any(each.name == "auc" for each in chosen)
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
         reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}

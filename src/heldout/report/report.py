@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import heldout
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
@@ -28,7 +29,7 @@ SCHEMA = 1
 class Report(Exported):
     """What was released, by section. Everything here is already paid for."""
 
-    subject: ScoredRows
+    subject: ScoredRows | ClassifiedRows
     """What was evaluated: the public facts of the rows."""
     epsilon: Fraction
     shares: Mapping[str, Fraction]

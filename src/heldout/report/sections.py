@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from heldout import questions as q
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.metrics.measure import Measure
 from heldout.metrics.registry import registered
@@ -74,7 +75,9 @@ def _brier(epsilon: Fraction, options: Options) -> q.Question:
     return q.Brier(epsilon=epsilon)
 
 
-def _not_a_probability(about: ScoredRows) -> str | None:
+def _not_a_probability(about: Any) -> str | None:
+    if isinstance(about, ClassifiedRows) and not about.scores:
+        return _no_scores(about)
     if about.score_range == (0.0, 1.0):
         return None
     low, high = about.score_range
@@ -172,7 +175,47 @@ ON_GRID: tuple[Section, ...] = (
 """What a report holds beside the rest if scores are ranked on the grid."""
 
 
-EVERY = tuple(each.name for each in (*SECTIONS, *WITH_CURVES))
+def _no_scores(about: Any) -> str | None:
+    return None if about.scores else "the rows have a predicted class and no scores"
+
+
+def _of_all_classes(release: Release) -> dict[str, Measure]:
+    return {name: each for name, each in release.measures.items() if ", " not in name}
+
+
+OF_CLASSES: tuple[Section, ...] = (
+    Section(
+        name="confusion_of_classes",
+        title="Decisions by class",
+        meaning="How often each class is called each other one, and what follows from it; macro "
+        "means that all classes count alike, weighted that they count as often as they are true.",
+        weight=40,
+        question=lambda epsilon, options: q.ClassConfusion(epsilon=epsilon),
+        plotted=_of_all_classes,
+        cards=("accuracy", "balanced accuracy", "macro F1 score"),
+    ),
+    Section(
+        name="auc_of_classes",
+        title="Ranking: each class against the others",
+        meaning="How often a row of the class has a higher score for it than a row of another "
+        "class; 0.5 is chance. The macro AUC is the plain mean.",
+        weight=80,
+        question=lambda epsilon, options: q.ClassAuc(epsilon=epsilon),
+        why_not=_no_scores,
+    ),
+    Section(
+        name="top_k",
+        title="Top-k accuracy",
+        meaning="How often the true class is among the k of the highest scores.",
+        weight=10,
+        question=lambda epsilon, options: q.TopK(epsilon=epsilon),
+        why_not=_no_scores,
+    ),
+)
+"""What a report of several classes holds, beside the Brier score."""
+
+
+EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k")
 """What a report may be asked for, by name."""
 
 
@@ -197,9 +240,8 @@ BY_GROUP: tuple[Section, ...] = (
 
 def section(name: str) -> Section:
     """A section by its name."""
-    return next(
-        each for each in (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP) if each.name == name
-    )
+    every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
+    return next(each for each in every if each.name == name)
 
 
 def shared(total: Fraction, weights: dict[str, int]) -> dict[str, Fraction]:

@@ -9,6 +9,7 @@ from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic, rows_moved
 from heldout.statistics.tally import tally
+from heldout.statistics.weights import STEPS, counted
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,11 @@ class ThresholdCounts(Statistic):
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
     score on a threshold belongs to the interval above it. The confusion matrix at any of the
     thresholds is a sum of entries. With more than one group there is such a vector for each, one
-    after the other, and a row is in that of its own `member`.
+    after the other, and a row is in that of its own `member`. Rows that are `weighted` count for
+    their weights, in whole steps of the largest one.
 
-    Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
+    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+                                                                       [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: groups and intervals are disjoint, so a row is counted in one cell, however many
                  of them there are, whomever it belongs to: k rows under add-remove, 2k under
@@ -38,6 +41,7 @@ class ThresholdCounts(Statistic):
 
     thresholds: tuple[float, ...]
     groups: int = 1
+    weighted: bool = False
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
@@ -56,9 +60,10 @@ class ThresholdCounts(Statistic):
         above = [f"CAST(score >= {double(each)} AS INTEGER)" for each in self.thresholds]
         interval = " + ".join(above) or "CAST(0 AS INTEGER)"
         chosen = f"label, {interval} AS interval_number"
+        rows = f"{counted(self.weighted)} AS n\nFROM evaluated"
         if self.groups > 1:
-            return f"SELECT member, {chosen}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2, 3"
-        return f"SELECT {chosen}, count(*) AS n\nFROM evaluated\nGROUP BY 1, 2"
+            return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
+        return f"SELECT {chosen}, {rows}\nGROUP BY 1, 2"
 
     def read(self, columns: Columns) -> Any:
         interval = (columns["interval_number"], self.intervals)
@@ -66,7 +71,7 @@ class ThresholdCounts(Statistic):
         return tally(columns["n"], *places, (columns["label"], 2), interval)[:-1]
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection)
+        return rows_moved(protection) * (STEPS if self.weighted else 1)
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:

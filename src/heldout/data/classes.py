@@ -1,0 +1,219 @@
+"""Rows whose label is one of several declared classes, with a score for each or a prediction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from heldout.arguments import as_whole, shown
+from heldout.data import sql, validation
+from heldout.data.dataset import Dataset
+from heldout.data.description import Description, ScoredRows
+from heldout.errors import ArgumentError, MissingLabel, UnknownLabel
+
+__all__ = ["ClassifiedDataset", "ClassifiedRows"]
+
+MOST_CLASSES: Final = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifiedRows(Description):
+    """What is public about rows of several classes."""
+
+    label: str
+    classes: tuple[str, ...]
+    """What people call them, in the declared order."""
+    scores: tuple[str, ...] = ()
+    prediction: str | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def model(self) -> str:
+        return self.prediction or ", ".join(self.scores)
+
+    score = model
+
+    @property
+    def called_by_scores(self) -> bool:
+        """Whether the class of the highest score is what the model says; else `prediction` is."""
+        return self.prediction is None
+
+    def check_scores(self) -> None:
+        """Refuse a question that needs a score for each class."""
+        if not self.scores:
+            raise ArgumentError(
+                "These rows have a predicted class and no scores. Make the Dataset with scores=, "
+                "one column for each class."
+            )
+
+    def versus(self, place: int) -> ScoredRows:
+        """One class against all others, by its own score."""
+        self.check_scores()
+        return ScoredRows(
+            name=self.name,
+            protection=self.protection,
+            rows=self.rows,
+            columns=self.columns,
+            remote=self.remote,
+            label=f"{self.label} = {self.classes[place]}",
+            score=self.scores[place],
+            score_range=self.score_range,
+            groups=self.groups,
+        )
+
+    def scores_in_words(self) -> str:
+        """What the model says of a row."""
+        low, high = self.score_range
+        if self.called_by_scores:
+            return f"from {low:g} to {high:g}, one for each class; the highest is its call"
+        return "not used for its calls"
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {
+            "label": self.label,
+            "classes": list(self.classes),
+            "scores": list(self.scores),
+            "prediction": self.prediction,
+            "score_range": list(self.score_range),
+        }
+
+
+class ClassifiedDataset(Dataset):
+    """A `Dataset` with `classes`. Statements see each row as these numbers, all of its own cells.
+
+    `truth` and `called` are places in the list of classes; `score_0`, `score_1`, ... the scores,
+    `top` the highest of them and `own` that of the true class. Without a column of predictions
+    `called` is the first class whose score is `top`.
+    """
+
+    def _exposed(self) -> dict[str, str]:
+        columns = (*self.scores, *((self.prediction,) if self.prediction else ()))
+        self._require(self.label, *columns, *self.groups)
+        found = {"truth": self._place(self.label)}
+        if self.prediction is not None:
+            found["called"] = self._place(self.prediction)
+        scores = [self._number(name) for name in self.scores]
+        found |= {f"score_{place}": each for place, each in enumerate(scores)}
+        if scores:
+            found["top"] = f"greatest({', '.join(scores)})"
+            whens = zip(self._tests(self.label), scores, strict=True)
+            found["own"] = (
+                f"CASE {' '.join(f'WHEN {test} THEN {each}' for test, each in whens)} END"
+            )
+        return found | self._weights()
+
+    def _number(self, name: str) -> str:
+        return self._counted(sql.as_double(sql.column(name), self._engine.columns[name]))
+
+    def _tests(self, name: str) -> list[str]:
+        cell, kind = sql.column(name), self._engine.columns[name]
+        return [sql.equals(cell, kind, value) for value in self.classes]
+
+    def _place(self, name: str) -> str:
+        """The place of a cell's value in the list of classes; NULL, which is refused, if none."""
+        tests = enumerate(self._tests(name))
+        return f"CASE {' '.join(f'WHEN {test} THEN {place}' for place, test in tests)} END"
+
+    def _rules(self) -> list[validation.Rule]:
+        found = self._class_rules("label", self.label)
+        if self.prediction is not None:
+            found += self._class_rules("prediction", self.prediction)
+        for place, name in enumerate(self.scores):
+            rules = self._score_rules(name)
+            found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
+        return found + self._weight_rules() + self._group_rules()
+
+    def _class_rules(self, role: str, name: str) -> list[validation.Rule]:
+        """A label, or a prediction, is there, and is one of the declared classes."""
+        return [
+            validation.Rule(
+                f"missing_{role}",
+                f"count(*) - count({sql.column(name)})",
+                MissingLabel,
+                f"{role} {name!r} must not be NULL. Drop or mend those rows first.",
+            ),
+            validation.Rule(
+                f"unknown_{role}",
+                validation.unsound(" OR ".join(self._tests(name))),
+                UnknownLabel,
+                f"{role} {name!r} must be one of the declared classes. Declare the others, or map "
+                "them to one of these.",
+            ),
+        ]
+
+    def _quickly_validated(self) -> None:
+        return None
+
+    def _described(self) -> Any:
+        return ClassifiedRows(
+            **self._public_facts(),
+            label=self.label,
+            classes=tuple(map(str, self.classes)),
+            scores=self.scores,
+            prediction=self.prediction,
+            score_range=self.score_range,
+            groups=self.groups,
+            weight=self.weight,
+            largest_weight=self.largest_weight,
+        )
+
+    def versus(self, place: int) -> Dataset:
+        """The same rows as those of a `Dataset` with a label, this class or not, and its score."""
+        self._described().check_scores()
+        other, own = object.__new__(Dataset), self.scores[place]
+        other.__dict__.update(self.__dict__)
+        other.__dict__ |= {"label": f"{self.label} = {self.classes[place]}", "score": own}
+        label = f"CASE WHEN {self._tests(self.label)[place]} THEN 1 ELSE 0 END"
+        other._exposed_columns = {"label": label, "score": self._number(own), **self._weights()}
+        other._kept = {}  # score tables of another label and score
+        return other
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset(label={self.label!r}, classes={self.classes!r}, "
+            f"{'scores' if self.prediction is None else 'prediction'}="
+            f"{self.prediction or self.scores!r}, {self._about()})"
+        )
+
+
+def declared_classes(
+    classes: Any, *, score: Any, scores: Any, prediction: Any
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The classes and the columns of their scores, checked; both empty if none are declared."""
+    if classes is None:
+        if scores is not None or prediction is not None:
+            raise ArgumentError("scores and prediction must go with classes=[...].")
+        if score is None:
+            raise ArgumentError("Name score=, the column with the model's score.")
+        return (), ()
+    if score is not None:
+        raise ArgumentError("score must be left out where classes are declared. Name scores=.")
+    listed = tuple(classes) if isinstance(classes, list | tuple) else ()
+    kinds = all(isinstance(each, str) or as_whole(each) is not None for each in listed)
+    if not kinds or not 2 <= len(listed) <= MOST_CLASSES:
+        raise ArgumentError(
+            f"classes must be a list of 2 to {MOST_CLASSES} texts or whole numbers, "
+            f"got {shown(classes)}."
+        )
+    if len(set(map(str, listed))) < len(listed):
+        raise ArgumentError("classes must be different values.")
+    columns = _columns(scores)
+    if columns and len(columns) != len(listed):
+        raise ArgumentError(
+            f"scores must be {len(listed)} columns, one for each class, got {len(columns)}."
+        )
+    if prediction is not None and not isinstance(prediction, str):
+        raise ArgumentError(f"prediction must be the name of a column, got {shown(prediction)}.")
+    if not columns and prediction is None:
+        raise ArgumentError("Name scores=, a column for each class, or prediction=, a column.")
+    return listed, columns
+
+
+def _columns(scores: Sequence[str] | None) -> tuple[str, ...]:
+    if scores is None:
+        return ()
+    listed = tuple(scores) if isinstance(scores, list | tuple) else ()
+    if not listed or not all(isinstance(each, str) for each in listed):
+        raise ArgumentError(f"scores must be a list of columns, got {shown(scores)}.")
+    if len(set(listed)) < len(listed):
+        raise ArgumentError("scores must be different columns.")
+    return listed

@@ -1,0 +1,144 @@
+"""Questions about rows of more than two classes."""
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from heldout.data.classes import ClassifiedRows
+from heldout.mechanisms import DiscreteLaplace
+from heldout.metrics.class_areas import ClassAucRelease
+from heldout.metrics.classes import ClassConfusionRelease, RankRelease
+from heldout.metrics.groups import ByGroup
+from heldout.metrics.release import Release
+from heldout.questions.base import Question
+from heldout.questions.groups import counted_parts, divided, how_many, named, tiled, weighing
+from heldout.questions.guess import Guess
+from heldout.questions.ranking import DEFAULT, Auc, Method
+from heldout.questions.rules import By, Flag
+from heldout.release import Drawn, Request, Together
+from heldout.statistics import ClassCounts
+from heldout.statistics.weights import STEPS
+
+__all__ = ["ClassAuc", "ClassConfusion", "TopK"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ClassCounts(Question):
+    """Counts of rows of several classes, by group if `by` is given."""
+
+    of: ClassVar[type] = ClassifiedRows
+    axes: ClassVar[tuple[str, ...]]
+    title: ClassVar[str]
+    reading: ClassVar[type[Release]]
+    by: By = None
+    weighted: Annotated[bool, Flag()] = False
+
+    def request(self, about: ClassifiedRows) -> Request:
+        statistic = ClassCounts(
+            classes=len(about.classes),
+            axes=self.axes,
+            by_scores=about.called_by_scores,
+            groups=how_many(self.by, about),
+            weighted=self.weighted,
+        )
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size * statistic.groups,
+        )
+        parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
+        parameters |= named(self.by, about) | weighing(self.weighted, about)
+        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
+
+    def read(self, drawn: Drawn) -> Any:
+        if self.by is None:
+            return self.reading(drawn)
+        return ByGroup(drawn, map(self.reading, counted_parts(drawn)))
+
+    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+        if self.by is not None:
+            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
+        size = len(about.classes)
+        right = NormalDist().cdf(guess.separation / 2)
+        counts = self._typical(size, right) * sum(guess.counts) * (STEPS if self.weighted else 1)
+        return np.round(counts).astype(np.int64)
+
+    def _typical(self, size: int, right: float) -> Any:
+        """Shares of all rows, if classes are alike and the model is right so often."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassConfusion(_ClassCounts):
+    """The confusion matrix of several classes: rows by true class and by the model's call."""
+
+    kind: ClassVar[str] = "class-confusion"
+    axes: ClassVar[tuple[str, ...]] = ("truth", "called")
+    title: ClassVar[str] = "confusion of classes"
+    reading: ClassVar[type[Release]] = ClassConfusionRelease
+
+    def _typical(self, size: int, right: float) -> Any:
+        wrong = (1 - right) / (size - 1)
+        return (np.full((size, size), wrong) + np.eye(size) * (right - wrong)).ravel() / size
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(_ClassCounts):
+    """How often the true class is among the k of the highest scores, for every k."""
+
+    kind: ClassVar[str] = "top-k"
+    axes: ClassVar[tuple[str, ...]] = ("rank",)
+    title: ClassVar[str] = "top-k accuracy"
+    reading: ClassVar[type[Release]] = RankRelease
+
+    def request(self, about: ClassifiedRows) -> Request:
+        about.check_scores()
+        return super().request(about)
+
+    def _typical(self, size: int, right: float) -> Any:
+        rest = 0.5 ** np.arange(1, size)
+        return np.concatenate([[right], (1 - right) * rest / rest.sum()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAuc(Question):
+    """The area of each class against all others, at equal shares of epsilon, and their mean."""
+
+    kind: ClassVar[str] = "class-auc"
+    of: ClassVar[type] = ClassifiedRows
+    method: Method = DEFAULT
+
+    def _questions(self, about: ClassifiedRows) -> dict[str, Auc]:
+        about.check_scores()
+        share = self.price / len(about.classes)
+        return {name: Auc(epsilon=share, method=self.method) for name in about.classes}
+
+    def request(self, about: ClassifiedRows) -> Together:
+        parts: dict[str, Any] = {}
+        for place, (name, question) in enumerate(self._questions(about).items()):
+            asked = question.request(about.versus(place))
+            parts[name] = replace(asked, view=_Versus(place))
+        return Together("auc of classes", parts, {"classes": list(about.classes)})
+
+    def read(self, drawn: Drawn) -> ClassAucRelease:
+        return ClassAucRelease(drawn)
+
+    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+        positives = max(1, sum(guess.counts) // len(about.classes))
+        alike = replace(guess, positives=positives)
+        return {
+            name: question.typical(about.versus(place), alike)
+            for place, (name, question) in enumerate(self._questions(about).items())
+        }
+
+
+@dataclass(frozen=True)
+class _Versus:
+    """The view of the rows that tells whether each is of a class, and that class's score."""
+
+    place: int
+
+    def __call__(self, rows: Any) -> Any:
+        return rows.versus(self.place)

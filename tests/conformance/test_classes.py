@@ -1,0 +1,176 @@
+"""Brute force for several classes, weights and logarithms: nobody moves counts beyond the claim.
+
+Every data set of up to three rows of three classes, with scores that tie and weights that differ,
+is laid out; each statistic's own statement runs over all of them, in DuckDB.
+"""
+
+import itertools
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import heldout as ho
+from heldout.data import sql
+from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
+from heldout.privacy import Neighbours, Protection
+from heldout.statistics import BoundedSum, ClassCounts, Statistic, ThresholdCounts, compute
+from heldout.statistics.weights import STEPS
+
+SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
+KINDS = list(itertools.product((0, 1), range(3), range(len(SCORES))))
+SETS = [
+    rows
+    for size in range(4)
+    for rows in itertools.combinations_with_replacement(range(len(KINDS)), size)
+]
+CONTENT = np.array([[rows.count(kind) for kind in range(len(KINDS))] for rows in SETS])
+LEFT = sum(np.maximum(np.subtract.outer(kind, kind), 0) for kind in CONTENT.T)
+PROTECTIONS = [
+    Protection(neighbours=relation, unit=unit, rows_per_unit=rows)
+    for relation in Neighbours
+    for unit, rows in ((False, 1), (True, 1), (True, 2), (True, 3))
+]
+COUNTS: list[Any] = [
+    ClassCounts(classes=3),
+    ClassCounts(classes=3, by_scores=False),
+    ClassCounts(classes=3, axes=("rank",)),
+    ClassCounts(classes=3, axes=("truth", "called", "rank"), groups=2),
+    ClassCounts(classes=3, weighted=True, groups=2),
+    ThresholdCounts(thresholds=(0.5,), weighted=True),
+    *(
+        BoundedSum(error=error, score_range=(0, 1), with_rest=True, **words)  # type: ignore[arg-type]
+        for error in ("squared", "log")
+        for words in (
+            {"classes": 3},
+            {"classes": 3, "weighted": True},
+            {"weighted": True, "groups": 2},
+        )
+    ),
+]
+
+
+def neighbours(protection: Protection) -> Any:
+    """Which pairs differ by one person's rows: the definition, written again."""
+    most, arrived = protection.rows_per_unit, LEFT.T
+    if protection.neighbours is Neighbours.ADD_REMOVE:
+        return (LEFT == 0) & (arrived <= most) | (arrived == 0) & (most >= LEFT)
+    if protection.unit:
+        return (most >= LEFT) & (arrived <= most)
+    return (arrived == LEFT) & (LEFT <= 1)
+
+
+def evaluated(kind: int) -> tuple[Any, ...]:
+    """What a statement sees of a row of this kind."""
+    member, truth, which = KINDS[kind]
+    scores, weight = SCORES[which], (1.0, 0.3)[truth % 2]
+    label, score = int(truth == 0), scores[0]
+    return member, truth, 2 - truth, *scores, max(scores), scores[truth], weight, label, score
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    connection = duckdb.connect()
+    rows = [(which, *evaluated(kind)) for which, kinds in enumerate(SETS) for kind in kinds]
+    names = ["which", "member", "truth", "called", "score_0", "score_1", "score_2", "top", "own"]
+    names += ["weight", "label", "score"]
+    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    connection.register("incoming", table)
+    connection.execute("CREATE TABLE every AS SELECT * FROM incoming")
+    return connection
+
+
+def vectors(connection: Any, statistic: Statistic) -> Any:
+    """The statistic of each data set, by its own statement."""
+    rows = "SELECT * EXCLUDE (which) FROM every WHERE every.which = whole.which"
+    answer = connection.execute(
+        f"SELECT whole.which AS which, answer.* FROM range({len(SETS)}) AS whole(which),"
+        f" LATERAL ({sql.assemble(rows, statistic.body())}) AS answer ORDER BY 1"
+    ).fetchnumpy()
+    borders = np.searchsorted(answer.pop("which"), np.arange(len(SETS) + 1))
+    return np.array(
+        [
+            statistic.read({name: column[start:end] for name, column in answer.items()})
+            for start, end in itertools.pairwise(borders)
+        ]
+    )
+
+
+@pytest.mark.parametrize("statistic", COUNTS, ids=str)
+def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
+    connection: Any, statistic: Any
+) -> None:
+    """ClassCounts, and the sums of errors of several classes and of weights."""
+    values = vectors(connection, statistic)
+    apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
+    for protection in PROTECTIONS:
+        assert apart[neighbours(protection)].max() == statistic.sensitivity(protection), protection
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_person_with_rows_of_several_classes_moves_counts_no_further_than_claimed(
+    relation: str, most: int
+) -> None:
+    """Through `Dataset`, whose statement bounds each person's rows first."""
+    others = [("q", "a", 0.2, 0.8, 3.0), ("r", "b", 0.9, 0.1, 5.0), ("q", "b", 0.4, 0.4, 0.0)]
+    own = list(itertools.product("ab", (0.2, 0.9), (0.1, 0.9), (0.0, 2.5, 5.0)))
+    statistics = [
+        ClassCounts(classes=2),
+        ClassCounts(classes=2, axes=("rank",), weighted=True),
+        BoundedSum(error="squared", score_range=(0, 1), with_rest=True, classes=2),
+        BoundedSum(error="log", score_range=(0, 1), with_rest=True, classes=2, weighted=True),
+    ]
+    generator = np.random.default_rng([most, len(relation)])
+    found = []
+    for size in (0, 2, 6, 6):
+        mine = [("p", *own[int(i)]) for i in generator.integers(0, len(own), size)]
+        names = ("who", "y", "pa", "pb", "w")
+        table = dict(zip(names, zip(*others, *mine, strict=True), strict=True))
+        rows = ho.Dataset(
+            table,
+            label="y",
+            classes=["a", "b"],
+            scores=["pa", "pb"],
+            weight="w",
+            largest_weight=5,
+            unit="who",
+            rows_per_unit=most,
+            neighbours=relation,
+        )
+        found.append([unseal(compute(each, rows)) for each in statistics])
+        assert found[-1][0].sum() == min(size, most) + min(most, 2) + 1
+    for statistic, *each in zip(statistics, *found, strict=True):
+        first = each[:1] if relation == "add-remove" else each
+        apart = max(np.abs(a - b).sum() for a in first for b in each)
+        assert 0 < apart <= statistic.sensitivity(rows.protection), statistic
+
+
+def test_weights_beyond_the_declared_range_count_as_its_end(connection: Any) -> None:
+    """Even rows that should not have passed validation move no sum further than claimed."""
+    for weight in (-3.0, 1e300, float("inf")):
+        value = connection.execute(
+            "SELECT n FROM (WITH evaluated AS (SELECT 1 AS label, 0.7 AS score,"
+            f" CAST('{weight}' AS DOUBLE) AS weight) "
+            + ThresholdCounts(thresholds=(0.5,), weighted=True).body()
+            + ")"
+        ).fetchone()
+        assert 0 <= value[0] <= STEPS
+
+
+def test_what_would_not_be_private_or_has_no_meaning_is_refused() -> None:
+    for wrong in (
+        {"error": "log", "clip": 0.0},
+        {"error": "log", "clip": 1.0},
+        {"error": "squared", "weighted": True, "with_rest": False},
+        {"error": "squared", "weighted": True, "resolution": 2**10},
+        {"error": "absolute", "classes": 3},
+        {"error": "cubed"},
+    ):
+        with pytest.raises(ArgumentError):
+            BoundedSum(**{"score_range": (0, 1), "with_rest": True, **wrong})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="axes must be"):
+        ClassCounts(classes=3, axes=("colour",))
