@@ -17,7 +17,7 @@ from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.privacy import Neighbours, Protection
-from heldout.statistics import BoundedSum, ClassCounts, Statistic, ThresholdCounts, compute
+from heldout.statistics import BoundedSum, CallCounts, Statistic, ThresholdCounts, compute
 from heldout.statistics.weights import STEPS
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
@@ -35,11 +35,11 @@ PROTECTIONS = [
     for unit, rows in ((False, 1), (True, 1), (True, 2), (True, 3))
 ]
 COUNTS: list[Any] = [
-    ClassCounts(classes=3),
-    ClassCounts(classes=3, by_scores=False),
-    ClassCounts(classes=3, axes=("rank",)),
-    ClassCounts(classes=3, axes=("truth", "called", "rank"), groups=2),
-    ClassCounts(classes=3, weighted=True, groups=2),
+    CallCounts(classes=3),
+    CallCounts(classes=3, by_scores=False),
+    CallCounts(classes=3, axes=("rank",)),
+    CallCounts(classes=3, axes=("truth", "called", "rank"), groups=2),
+    CallCounts(classes=3, weighted=True, groups=2),
     ThresholdCounts(thresholds=(0.5,), weighted=True),
     *(
         BoundedSum(error=error, score_range=(0, 1), with_rest=True, **words)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def vectors(connection: Any, statistic: Statistic) -> Any:
 def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
     connection: Any, statistic: Any
 ) -> None:
-    """ClassCounts, and the sums of errors of several classes and of weights."""
+    """CallCounts, and the sums of errors of several classes and of weights."""
     values = vectors(connection, statistic)
     apart = sum(np.abs(np.subtract.outer(column, column)) for column in values.T)
     for protection in PROTECTIONS:
@@ -119,8 +119,8 @@ def test_a_person_with_rows_of_several_classes_moves_counts_no_further_than_clai
     others = [("q", "a", 0.2, 0.8, 3.0), ("r", "b", 0.9, 0.1, 5.0), ("q", "b", 0.4, 0.4, 0.0)]
     own = list(itertools.product("ab", (0.2, 0.9), (0.1, 0.9), (0.0, 2.5, 5.0)))
     statistics = [
-        ClassCounts(classes=2),
-        ClassCounts(classes=2, axes=("rank",), weighted=True),
+        CallCounts(classes=2),
+        CallCounts(classes=2, axes=("rank",), weighted=True),
         BoundedSum(error="squared", score_range=(0, 1), with_rest=True, classes=2),
         BoundedSum(error="log", score_range=(0, 1), with_rest=True, classes=2, weighted=True),
     ]
@@ -173,4 +173,4 @@ def test_what_would_not_be_private_or_has_no_meaning_is_refused() -> None:
         with pytest.raises(ArgumentError):
             BoundedSum(**{"score_range": (0, 1), "with_rest": True, **wrong})  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="axes must be"):
-        ClassCounts(classes=3, axes=("colour",))
+        CallCounts(classes=3, axes=("colour",))

@@ -46,6 +46,13 @@ def scored(kind: str = "usual") -> PrivateSession:
 
 
 @cache
+def classified() -> PrivateSession:
+    table = {"y": TABLE["id"] % 3, "p": TABLE["p"], "q": TABLE["q"], "r": 1 - TABLE["p"]}
+    declared: dict[str, Any] = {"classes": [0, 1, 2], "scores": ["p", "q", "r"]}
+    return ho.Session(ho.Dataset(table, label="y", **declared), budget=ALL)
+
+
+@cache
 def fitted() -> PrivateSession:
     made = {"o": TABLE["p"] * 4, "f": TABLE["q"] * 4}
     return RegressionSession(RegressionTable(made, observed="o", predicted="f"), budget=ALL)
@@ -72,6 +79,10 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
     "average precision": (scored, (q.AveragePrecision(epsilon="2"),)),
     "brier": (scored, (q.Brier(epsilon="1"),)),
     "brier by sex": (scored, (q.Brier(epsilon="1", by="sex"),)),
+    "auc of classes": (classified, (q.ClassAuc(epsilon="1"),)),
+    "confusion of classes": (classified, (q.ClassConfusion(epsilon="1"),)),
+    "report of classes": (classified, (q.Report(epsilon="1", sections=["confusion"]),)),
+    "top k": (classified, (q.TopK(epsilon="1"),)),
     "compare": (scored, (q.Compare(epsilon="1", score="q"),)),
     "confusion": (scored, (q.Confusion(epsilon="1", threshold=0.3),)),
     "confusion mapped": (lambda: scored("mapped"), (q.Confusion(epsilon="1", threshold=0.3),)),
@@ -83,6 +94,9 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
         (q.Curves(epsilon=1, method="laplace", options={"thresholds": 9}),),
     ),
     "grid ties": (scored, (q.GridTies(epsilon="1/50"),)),
+    "log loss": (scored, (q.LogLoss(epsilon="1"),)),
+    "ndcg": (lambda: scored("units"), (q.Ndcg(epsilon="1"),)),
+    "precision at k": (lambda: scored("units"), (q.PrecisionAtK(epsilon="1"),)),
     "mean absolute error": (scored, (q.MeanAbsoluteError(epsilon="1"),)),
     "mean squared error": (lambda: scored("added"), (q.MeanSquaredError(epsilon="1"),)),
     "report": (scored, (q.Report(epsilon="2", by="sex", sections=["auc", "brier"]),)),

@@ -18,14 +18,14 @@ from heldout.questions.guess import Guess
 from heldout.questions.ranking import DEFAULT, Auc, Method
 from heldout.questions.rules import By, Flag
 from heldout.release import Drawn, Request, Together
-from heldout.statistics import ClassCounts
+from heldout.statistics import CallCounts
 from heldout.statistics.weights import STEPS
 
 __all__ = ["ClassAuc", "ClassConfusion", "TopK"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ClassCounts(Question):
+class _CallCounts(Question):
     """Counts of rows of several classes, by group if `by` is given."""
 
     of: ClassVar[type] = ClassifiedRows
@@ -36,7 +36,7 @@ class _ClassCounts(Question):
     weighted: Annotated[bool, Flag()] = False
 
     def request(self, about: ClassifiedRows) -> Request:
-        statistic = ClassCounts(
+        statistic = CallCounts(
             classes=len(about.classes),
             axes=self.axes,
             by_scores=about.called_by_scores,
@@ -71,7 +71,7 @@ class _ClassCounts(Question):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassConfusion(_ClassCounts):
+class ClassConfusion(_CallCounts):
     """The confusion matrix of several classes: rows by true class and by the model's call."""
 
     kind: ClassVar[str] = "class-confusion"
@@ -85,7 +85,7 @@ class ClassConfusion(_ClassCounts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(_ClassCounts):
+class TopK(_CallCounts):
     """How often the true class is among the k of the highest scores, for every k."""
 
     kind: ClassVar[str] = "top-k"

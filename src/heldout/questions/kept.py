@@ -23,6 +23,7 @@ __all__ = ["KEPT", "from_plain", "plain"]
 
 KEPT: Final = {
     "ClassCounts": "heldout.mechanisms.curves.counts",
+    "ClassifiedRows": "heldout.data.classes",
     "Description": "heldout.data.description",
     "FeatureRows": "heldout.data.feature_matrix",
     "FittedRows": "heldout.data.regression_table",

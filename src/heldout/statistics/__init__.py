@@ -2,7 +2,7 @@
 
 from heldout.statistics.base import Statistic, compute
 from heldout.statistics.bounded_sum import BoundedSum
-from heldout.statistics.class_counts import ClassCounts
+from heldout.statistics.call_counts import CallCounts
 from heldout.statistics.counts import ThresholdCounts
 from heldout.statistics.grid_counts import Axis, GridCounts, RowCount
 from heldout.statistics.influence import InfluenceMoments
@@ -13,7 +13,7 @@ from heldout.statistics.sealed import Sealed
 __all__ = [
     "Axis",
     "BoundedSum",
-    "ClassCounts",
+    "CallCounts",
     "GridCounts",
     "InfluenceMoments",
     "PowerSums",

@@ -10,13 +10,13 @@ from heldout.statistics.base import Statistic, rows_moved
 from heldout.statistics.tally import tally
 from heldout.statistics.weights import STEPS, counted
 
-__all__ = ["ClassCounts"]
+__all__ = ["CallCounts"]
 
 AXES: Final = ("truth", "called", "rank")
 
 
 @dataclass(frozen=True)
-class ClassCounts(Statistic):
+class CallCounts(Statistic):
     """Rows by true and called class, or by the rank that the true class has among the scores.
 
     The vector has one entry for each combination of the `axes`, the last fastest; each axis has as
@@ -37,7 +37,7 @@ class ClassCounts(Statistic):
     Cost:        one scan with a comparison a class, O(entries) memory.
 
     >>> from heldout.privacy.neighbours import Neighbours, Protection
-    >>> counts = ClassCounts(classes=3)
+    >>> counts = CallCounts(classes=3)
     >>> counts.size, counts.sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
     (9, 2)
     """
