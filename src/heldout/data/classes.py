@@ -73,6 +73,7 @@ class ClassifiedRows(Description):
             "classes": list(self.classes),
             "scores": list(self.scores),
             "prediction": self.prediction,
+            "score": self.model,
             "score_range": list(self.score_range),
         }
 
