@@ -152,11 +152,27 @@ def test_whatever_is_declared_the_same_rows_are_valid(declared: dict[str, Any]) 
 
 def test_the_rows_have_the_same_digest_whether_it_is_taken_early_or_late(tmp_path: Path) -> None:
     columns = table()
-    late = ho.Dataset(on_disk(columns, tmp_path), label="y", score="p")
+    path = on_disk(columns, tmp_path)
+    late = ho.Dataset(path, label="y", score="p")
+    early = ho.Dataset(path, label="y", score="p", positive=0)
     swapped = ho.Dataset({"p": columns["p"], "y": columns["y"]}, label="y", score="p", positive=0)
     assert late._digests is None
-    assert swapped._digests is not None
-    assert late._fingerprints == swapped._fingerprints
+    assert early._digests is not None
+    assert swapped._digests is None, "copied: nothing that is read later can fail"
+    assert late._fingerprints == early._fingerprints == swapped._fingerprints
+
+
+def test_a_registered_account_takes_no_digest(tmp_path: Path, monkeypatch: Any) -> None:
+    columns = table() | {"id": np.arange(3 * MANY)}
+    path = on_disk(columns, tmp_path)
+    ledger = ho.Ledger.open(tmp_path / "ledger.sqlite")
+    ledger.register("stays", budget=ho.Budget(epsilon=1), unit="id")
+    monkeypatch.delattr(heldout.data.validation, "fingerprint_columns")
+    for rows, more in ((path, {"rivals": ()}), (columns, {})):
+        dataset = ho.Dataset(rows, label="y", score="p", unit="id", row_key="id", **more)
+        session = ho.Session(dataset, ledger=ledger, account="stays")
+        session.confusion(epsilon="1/2")
+    assert session.remaining == ho.Loss.pure(0)
 
 
 def test_two_sessions_on_one_ledger_share_a_budget_that_one_without_does_not_touch(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heldout as ho
-from heldout.data import sql
+from heldout.data import bounding, duckdb_engine, sql
 
 
 def kept(rows: list[dict[str, Any]], *, row_key: str | None, most: int) -> list[str]:
@@ -152,6 +152,113 @@ def test_a_large_file_keeps_the_same_rows_each_time_and_as_a_frame(tmp_path: Any
             columns = dataset._fetch(body)
             seen.append(tuple(str(columns[name][0]) for name in ("a", "b", "n")))
     assert len(set(seen)) == 1
+
+
+class Batches:
+    """Rows in DuckDB's memory, handed over a few at a time."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.source, self.columns = "rows", dict.fromkeys(table.schema.names, "BIGINT")
+        self._table = table
+
+    def batches(self, statement: str, rows: int = 7) -> Any:
+        KEPT_BY.register("rows", self._table)
+        return iter(KEPT_BY.sql(statement).to_arrow_reader(min(rows, 7)))
+
+
+@pytest.mark.parametrize("row_key", [None, "visit"])
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_sorting_keeps_the_rows_that_the_window_keeps(
+    row_key: str | None, most: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(most)
+    # Some are crowded, negative, next to each other or at the ends of 64 bits.
+    people = generator.integers(-30, 30, 600) * np.array([1, 2**53, 2**57 + 1])[np.arange(600) % 3]
+    people[:2] = 2**63 - 1, -(2**63)
+    visits = generator.permutation(600) - 300
+    engine = Batches(pa.table({"person": people, "visit": visits}))
+    monkeypatch.setattr(bounding, "PASS_ROWS", -(-600 // passes))
+    declared = {"unit": "person", "row_key": row_key, "rows_per_unit": most, "rows": 600}
+    found = bounding.counted_rows(engine, **declared)
+    engine.columns = {"person": "HUGEINT", "visit": "HUGEINT"}  # which is not sorted here
+    by_window = bounding.counted_rows(engine, **declared)
+    assert found.tolist() == by_window.tolist()
+    counts = np.unique(people, return_counts=True)[1]
+    assert found.sum() == np.minimum(counts, most).sum() < 600
+
+
+@pytest.mark.parametrize("bits", [0, 40])
+def test_rows_that_draw_alike_are_told_apart_by_their_keys(
+    bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All draw the same number, or people begin with the same bits: no row may depend on it."""
+    if bits == 0:
+        monkeypatch.setattr(bounding, "mixed_numbers", np.zeros_like)
+    owner = (np.arange(40, dtype=np.uint64) % np.uint64(10)) << np.uint64(10)
+    key = np.arange(40)[::-1].copy()
+    assert bounding._first_packed(owner, key, skipped=0, most=2) is None
+    kept = bounding._first(owner, key, most=2)
+    expected = {
+        place
+        for each in range(10)
+        for place in sorted(
+            range(each, 40, 10), key=lambda row: (bounding.mixed_numbers(key)[row], key[row])
+        )[:2]
+    }
+    assert set(kept.tolist()) == expected
+
+
+@pytest.mark.parametrize("wide", [1, 2**40])
+def test_a_repeated_row_key_is_seen_in_whatever_part_it_is(
+    wide: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounding, "PASS_ROWS", 20)
+    keys = np.random.default_rng(1).permutation(100) * wide
+    assert not bounding.repeats(Batches(pa.table({"visit": keys})), row_key="visit", rows=100)
+    keys[7] = keys[93]
+    assert bounding.repeats(Batches(pa.table({"visit": keys})), row_key="visit", rows=100)
+
+
+@pytest.mark.parametrize("kept_in_memory", [True, False])
+def test_every_view_of_people_reads_the_rows_that_count(
+    kept_in_memory: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of a file of many row groups, whichever columns a question asks for."""
+    if not kept_in_memory:
+        monkeypatch.setattr(duckdb_engine, "MOST_KEPT", 0)
+    generator = np.random.default_rng(3)
+    rows = 20_000
+    table = pa.table(
+        {
+            "unit": generator.integers(0, 6_000, rows),
+            "visit": generator.permutation(rows),
+            "y": generator.integers(0, 2, rows),
+            "p": np.arange(rows) / rows,
+            "q": np.arange(rows)[::-1] / rows,
+        }
+    )
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=500)
+    dataset = ho.Dataset(
+        tmp_path / "rows.parquet",
+        label="y",
+        score="p",
+        rivals=["q"],
+        groups={"y": [0]},
+        unit="unit",
+        rows_per_unit=2,
+        row_key="visit",
+    )
+    KEPT_BY.register("rows", table)
+    expected = sql.assemble(dataset._bounded_by_window(), "SELECT score FROM evaluated ORDER BY 1")
+    expected = KEPT_BY.execute(expected.replace(dataset._engine.source, "rows")).fetchnumpy()
+    for view, more in ((dataset, "0 AS x"), (dataset.with_rival("q"), "rival AS x")):
+        found = view._fetch(f"SELECT score, {more} FROM evaluated ORDER BY 1")
+        assert found["score"].tolist() == expected["score"].tolist()
+    assert np.allclose(found["x"], (rows - 1) / rows - found["score"])
+    labels = dataset.with_groups("y")._fetch("SELECT label, member, score FROM evaluated")
+    assert (labels["label"] == labels["member"]).all()
+    assert len(labels["score"]) == len(expected["score"])
 
 
 @pytest.mark.parametrize("rows_per_unit", [0, -1, 1.5, True, "2", None])

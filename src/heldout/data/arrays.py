@@ -1,10 +1,10 @@
 """A few NumPy arrays: what is plain about them needs no engine."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from heldout.data.duckdb_engine import DuckDBEngine, open_local
+from heldout.data.duckdb_engine import BATCH, DuckDBEngine, open_local
 from heldout.data.sql import Columns
 
 __all__ = ["ArraysEngine", "arrays_of"]
@@ -35,6 +35,7 @@ class ArraysEngine:
 
     dialect = "duckdb"
     remote = False
+    ordered = True
     steady = True
     copied = True
     names_may_be_cells = False
@@ -53,6 +54,12 @@ class ArraysEngine:
 
     def scan(self, statement: str, take: Callable[[Columns], None]) -> None:
         self._engine().scan(statement, take)
+
+    def batches(self, statement: str, rows: int = BATCH) -> Iterator[Any]:
+        return self._engine().batches(statement, rows)
+
+    def keep(self, counts: Any, columns: Mapping[str, str]) -> dict[str, str]:
+        return self._engine().keep(counts, columns)
 
     def has_changed(self) -> bool:
         return False

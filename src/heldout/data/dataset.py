@@ -229,6 +229,10 @@ class Dataset(PrivateTable):
         return super()._validated() if rows is None else (rows, None)
 
     @property
+    def _reads_every_cell(self) -> bool:
+        return self.rivals is None and not self.remote and not self._engine.copied
+
+    @property
     def _plain_scores(self) -> bool:
         return self.score_map is None and self.out_of_range == "refuse"
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heldout.arguments import shown
+from heldout.data import folder
 from heldout.data.reading import MOST_COLUMNS, as_numpy, check_names, or_raise
-from heldout.data.sql import Columns, text
+from heldout.data.sql import COUNTED, KEPT, Columns, counted, text
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -21,6 +23,8 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # pass as sound, and a label that it denies would be counted in another cell.
     "disabled_optimizers": "statistics_propagation",
 }
+
+MOST_KEPT = 2**26  # rows of people whose label and score are kept in memory: 0.6 GB
 
 BATCH = 2**18  # rows, which are counted while they are near the processor
 
@@ -40,24 +44,35 @@ class DuckDBEngine:
         source: str,
         *,
         file: Path | None = None,
+        stamp: Callable[[], object] | None = None,
+        dataset: Any = None,
         names_may_be_cells: bool = False,
     ) -> None:
         self._connection = connection
         self.source = source
+        self._dataset = dataset
+        self.ordered = dataset is None
         self.names_may_be_cells = names_may_be_cells
-        self.copied = file is None
         self._file = file
-        self._stamp = _stamp(file)
+        self._look = stamp or (lambda: None if file is None else _stamp(file))
+        self.copied = file is None and stamp is None
+        self._stamp = _or_unreadable(self._look, file)
         described = self.fetch(f"SELECT * FROM (DESCRIBE SELECT * FROM {source})")
         self.columns = dict(zip(described["column_name"], described["column_type"], strict=True))
 
     def fetch(self, statement: str) -> Columns:
         def run() -> Columns:
-            # A cursor is a connection of its own: threads do not share one.
-            columns: Columns = self._connection.cursor().execute(statement).fetchnumpy()
+            columns: Columns = self._cursor().execute(statement).fetchnumpy()
             return columns
 
         return _or_unreadable(run, self._file)
+
+    def _cursor(self) -> Any:
+        """A connection of its own: threads do not share one."""
+        cursor = self._connection.cursor()
+        if self._dataset is not None:
+            cursor.register(self.source, self._dataset)
+        return cursor
 
     def scan(self, statement: str, take: Callable[[Columns], None]) -> None:
         """Run one statement and hand over its columns, a batch of rows at a time."""
@@ -70,7 +85,7 @@ class DuckDBEngine:
 
     def batches(self, statement: str, rows: int = BATCH) -> Iterator[Any]:
         """The answer in Arrow batches of at most so many rows, in the order of the table."""
-        cursor = self._connection.cursor()
+        cursor = self._cursor()
         reader = _or_unreadable(lambda: cursor.sql(statement).to_arrow_reader(rows), self._file)
         while True:
             batch = _or_unreadable(lambda: next(reader, None), self._file)
@@ -78,8 +93,27 @@ class DuckDBEngine:
                 return
             yield batch
 
+    def keep(self, counts: Any, columns: Mapping[str, str]) -> dict[str, str]:
+        """Keep which rows count, and these columns of them where they are not too many; which."""
+        import pyarrow
+
+        few = int(counts.sum()) <= MOST_KEPT and bool(columns)
+
+        def run() -> None:
+            cursor = self._cursor()
+            cursor.register("heldout_counts", pyarrow.table({"counts": counts}))
+            cursor.execute(f"CREATE TABLE {COUNTED} AS SELECT counts FROM heldout_counts")
+            cursor.unregister("heldout_counts")
+            if few:
+                cursor.execute(
+                    f"CREATE TABLE {KEPT} AS {counted(source=self.source, columns=columns)}"
+                )
+
+        _or_unreadable(run, self._file)
+        return dict(columns) if few else {}
+
     def has_changed(self) -> bool:
-        return _stamp(self._file) != self._stamp
+        return _or_unreadable(self._look, self._file) != self._stamp
 
 
 def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckDBEngine:
@@ -92,7 +126,12 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     with contextlib.suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     if isinstance(source, str | os.PathLike):
-        return _open_file(connection, Path(source), schema)
+        if folder.is_remote(os.fspath(source)):
+            source = folder.arrow_dataset(os.fspath(source))
+        else:
+            return _open_file(connection, Path(source), schema)
+    if folder.is_arrow_dataset(source) and schema is None:
+        return _open_dataset(connection, source)
     if schema is not None:
         raise ArgumentError("schema must be left out unless the table is a CSV file.")
     # Before it is converted, which takes minutes and gigabytes for a million columns.
@@ -110,10 +149,30 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     return DuckDBEngine(connection, "heldout_rows")
 
 
+def _open_dataset(connection: Any, dataset: Any) -> DuckDBEngine:
+    """An Arrow data set, scanned where its files are; Arrow promises no order of their rows."""
+    check_names(dataset.schema.names, "the data set")
+    stamp = functools.partial(folder.arrow_stamp, dataset)
+    return DuckDBEngine(connection, "heldout_rows", stamp=stamp, dataset=dataset)
+
+
 def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) -> DuckDBEngine:
     if not _is_file(path):
+        files = _or_unreadable(lambda: folder.files_of(path), path)
+        if files is not None:
+            if schema is not None:
+                raise ArgumentError("schema must be left out for Parquet, which carries its own.")
+            check_names(_parquet_names(connection, files[0]), _named(path))
+            root = path if path.is_dir() else Path(re.split(r"[*?\[]", str(path))[0]).parent
+            reader = folder.reader(connection, files, root)
+            return DuckDBEngine(
+                connection,
+                reader,
+                file=path,
+                stamp=lambda: [(each, _stamp(each)) for each in folder.files_of(path) or ()],
+            )
         raise UnreadableTable(
-            f"table must be a file that exists, got {_named(path)}. Check the path."
+            f"table must be a file or folder that exists, got {_named(path)}. Check the path."
         )
     kind = path.suffix.lower()
     if kind in (".parquet", ".pq"):
@@ -222,9 +281,7 @@ def _is_lazy(source: Any) -> bool:
     return hasattr(source, "collect") and not hasattr(source, "__arrow_c_stream__")
 
 
-def _stamp(file: Path | None) -> tuple[int, ...] | None:
-    if file is None:
-        return None
+def _stamp(file: Path) -> tuple[int, ...]:
     try:
         status = file.stat()
     except OSError:

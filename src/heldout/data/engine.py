@@ -16,6 +16,7 @@ class Engine(Protocol):
     source: str
     columns: dict[str, str]  # the custodian's names, and the types as DuckDB calls them
     steady: bool  # known to give the same rows each time; else it is read twice and compared
+    ordered: bool  # rows have an order, the same each time
     copied: bool  # into memory: every cell was read, so none can fail later
     names_may_be_cells: bool  # a CSV file without a header has a row where the names should be
 

@@ -147,6 +147,7 @@ class PostgresEngine:
 
     dialect = "postgres"
     remote = True
+    ordered = False
     copied = False
     names_may_be_cells = False
 

@@ -93,6 +93,7 @@ class SparkEngine:
 
     dialect = "spark"
     remote = True
+    ordered = False
     copied = False
     steady = True  # as far as its plan says, which was looked at
     names_may_be_cells = False

@@ -212,6 +212,17 @@ def evaluated(
     )
 
 
+COUNTED, KEPT = "heldout_counted", "heldout_kept"
+"""Whether each row of the table counts, in its order; and the columns of those that do."""
+
+
+def counted(*, source: str, columns: Mapping[str, str]) -> str:
+    """The rows that count, where `heldout.data.bounding` has found them."""
+    chosen = ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
+    found = f"{source} AS held POSITIONAL JOIN {COUNTED} AS found"
+    return f"SELECT\n    {chosen}\n  FROM {found}\n  WHERE found.counts"
+
+
 def as_text(name: str) -> str:
     """A custodian's column as text."""
     return f"CAST({column(name)} AS VARCHAR)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
 from heldout.arguments import as_whole, shown
-from heldout.data import sql, validation
+from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
 from heldout.errors import ArgumentError, BudgetMismatch, UnreadableTable
@@ -46,6 +46,7 @@ class PrivateTable(ABC):
     MOST_ROWS: ClassVar[int] = sql.MOST_ROWS
 
     _ledger: str | None = None
+    _kept_columns: Mapping[str, str] | None = None  # of the rows of people that count, found once
 
     def __init__(
         self,
@@ -76,6 +77,8 @@ class PrivateTable(ABC):
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
         rows, self._digests = self._validated()
+        if unit is not None and self._engine.ordered:
+            self._bound(rows)
         # Where the number of rows is private not even this object keeps it.
         self._rows = rows if self.protection.row_count_is_public else None
 
@@ -131,16 +134,46 @@ class PrivateTable(ABC):
 
     def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
         """The number of rows, and their digests where they were taken in the same pass."""
-        validation.check_hash(self._engine)
-        rules = [*self._rules(), *self._keys.rules(self._engine.columns)]
-        columns = self._engine.fetch(validation.statement(self._engine, rules, self._keys))
+        types, keys = self._engine.columns, self._keys
+        distinct = keys.distinct(types)
+        sorted_here = not self.remote and bounding.sortable(types, keys.row_key)
+        rules = [*self._rules(), *keys.rules(types), *([] if sorted_here else distinct)]
+        digested = self._reads_every_cell
+        if digested:
+            validation.check_hash(self._engine)
+        asked = validation.statement(self._engine, rules, keys if digested else None)
+        columns = self._engine.fetch(asked)
         if not self._engine.steady:
             self._check_steady()
         found = {name: values[0] for name, values in columns.items()}
         fingerprints = validation.fingerprints(found)
         counts = {name: int(value) for name, value in found.items()}
         validation.judge(counts, rules, most_rows=self.MOST_ROWS)
-        return counts["n"], fingerprints
+        if sorted_here and keys.row_key is not None:
+            local: Any = self._engine
+            counts = {"n": counts["n"], "duplicate": 0}
+            counts["duplicate"] = bounding.repeats(local, row_key=keys.row_key, rows=counts["n"])
+            validation.judge(counts, distinct, most_rows=self.MOST_ROWS)
+        return counts["n"], fingerprints if digested else None
+
+    @property
+    def _reads_every_cell(self) -> bool:
+        """Whether validation takes the digests, and so looks at columns that nobody declared."""
+        return True
+
+    def _bound(self, rows: int) -> None:
+        """Find out once which rows count; every question then reads those alone."""
+        assert self._keys.unit is not None
+        local: Any = self._engine
+        counted = bounding.counted_rows(
+            local,
+            unit=self._keys.unit,
+            row_key=self._keys.row_key,
+            rows_per_unit=self.protection.rows_per_unit,
+            rows=rows,
+        )
+        self._kept_columns = local.keep(counted, self._exposed_columns)
+        self.check_unchanged()
 
     def _check_steady(self) -> None:
         """Refuse a query or a view that gives other rows when it is read again."""
@@ -195,7 +228,18 @@ class PrivateTable(ABC):
 
         The engine puts it into its own; `heldout.data.dialects.transpile` shows it.
         """
-        rows = sql.evaluated(
+        columns, source = self._exposed_columns, self._engine.source
+        if self._kept_columns is None:
+            rows = self._bounded_by_window()
+        elif self._kept_columns.items() >= columns.items():
+            rows = f"SELECT {', '.join(columns)}\n  FROM {sql.KEPT}"
+        else:
+            rows = sql.counted(source=source, columns=columns)
+        return sql.assemble(rows, body)
+
+    def _bounded_by_window(self) -> str:
+        """The rows that count, as an engine elsewhere finds them for each question."""
+        return sql.evaluated(
             source=self._engine.source,
             columns=self._exposed_columns,
             types=self._engine.columns,
@@ -203,7 +247,6 @@ class PrivateTable(ABC):
             row_key=self._keys.row_key,
             rows_per_unit=self.protection.rows_per_unit,
         )
-        return sql.assemble(rows, body)
 
     def _fetch(self, body: str) -> sql.Columns:
         """Un-noised columns: for statistics alone, which are sealed as soon as they are made."""

@@ -86,6 +86,11 @@ class Keys:
     def check(self, engine: Engine) -> None:
         """Rows elsewhere have no order, and no digest but that of keys which read alike there."""
         if not engine.remote:
+            if self.unit is not None and self.row_key is None and not engine.ordered:
+                raise ArgumentError(
+                    "row_key must be given beside unit for an Arrow data set, whose rows have no "
+                    "order: which of a unit's rows count depends on it."
+                )
             return
         if self.row_key is None:
             raise ArgumentError(
@@ -107,23 +112,25 @@ class Keys:
             message = f"unit {self.unit!r} must not be NULL. Say whose row it is."
             found.append(Rule("missing_unit", _missing(self.unit), MissingUnit, message))
         if self.row_key is not None:
-            told = f"row_key {self.row_key!r}"
-            found += [
-                Rule(
-                    "missing_key",
-                    _missing(self.row_key),
-                    MissingUnit,
-                    f"{told} must not be NULL. Name a column that tells rows apart.",
-                ),
-                Rule(
-                    "duplicate",
-                    f"count(*) - count(DISTINCT {key(self.row_key, types[self.row_key])})",
-                    DuplicateRowKey,
-                    f"{told} must differ from row to row. Remove the copies, or name the column "
-                    "that tells rows apart.",
-                ),
-            ]
+            message = (
+                f"row_key {self.row_key!r} must not be NULL. Name a column that tells rows apart."
+            )
+            found.append(Rule("missing_key", _missing(self.row_key), MissingUnit, message))
         return found
+
+    def distinct(self, types: Mapping[str, str]) -> list[Rule]:
+        """A row key tells rows apart."""
+        if self.row_key is None:
+            return []
+        return [
+            Rule(
+                "duplicate",
+                f"count(*) - count(DISTINCT {key(self.row_key, types[self.row_key])})",
+                DuplicateRowKey,
+                f"row_key {self.row_key!r} must differ from row to row. Remove the copies, or name "
+                "the column that tells rows apart.",
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -245,10 +252,10 @@ def check_hash(engine: Engine) -> None:
         )
 
 
-def statement(engine: Engine, rules: Sequence[Rule], keys: Keys) -> str:
+def statement(engine: Engine, rules: Sequence[Rule], keys: Keys | None) -> str:
     """One aggregate over the whole table: how many rows break each rule, and the digests."""
     counts = ["count(*) AS n", *(f"{rule.broken} AS {rule.name}" for rule in rules)]
-    counts += fingerprint_columns(engine, keys)
+    counts += [] if keys is None else fingerprint_columns(engine, keys)
     return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
 
 

@@ -9,8 +9,9 @@ Hartung and Knapp (2001) covers the mean share of the sites that these stand for
 the variance between sites at the upper end of a 90% bound (Viechtbauer 2007) instead of DerSimonian
 and Laird's estimate (1986), which is the one reported: where noise makes the sites' errors very
 unequal the estimate is often 0, one site gets all the weight, and intervals cover 90% instead of
-95% (benchmarks/pooling.py). The prediction interval covers one more such site (Higgins, Thompson
-and Spiegelhalter 2009).
+95% (benchmarks/pooling.py). The prediction interval covers one more such site. It takes the
+variance between sites at every value of its confidence distribution, as Nagashima, Noma and
+Furukawa (2019) do; with the estimate in its place such intervals covered as little as 84%.
 """
 
 import math
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.mechanisms.bisection import falls_to
+from heldout.mechanisms.bisection import halved
 from heldout.metrics.measure import Interval
 from heldout.metrics.noise import NoiseSum
 
@@ -29,6 +30,7 @@ __all__ = ["Effects"]
 
 Vector = NDArray[np.float64]
 CAUTION = 0.9  # of the bound on the variance between sites
+RANKS = 24  # of the laws that are mixed in a prediction
 NEAREST = 0.005  # of the mean to an end
 
 
@@ -73,18 +75,22 @@ class Effects:
 
     def weights(self, between: float = 0.0) -> Vector:
         """Of the sites, adding up to 1, if the variance between them is this."""
-        precision = 1 / (self._variances / self._slope**2 + between)
+        precision = self._precision(between)
         return np.asarray(precision / precision.sum())
+
+    def _precision(self, between: Any) -> Vector:
+        """Of the sites, in columns, at each of these variances between them."""
+        return np.asarray(1 / (self._variances / self._slope**2 + np.asarray(between)[..., None]))
 
     @cached_property
     def q(self) -> float:
         """Cochran's Q: how far apart the sites are, in units of their errors."""
-        return self._scatter(0.0)
+        return float(self._scatter(0.0))
 
-    def _scatter(self, between: float) -> float:
-        precision = 1 / (self._variances / self._slope**2 + between)
-        mean = np.average(self._logits, weights=precision)
-        return float(precision @ (self._logits - mean) ** 2)
+    def _scatter(self, between: Any) -> Any:
+        precision = self._precision(between)
+        mean = precision @ self._logits / precision.sum(axis=-1)
+        return (precision * (self._logits - mean[..., None]) ** 2).sum(axis=-1)
 
     @property
     def q_p_value(self) -> float:
@@ -110,8 +116,8 @@ class Effects:
         """An upper bound on it, by Q, which falls as it grows."""
         from scipy.special import chdtri
 
-        least = float(chdtri(len(self.shares) - 1, CAUTION))
-        return falls_to(self._scatter, least, start=1.0) if self.q > least else 0.0
+        least = np.array([chdtri(len(self.shares) - 1, CAUTION)])
+        return float(self._where_scatter_is(least)[0])
 
     @property
     def fixed(self) -> float:
@@ -132,20 +138,50 @@ class Effects:
 
     def random_interval(self, level: float) -> Interval:
         """Covers the mean share of all sites like these."""
-        return self._student(level, len(self.shares) - 1, self._error**2)
+        from scipy.special import stdtrit
+
+        between = self.largest_tau_squared
+        half = float(stdtrit(len(self.shares) - 1, (1 + level) / 2)) * float(self._error(between))
+        return _share(self._mean(between) - half), _share(self._mean(between) + half)
 
     def prediction_interval(self, level: float) -> Interval | None:
         """Covers the value of one more site like these; with two sites nothing can be said."""
         if len(self.shares) < 3:
             return None
-        return self._student(level, len(self.shares) - 2, self.tau_squared + self._error**2)
+        from scipy.special import chdtri, ndtri, stdtr
 
-    @cached_property
-    def _error(self) -> float:
-        """The standard error of the random-effects mean (Hartung and Knapp)."""
-        precision = 1 / (self._variances / self._slope**2 + self.largest_tau_squared)
-        freedom = len(self.shares) - 1
-        return math.sqrt(self._scatter(self.largest_tau_squared) / freedom / float(precision.sum()))
+        freedom, ranks = len(self.shares) - 1, (np.arange(RANKS) + 0.5) / RANKS
+        # What Q would be at the true variance has a known law, and gives the variance back.
+        between = self._where_scatter_is(chdtri(freedom, ranks))
+        precision = self._precision(between)
+        means = precision @ self._logits / precision.sum(axis=1)
+        errors = np.maximum(self._error(between), 1e-12)
+        normal = ndtri(ranks)
+        another = means[:, None] + np.sqrt(between)[:, None] * (normal / normal.std())
+
+        def above(share: float, logit: float) -> bool:
+            return bool(np.mean(stdtr(freedom, (another - logit) / errors[:, None])) > share)
+
+        middle, far = float(np.median(means)), 50.0
+        low = halved(lambda each: above((1 + level) / 2, each), middle - far, middle, steps=30)[0]
+        high = halved(lambda each: above((1 - level) / 2, each), middle, middle + far, steps=30)[1]
+        return _share(low), _share(high)
+
+    def _where_scatter_is(self, scatter: Any) -> Vector:
+        """The variances between sites at which they scatter so much; 0 where they never do."""
+        # The more they scatter, the more precise they are: no root lies beyond the last of these.
+        spread = float(((self._logits - self._logits.mean()) ** 2).sum())
+        low, high = np.zeros_like(scatter), spread / np.minimum(scatter, self.q + 1e-300)
+        for _ in range(60):
+            middle = (low + high) / 2
+            above = self._scatter(middle) > scatter
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.where(scatter < self.q, high, 0.0)
+
+    def _error(self, between: Any) -> Any:
+        """The standard error of the mean (Hartung and Knapp), with weights by this variance."""
+        freedom, precision = len(self.shares) - 1, self._precision(between)
+        return np.sqrt(self._scatter(between) / freedom / precision.sum(axis=-1))
 
     def _mean(self, between: float) -> float:
         return float(self.weights(between) @ self._logits)
@@ -154,13 +190,6 @@ class Effects:
         weights = tuple((self.weights(between) * self.scales).tolist())
         law = NoiseSum(weights=weights, scale=1.0, deviation=deviation)
         half, mean = law.quantile(level) / self._slope, self._mean(between)
-        return _share(mean - half), _share(mean + half)
-
-    def _student(self, level: float, freedom: int, variance: float) -> Interval:
-        from scipy.special import stdtrit
-
-        half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
-        mean = self._mean(self.largest_tau_squared)
         return _share(mean - half), _share(mean + half)
 
 
