@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.board import Board, Plan
+from heldout.board import Plan
+from heldout.board.board import certificate_of
 
 ATTACKS = ("best-of-many", "boosting", "greedy")
 ROWS, SUBMISSIONS, IMPROVEMENTS, PRICE = 5000, 1000, 5, 2
@@ -98,13 +99,7 @@ def attacked(
         judge = Judge(plan, random, exact=exact)
         _ATTACK[attack](judge, random)
         shown.append(judge.best - 0.5)
-    return shown[0], shown[1], certificate(plan)
-
-
-def certificate(plan: Plan) -> float:
-    board = object.__new__(Board)
-    board.plan = plan
-    return board.certificate().bound
+    return shown[0], shown[1], certificate_of(plan).bound
 
 
 def honest(random: Any, *, climbing: bool) -> float:

@@ -48,6 +48,11 @@ GET     /api/v1/ledger                             custodian auditor
 GET     /api/v1/ledger/head                        custodian analyst auditor
 GET     /api/v1/ledger/verify                      custodian analyst auditor
 GET     /api/v1/audit                              custodian auditor
+GET     /api/v1/boards                             {EVERYBODY}
+POST    /api/v1/boards                             custodian
+GET     /api/v1/boards/{{name}}                      {EVERYBODY}
+GET     /api/v1/boards/{{name}}/submissions          analyst custodian
+POST    /api/v1/boards/{{name}}/submissions          analyst
 GET     /api/v1/me                                 {EVERYBODY}
 GET     /api/v1/tokens                             {EVERYBODY}
 POST    /api/v1/tokens                             {EVERYBODY}
@@ -111,6 +116,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/datasets/{name}/grants/{analyst}"): {"budget": "60"},
     ("POST", "/quotes"): {"dataset": "readmissions", "questions": [AUC]},
     ("POST", "/evaluations"): {"dataset": "readmissions", "artifact": "?", "questions": [AUC]},
+    ("POST", "/boards"): {"name": "x y", "dataset": "readmissions", "terms": {}},
+    ("POST", "/boards/{name}/submissions"): {"artifact": "?", "title": "mine"},
     ("POST", "/tokens"): {"label": "another", "scopes": ["read"]},
     ("POST", "/people"): {"name": "x y", "role": "analyst"},
 }

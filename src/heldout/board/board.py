@@ -15,7 +15,7 @@ from heldout.privacy import Budget, Ledger
 from heldout.privacy.books import checked_name
 from heldout.release import Request, release
 
-__all__ = ["Board", "BoardEnded", "Outcome"]
+__all__ = ["Board", "BoardEnded", "Outcome", "certificate_of"]
 
 
 class BoardEnded(PrivacyError):
@@ -219,11 +219,16 @@ class Board:
         return Outcome(found["above"], found["score"], self._best(state), certificate)
 
     def certificate(self, level: float = 0.95) -> Certificate:
-        """What holds of every score that is shown: over-fitting, noise and rounding together.
+        """What holds of every score that is shown."""
+        return certificate_of(self.plan, level)
 
-        A fifth of the failures is left to noise, for all scores that may be shown.
-        """
-        failing = 1 - level
-        found = self.plan.certificate(1 - failing * 0.8)
-        noise = self.plan.noise_half_width(1 - failing * 0.2 / self.plan.improvements)
-        return replace(found, bound=min(found.bound + noise, 1.0), level=level)
+
+def certificate_of(plan: Plan, level: float = 0.95) -> Certificate:
+    """What holds of every score that a board shows: over-fitting, noise and rounding together.
+
+    A fifth of the failures is left to noise, for all scores that may be shown.
+    """
+    failing = 1 - level
+    found = plan.certificate(1 - failing * 0.8)
+    noise = plan.noise_half_width(1 - failing * 0.2 / plan.improvements)
+    return replace(found, bound=min(found.bound + noise, 1.0), level=level)

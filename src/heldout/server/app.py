@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 import heldout
-from heldout.server import api, gate, site
+from heldout.server import api, api_boards, gate, site
 from heldout.server.service import Service
 
 __all__ = ["make_app"]
@@ -37,6 +37,7 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.include_router(api.router)
+    app.include_router(api_boards.router)
     gate.install(app)
     site.install(app)
     app.add_middleware(gate.Gate, service=service)

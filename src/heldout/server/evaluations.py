@@ -33,6 +33,7 @@ __all__ = [
     "public",
     "quote",
     "releases",
+    "scored_first",
     "submit",
     "tick_of",
 ]
@@ -206,7 +207,7 @@ def submit(
             _not_too_many(service, connection, person)
             after = None
             for each in brought:
-                after = _scored_first(connection, each, held, after)
+                after = scored_first(connection, each, held, after)
             connection.execute(evaluations.insert(), row)
             jobs.enqueue(connection, "evaluate", row["id"], after=after)
     except IntegrityError:  # the same key at the same time
@@ -221,7 +222,7 @@ class Row(SimpleNamespace):
     """An evaluation that was just written, as it would be read."""
 
 
-def _scored_first(connection: sa.Connection, row: Any, held: Held, after: int | None) -> int:
+def scored_first(connection: sa.Connection, row: Any, held: Held, after: int | None) -> int:
     """The job after which the scores of an artefact are there."""
     place = {"artifact": row.id, "dataset": held.name, "revision": held.revision}
     known = sa.select(scorings.c.state).filter_by(**place)

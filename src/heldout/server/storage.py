@@ -127,6 +127,36 @@ evaluations = _table(
     _when("visible", nullable=True),
     also=[sa.UniqueConstraint("owner", "key")],
 )
+boards = _table(
+    "boards",
+    _text("name", primary_key=True),
+    _text("dataset", index=True),
+    _text("owner"),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("plan", sa.JSON, nullable=False),
+    _text("facts"),
+    sa.Column("each", sa.Integer, nullable=False),
+    _when("ends", nullable=True),
+    _text("state"),  # "opening", "open", "refused"
+    _text("words"),
+    _when("created"),
+)
+submissions = _table(
+    "submissions",
+    _text("id", primary_key=True),
+    _text("board", index=True),
+    _text("owner", index=True),
+    _text("artifact"),
+    _text("title"),
+    _text("key"),
+    _text("state"),  # "waiting", "judged", "refused"
+    _text("words"),
+    sa.Column("improved", sa.Boolean, nullable=True),
+    sa.Column("score", sa.Float(53), nullable=True),
+    _when("created"),
+    _when("visible", nullable=True),
+    also=[sa.UniqueConstraint("owner", "key")],
+)
 jobs = _table(
     "jobs",
     sa.Column("id", sa.Integer, primary_key=True),

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -24,7 +25,7 @@ from heldout.models import load
 from heldout.privacy import Ledger
 from heldout.questions.kept import plain
 from heldout.questions.session import Session
-from heldout.server import artifacts, jobs, rows
+from heldout.server import artifacts, jobs, judging, rows
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, share_of
 from heldout.server.evaluations import scoring_tick, shown_at, tick_of
@@ -59,6 +60,8 @@ class Worker:
             "quarantine": self._quarantine,
             "score": self._score,
             "evaluate": self._evaluate,
+            "open-board": partial(judging.open_board, service),
+            "judge": partial(judging.judge, service),
         }
 
     def step(self) -> bool:
@@ -118,8 +121,10 @@ class Worker:
                 _set_artifact(connection, job.subject, state="refused", words=words)
             elif job.kind == "score":
                 _set_scoring(connection, job, state="refused", words=words, visible=now())
-            else:
+            elif job.kind == "evaluate":
                 self._end(connection, job.subject, words)
+            else:
+                judging.fail(self.service, connection, job, words)
             jobs.finish(connection, job)
 
     # --- the four kinds of work ------------------------------------------------------------------

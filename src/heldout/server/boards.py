@@ -1,0 +1,255 @@
+"""Leaderboards as the web sees them: their terms, what they have shown, and submissions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from heldout.arguments import shown
+from heldout.board import Plan
+from heldout.board.board import certificate_of
+from heldout.errors import ArgumentError
+from heldout.privacy.books import checked_name
+from heldout.server import artifacts, jobs
+from heldout.server.accounts import Person
+from heldout.server.datasets import Held, find, owned
+from heldout.server.declaration import checked_facts
+from heldout.server.evaluations import scored_first
+from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
+from heldout.server.storage import boards, new_id, now, submissions
+
+__all__ = ["Posted", "everyone", "find_board", "mine", "open_board", "public_submission", "submit"]
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A board with what it has shown so far."""
+
+    name: str
+    dataset: str
+    owner: str
+    revision: int
+    plan: Plan
+    facts: str
+    each: int
+    ends: float | None
+    state: str
+    words: str
+    shown: tuple[dict[str, Any], ...]
+    """Improvements, in order: title, analyst, score, time."""
+    judged: int
+
+    @property
+    def best(self) -> float:
+        scores = [float(each["score"]) for each in self.shown if each["score"] is not None]
+        return max([self.plan.start, *scores])
+
+    @property
+    def over(self) -> str | None:
+        """Why no more submissions are taken, if none are."""
+        if self.state != "open":
+            return self.words
+        if self.ends is not None and self.ends <= now():
+            return "The board has ended."
+        if len(self.shown) >= self.plan.improvements:
+            return "The board has shown its last improvement."
+        if self.judged >= self.plan.submissions:
+            return "The board has had its last submission."
+        return None
+
+    def public(self) -> dict[str, Any]:
+        """What everybody may know."""
+        certificate = certificate_of(self.plan)
+        return {
+            "name": self.name,
+            "dataset": self.dataset,
+            "facts": self.facts,
+            "state": "over" if self.state == "open" and self.over else self.state,
+            "words": self.over or self.words,
+            "plan": self.plan.as_dict(),
+            "best": self.best,
+            "shown": list(self.shown),
+            "half_width": self.plan.noise_half_width(),
+            "certificate": certificate.as_dict(),
+            "submissions_left": self.plan.submissions - self.judged,
+            "improvements_left": self.plan.improvements - len(self.shown),
+            "submissions_each": self.each,
+            "ends": self.ends,
+        }
+
+
+def open_board(
+    service: Service,
+    person: Person,
+    *,
+    name: str,
+    dataset: str,
+    terms: Mapping[str, Any],
+    facts: str = "",
+    each: int | None = None,
+    ends: float | None = None,
+) -> None:
+    """Open a board on an own data set; its price is set aside for it alone."""
+    checked_path_name("name", name)
+    held = owned(service, person, dataset)
+    about = held.ready()
+    if about.rows is None:
+        raise ArgumentError(
+            "A board needs a public number of independent rows: a data set under replace-one "
+            "neighbours and without a unit."
+        )
+    plan = Plan.from_dict(dict(terms) | {"rows": about.rows})
+    if ends is not None and not ends > now():
+        raise ArgumentError("ends must be in the future.")
+    row = {
+        "name": name,
+        "dataset": dataset,
+        "owner": person.name,
+        "revision": held.revision,
+        "plan": plan.as_dict(),
+        "facts": checked_facts(facts),
+        "each": plan.submissions if each is None else max(1, int(each)),
+        "ends": ends,
+        "state": "opening",
+        "words": "A worker draws its bar.",
+        "created": now(),
+    }
+    try:
+        with service.store.write() as connection:
+            connection.execute(boards.insert(), row)
+            jobs.enqueue(connection, "open-board", name)
+    except IntegrityError:
+        raise Conflict(f"There is a board {shown(name)} already. Choose another name.") from None
+
+
+def find_board(service: Service, name: str) -> Posted:
+    with service.store.read() as connection:
+        row = connection.execute(sa.select(boards).where(boards.c.name == name)).first()
+        if row is None:
+            raise Missing(f"There is no board {shown(name)}.")
+        return _posted(connection, row)
+
+
+def everyone(service: Service) -> list[Posted]:
+    """Every board; they are public."""
+    with service.store.read() as connection:
+        rows = connection.execute(sa.select(boards).order_by(boards.c.created.desc())).all()
+        return [_posted(connection, row) for row in rows]
+
+
+def _posted(connection: sa.Connection, row: Any) -> Posted:
+    """What a board has shown by now; what is not due yet is not there."""
+    due = (submissions.c.board == row.name) & (submissions.c.visible <= now())
+    judged = due & (submissions.c.state == "judged")
+    improved = sa.select(submissions).where(judged, submissions.c.improved.is_(True))
+    shown_rows = connection.execute(improved.order_by(submissions.c.visible)).all()
+    count = sa.select(sa.func.count()).where(judged)
+    return Posted(
+        row.name,
+        row.dataset,
+        row.owner,
+        row.revision,
+        Plan.from_dict(row.plan),
+        row.facts,
+        row.each,
+        row.ends,
+        row.state,
+        row.words,
+        tuple(
+            {
+                "title": each.title,
+                "analyst": each.owner,
+                "score": each.score,
+                "time": each.visible,
+                "submission": each.id,
+            }
+            for each in shown_rows
+        ),
+        int(connection.execute(count).scalar_one()),
+    )
+
+
+def submit(
+    service: Service, person: Person, name: str, *, artifact: str, title: str, key: str
+) -> Any:
+    """Put a model before a board, or find the submission that this key stands for."""
+    checked_name("Idempotency-Key", key)
+    checked_name("title", title)
+    with service.store.read() as connection:
+        mine_by_key = (submissions.c.owner == person.name) & (submissions.c.key == key)
+        old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
+    if old is not None:
+        if (old.board, old.artifact) != (name, artifact):
+            raise Conflict("This Idempotency-Key stands for another submission. Use a new one.")
+        return old
+    posted = find_board(service, name)
+    if posted.over is not None:
+        raise Conflict(f"{posted.over} Nothing was charged.")
+    brought = artifacts.find(service, person, artifact)
+    if brought.state == "refused":
+        raise ArgumentError(f"The artefact {shown(brought.name)} cannot be used: {brought.words}")
+    held = find(service, posted.dataset)
+    _still_there(held, posted)
+    row = {
+        "id": new_id(),
+        "board": name,
+        "owner": person.name,
+        "artifact": artifact,
+        "title": title,
+        "key": key,
+        "state": "waiting",
+        "words": "It waits for a worker.",
+        "improved": None,
+        "score": None,
+        "created": now(),
+        "visible": None,
+    }
+    with service.store.write() as connection:
+        made = sa.select(sa.func.count()).where(
+            submissions.c.board == name,
+            submissions.c.owner == person.name,
+            submissions.c.state != "refused",
+        )
+        if connection.execute(made).scalar_one() >= posted.each:
+            raise Forbidden(f"You have made your {posted.each} submissions to this board.")
+        after = scored_first(connection, brought, held, None)
+        connection.execute(submissions.insert(), row)
+        jobs.enqueue(connection, "judge", str(row["id"]), after=after)
+        found = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"]))
+        return found.one()
+
+
+def _still_there(held: Held, posted: Posted) -> None:
+    held.ready()
+    if held.revision != posted.revision:
+        raise Conflict("The rows were refreshed since the board opened: it has ended.")
+
+
+def mine(service: Service, person: Person, name: str) -> list[dict[str, Any]]:
+    """A person's own submissions to a board; its custodian sees all of them, newest first."""
+    posted = find_board(service, name)
+    query = sa.select(submissions).where(submissions.c.board == name)
+    if posted.owner != person.name:
+        query = query.where(submissions.c.owner == person.name)
+    with service.store.read() as connection:
+        rows = connection.execute(query.order_by(submissions.c.created.desc())).all()
+    return [public_submission(row) for row in rows]
+
+
+def public_submission(row: Any) -> dict[str, Any]:
+    """What its owner may know now; until its tick has come it still waits."""
+    done = row.visible is not None and row.visible <= now()
+    return {
+        "id": row.id,
+        "board": row.board,
+        "title": row.title,
+        "analyst": row.owner,
+        "artifact": row.artifact,
+        "state": row.state if done else "waiting",
+        "words": row.words if done else "It waits for a worker, or for its tick.",
+        "improved": row.improved if done else None,
+        "score": row.score if done else None,
+        "created": row.created,
+    }

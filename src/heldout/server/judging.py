@@ -1,0 +1,93 @@
+"""Boards on a worker: the bar is drawn here, and submissions are judged, on the rows."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from heldout.board import Board
+from heldout.board.board import BoardEnded
+from heldout.errors import LedgerError, PrivacyError
+from heldout.server import jobs, rows
+from heldout.server.boards import Posted, find_board
+from heldout.server.datasets import find
+from heldout.server.evaluations import scoring_tick, shown_at
+from heldout.server.jobs import Job
+from heldout.server.service import Service
+from heldout.server.storage import boards, scorings, submissions
+
+__all__ = ["fail", "judge", "open_board"]
+
+
+def _board(service: Service, posted: Posted) -> Board:
+    short = hashlib.sha256(posted.name.encode()).hexdigest()[:20]
+    state: Path = service.settings.private / f"board-{short}.json"
+    return Board(
+        posted.name, plan=posted.plan, ledger=service.ledger, account=posted.dataset, state=state
+    )
+
+
+def open_board(service: Service, job: Job) -> None:
+    """Set the board's price aside, pay for its bar, and draw it."""
+    posted = find_board(service, job.subject)
+    if posted.state == "opening":
+        _board(service, posted)
+    values = {"state": "open", "words": "Submissions are judged."}
+    with service.store.write() as connection:
+        connection.execute(boards.update().where(boards.c.name == posted.name).values(values))
+        jobs.finish(connection, job)
+
+
+def judge(service: Service, job: Job) -> None:
+    """Tell a submission whether it improved; show the score of one that did."""
+    with service.store.read() as connection:
+        row = connection.execute(
+            sa.select(submissions).where(submissions.c.id == job.subject)
+        ).one()
+    if row.state != "waiting":
+        with service.store.write() as connection:
+            jobs.finish(connection, job)
+        return
+    posted = find_board(service, row.board)
+    held = find(service, posted.dataset)
+    if held.revision != posted.revision:
+        raise BoardEnded("The rows were refreshed since the board opened: it has ended.")
+    _check_scored(service, row.artifact, posted)
+    table = rows.opened(held, private=service.settings.private, artifact=row.artifact, rival=None)
+    try:
+        found = _board(service, posted).submit(table, submission=row.id)
+        values: dict[str, Any] = {
+            "state": "judged",
+            "improved": found.improved,
+            "score": found.score,
+            "words": str(found),
+        }
+    except LedgerError as error:
+        values = {"state": "refused", "words": str(error)}
+    values["visible"] = shown_at(row.created, scoring_tick(service, held))
+    with service.store.write() as connection:
+        connection.execute(submissions.update().where(submissions.c.id == row.id).values(values))
+        jobs.finish(connection, job)
+
+
+def _check_scored(service: Service, artifact: str, posted: Posted) -> None:
+    which = (scorings.c.artifact == artifact) & (scorings.c.dataset == posted.dataset)
+    which &= scorings.c.revision == posted.revision
+    with service.store.read() as connection:
+        found = connection.execute(sa.select(scorings).where(which)).first()
+    if found is None or found.state != "ready":
+        raise PrivacyError("The model could not be scored." if found is None else found.words)
+
+
+def fail(service: Service, connection: sa.Connection, job: Job, error: str) -> None:
+    """A board that cannot open, or a submission that cannot be judged, says why."""
+    if job.kind == "open-board":
+        change = boards.update().where(boards.c.name == job.subject)
+        connection.execute(change.values(state="refused", words=error))
+        return
+    row = connection.execute(sa.select(submissions).where(submissions.c.id == job.subject)).one()
+    held = find(service, find_board(service, row.board).dataset)
+    visible = shown_at(row.created, scoring_tick(service, held))
+    change = submissions.update().where(submissions.c.id == job.subject)
+    connection.execute(change.values(state="refused", words=error, visible=visible))

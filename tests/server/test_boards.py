@@ -1,0 +1,78 @@
+"""A leaderboard on the server."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.server.conftest import LINEAR, Site, write_rows
+
+TERMS = {"price": "8", "improvements": 3, "submissions": 10, "start": 0.5}
+
+
+def _opened(site: Site, tmp_path: Path) -> Any:
+    site.register(write_rows(tmp_path / "rows.parquet", 2000), budget="10")
+    body = {"name": "spring", "dataset": "readmissions", "terms": TERMS, "each": 6}
+    answer = site.client("carol").post("/api/v1/boards", json=body)
+    assert answer.status_code == 201, answer.text
+    site.work()
+    return site.client("ana").get("/api/v1/boards/spring").json()
+
+
+def _submit(site: Site, model: str, key: str, who: str = "ana") -> Any:
+    body = {"artifact": model, "title": "mine"}
+    return site.client(who).post(
+        "/api/v1/boards/spring/submissions", json=body, headers={"Idempotency-Key": key}
+    )
+
+
+def _judged(site: Site, who: str = "ana") -> list[Any]:
+    import time
+
+    site.work()
+    time.sleep(0.25)
+    return list(site.client(who).get("/api/v1/boards/spring/submissions").json())
+
+
+def test_submissions_learn_whether_they_improved(site: Site, tmp_path: Path) -> None:
+    board = _opened(site, tmp_path)
+    assert (board["state"], board["best"]) == ("open", 0.5)
+    good, bad = site.upload(), site.upload(LINEAR | {"intercept": -90})
+    assert _submit(site, good["id"], "1").status_code == 202
+    assert _submit(site, good["id"], "1").status_code == 202
+    assert _submit(site, bad["id"], "2").status_code == 202
+    found = {each["artifact"]: each for each in _judged(site)}
+    assert len(found) == 2
+    assert found[good["id"]]["improved"] is True
+    assert found[bad["id"]]["improved"] is False
+    board = site.client("bert").get("/api/v1/boards/spring").json()
+    assert board["best"] == found[good["id"]]["score"] > 0.6
+    assert [each["analyst"] for each in board["shown"]] == ["ana"]
+    assert "whatever the other" in board["certificate"]["words"]
+    spent = site.client("carol").get("/api/v1/datasets/readmissions").json()["allowance"]["spent"]
+    assert spent["epsilon"] == "20/3"  # the bar, and one score
+    assert site.client("olga").get("/api/v1/ledger/verify").json()["intact"]
+
+
+def test_an_analyst_may_only_submit_so_often(site: Site, tmp_path: Path) -> None:
+    _opened(site, tmp_path)
+    model = site.upload(LINEAR | {"intercept": -90})["id"]
+    codes = [_submit(site, model, str(each)).status_code for each in range(7)]
+    assert codes == [202] * 6 + [403]
+
+
+def test_a_board_that_would_show_nothing_does_not_open(site: Site, tmp_path: Path) -> None:
+    site.register(write_rows(tmp_path / "rows.parquet", 2000))
+    terms = TERMS | {"price": "1/100"}
+    body = {"name": "spring", "dataset": "readmissions", "terms": terms}
+    answer = site.client("carol").post("/api/v1/boards", json=body)
+    assert answer.status_code == 422
+    assert "would show nothing" in answer.json()["detail"]
+
+
+def test_a_board_dearer_than_the_budget_is_refused(site: Site, tmp_path: Path) -> None:
+    site.register(write_rows(tmp_path / "rows.parquet", 2000), budget="3")
+    body = {"name": "spring", "dataset": "readmissions", "terms": TERMS}
+    site.client("carol").post("/api/v1/boards", json=body)
+    site.work()
+    board = site.client("ana").get("/api/v1/boards/spring").json()
+    assert board["state"] == "refused"
+    assert "Nothing was charged" in board["words"]
