@@ -67,7 +67,7 @@ def test_the_page_stands_alone_and_says_what_was_found(plot, tmp_path):
     assert "<script" not in page
     assert not re.search(r'(?:src|href)="(?!#)', page)
     assert str(plot.verdict) in page.replace("&#x27;", "'")
-    assert page.count("<figure>") == 4
+    assert page.count("<figure>") == 6
     assert "<code>salary</code> as predicted by <code>fitted</code>" in page
     assert plot.receipt.hash in page
     ids = re.findall(r' id="([a-z-]+)"', page)

@@ -69,7 +69,7 @@ def curves(
         if out is not None:
             _checked_out(out)
         session = rows.session(table, epsilon=epsilon)
-        called = checked_labels(session.dataset, labels)
+        called = checked_labels(session.dataset.names, labels)
         release = session.curves(epsilon=epsilon, method=method)
     with delivering(release, ledger=rows.ledger):
         try:

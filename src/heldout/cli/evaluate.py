@@ -142,7 +142,7 @@ def evaluate(
     scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
     with patience(f"Evaluating {table.name}"):
         session = rows.session(table, epsilon=epsilon, scored=scored, scores=scores)
-        called = checked_labels(session.dataset, labels)
+        called = checked_labels(session.dataset.names, labels)
         drowned = [] if yes else asked.drowned(session.dataset, expected_rows=expected_rows)
     if drowned:
         confirm_nothing(drowned)

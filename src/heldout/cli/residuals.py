@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
+from heldout.cli.values import Labels, checked_labels
 
 if TYPE_CHECKING:
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
 
-Kind = Literal["density", "points", "mean", "spread"]
+Kind = Literal["density", "points", "mean", "spread", "scale", "qq"]
 
 
 def residuals(
@@ -30,6 +31,7 @@ def residuals(
     kind: Kind = "density",
     out: Path | None = None,
     title: str | None = None,
+    labels: Labels = (),
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Does a regression fit? A private plot of its residuals, and what it says.
@@ -68,11 +70,13 @@ def residuals(
     expected_rows
         A public guess at the number of rows, where that is private; it divides the price better.
     kind
-        Which picture goes into an .svg file: density, points, mean or spread.
+        Which picture goes into an .svg file: density, points, mean, spread, scale or qq.
     out
         Write all pictures to this .html file, or one to this .svg file.
     title
         The heading of the page.
+    labels
+        What the page calls a column or the data, such as fitted="The new model".
     as_json
         Print JSON and nothing else.
     """
@@ -110,6 +114,8 @@ def residuals(
                     expected_rows=expected_rows,
                 )
             )
+        names = (private.name, observed, predicted, private.protection.unit_name)
+        called = checked_labels(names, labels)
         price = sum(each.price for each in asked)
         session = rows.opened(RegressionSession, private, epsilon=price)
         found = session.ask(*asked)
@@ -119,7 +125,7 @@ def residuals(
         try:
             if out is not None:
                 with patience(f"Writing {out.name}"):
-                    _write(out, plot, kind, metrics=errors, title=title)
+                    _write(out, plot, kind, metrics=errors, title=title, labels=called)
         finally:
             if as_json:
                 content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
@@ -204,6 +210,9 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     say.print(str(plot.verdict), style="bold")
     measures = [[name, *spread(each, level)] for name, each in plot.measures.items()]
     print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
+    if plot.table.unbiased:
+        chances = "; ".join(f"{name}-style {each:.2g}" for name, each in plot.p_values.items())
+        say.print(f"p-values: {chances}.")
     bands = [[band, *rest] for band, _, *rest in band_rows(plot, level)]
     print_table(("residuals at", "mean", percent, "spread", percent), bands)
     (low, high), (down, up) = plot.bounds

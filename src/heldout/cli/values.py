@@ -4,15 +4,12 @@ import contextlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from heldout.data.description import ScoredRows
 
 
 def label_value(text: str) -> object:
@@ -39,15 +36,15 @@ def label_value(text: str) -> object:
 Labels = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 
 
-def checked_labels(dataset: "ScoredRows", pairs: Sequence[str]) -> dict[str, str]:
+def checked_labels(names: Sequence[str | None], pairs: Sequence[str]) -> dict[str, str]:
     """NAME=TEXT as they are typed, looked at before anything is paid."""
-    from heldout.report.page import checked_labels
+    from heldout.drawing.page import checked_labels
 
     labels = dict(each.partition("=")[::2] for each in pairs)
     empty = [each for each in pairs if not each.partition("=")[2]]
     if empty:
         raise ArgumentError(f"--labels must be like score='Risk model', got {shown(empty[0])}.")
-    checked_labels(dataset, labels)
+    checked_labels(names, labels)
     return labels
 
 

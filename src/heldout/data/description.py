@@ -50,6 +50,12 @@ class Description:
         """Whose answers are judged: the column with a model's scores or predictions."""
         return None
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Of the data and of what people see of it: a page may call them otherwise."""
+        own = (getattr(self, each, None) for each in ("score", "label"))
+        return (self.name, *own, self.protection.unit_name)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         found = {"data": self.name, "protection": self.protection.as_dict(), "rows": self.rows}

@@ -8,22 +8,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from heldout.arguments import visible
+from heldout.arguments import shown, visible
 from heldout.drawing import words
 from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from jinja2 import BaseLoader, Environment
 
     from heldout.metrics.measure import Measure
 
-__all__ = ["card", "environment", "measures_card", "rendered"]
+__all__ = ["card", "checked_labels", "environment", "measures_card", "rendered"]
 
 
 def rendered(template: str, **content: Any) -> str:
     """The text of a template; `content` is what it shows."""
     return _templates().get_template(template).render(content)
+
+
+def checked_labels(names: Sequence[str | None], labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Names of the data and its columns, and what the page is to call them."""
+    unknown = [each for each in labels if each not in names]
+    if unknown:
+        known = ", ".join(shown(each) for each in names if each)
+        raise ArgumentError(f"labels must name some of {known}, got {shown(unknown[0])}.")
+    return labels
 
 
 def card(

@@ -1,9 +1,10 @@
 """A released residual plot as one HTML page that needs nothing from anywhere else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from heldout.drawing.page import rendered
+from heldout.drawing.page import checked_labels, rendered
 from heldout.drawing.words import numbers
 from heldout.privacy.accountant import total
 
@@ -29,10 +30,20 @@ def page(
     level: float = 0.95,
     metrics: "RegressionMetrics | None" = None,
     title: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole document, with the error measures if they were released as well."""
+    """The whole document, with the error measures if they were released as well.
+
+    `labels` are what people call the data, its columns and the unit.
+    """
     bounds = (plot.bounds.predicted, plot.bounds.residual)
     parameters = plot.as_dict(level)["parameters"]
+    columns = [parameters[each] for each in ("observed", "predicted") if each in parameters]
+    protection = plot.protection
+    called = checked_labels((plot.data, *columns, protection.unit_name), labels or {})
+    if protection.unit_name is not None:
+        unit = called.get(protection.unit_name, protection.unit_name)
+        protection = replace(protection, unit_name=unit)
     releases = [plot] if metrics is None else [plot, metrics]
     return rendered(
         "residuals.html",
@@ -40,7 +51,10 @@ def page(
         plot=plot,
         level=level,
         public_rows=plot.rows if plot.table.rows_scale is None else None,
-        columns=[parameters[each] for each in ("observed", "predicted") if each in parameters],
+        data=called.get(plot.data, plot.data),
+        columns=[called.get(each, each) for each in columns],
+        protection=protection,
+        chances=plot.p_values if plot.table.unbiased else {},
         shown=[" to ".join(numbers(each)(end) for end in each) for each in bounds],
         answers=_ANSWERS,
         outside=" to ".join(f"{end:.1%}" for end in plot.outside.interval(level)),

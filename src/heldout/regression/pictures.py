@@ -9,6 +9,7 @@ from heldout.drawing.colours import MUTED, PALETTE
 from heldout.errors import ArgumentError
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_logistic import BinnedResiduals
+from heldout.regression.readings_normal import QuantilePlot
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
 
@@ -16,12 +17,15 @@ __all__ = ["KINDS", "Plotted", "binned_chart", "binned_figure", "chart", "figure
 
 SIZE: Final[dict[str, Any]] = {"width": 380, "height": 270}
 MOST_POINTS: Final = 1_000
+MOST_DEVIATIONS: Final = 3.5
 PREDICTED, RESIDUAL = "Predicted value", "Residual (observed less predicted)"
 KINDS: Final = {
     "density": "Residual plot: density",
     "points": "Residual plot: sampled points",
     "mean": "Mean residual by predicted value",
     "spread": "Spread of the residuals by predicted value",
+    "scale": "Scale-location",
+    "qq": "Normal QQ plot",
 }
 
 
@@ -50,8 +54,12 @@ def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Chart:
     elif kind == "mean":
         layers, y = _steps(readings.mean_by_prediction, level, RESIDUAL)
         layers = [_zero(table.bounds.predicted), *layers]
-    else:
+    elif kind == "spread":
         layers, y = _steps(readings.spread_by_prediction, level, "Standard deviation")
+    elif kind == "scale":
+        layers, y = _steps(readings.scale_by_prediction, level, "Mean √|standardised residual|")
+    else:
+        return _quantiles(readings.quantiles, level, residuals)
     predicted = Numbers(PREDICTED, *table.bounds.predicted)
     return Chart(layers, x=predicted, y=y, title=KINDS[kind], **SIZE)
 
@@ -127,7 +135,15 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
             f"(at most {MOST_POINTS:,}). No point is a row."
         )
     readings = plot.readings
-    reading = readings.mean_by_prediction if kind == "mean" else readings.spread_by_prediction
+    if kind == "qq":
+        said = zip(readings.quantiles.theoretical, readings.quantiles.residual, strict=True)
+        says = "Residual by normal quantile: " + "; ".join(f"{y:.4g} at {x:.2f}" for x, y in said)
+        return says, (
+            "Residuals against the normal quantile of the share of rows below them; bars: where it "
+            f"lies ({percent}, noise and chance of the sample). Normal residuals lie on the dashed "
+            "line through the quartiles."
+        )
+    reading: ByPrediction = getattr(readings, f"{kind}_by_prediction")
     says = f"{reading.name} by predicted value: " + "; ".join(
         f"{value:.3g} around {place:.4g}"
         for place, value in zip(reading.predicted.tolist(), reading.values.tolist(), strict=True)
@@ -142,6 +158,35 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
         f"({percent}, privacy noise alone). Outer box: where the population’s lies ({percent}, "
         f"noise and chance of the sample). {asked}"
     )
+
+
+def _quantiles(reading: QuantilePlot, level: float, y: Numbers) -> Chart:
+    """Bars where the normal quantile of each edge lies, and the line through the quartiles."""
+    shown = np.abs(reading.theoretical) <= MOST_DEVIATIONS
+    low, high = (np.clip(each[shown], -MOST_DEVIATIONS, MOST_DEVIATIONS)
+                 for each in reading.interval(level))  # fmt: skip
+    points = records(x=reading.theoretical[shown], y=reading.residual[shown], low=low, high=high)
+    centre, spread = reading.line
+    ends = [{"x": x, "y": centre + spread * x} for x in (-MOST_DEVIATIONS, MOST_DEVIATIONS)]
+    bars = Layer("rule", points, "low", "y", "high", color=PALETTE[5], style={"strokeWidth": 3})
+    dashed = Layer(
+        "line", _clipped(ends, y), color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.4}
+    )
+    x = Numbers("Normal quantile", -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    layers = [dashed, bars, Layer("point", points, size=24)]
+    return Chart(layers, x=x, y=y, title=KINDS["qq"], **SIZE)
+
+
+def _clipped(ends: list[dict[str, float]], y: Numbers) -> list[dict[str, float]]:
+    """The part of a rising line that lies within the axis."""
+    (first, second), slope = ends, (ends[1]["y"] - ends[0]["y"]) / (ends[1]["x"] - ends[0]["x"])
+    if slope <= 0:
+        return []
+    found = []
+    for each in (first, second):
+        height = min(max(each["y"], y.low), y.high)
+        found.append({"x": first["x"] + (height - first["y"]) / slope, "y": height})
+    return found
 
 
 def _cells(table: ResidualTable) -> Layer:

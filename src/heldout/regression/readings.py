@@ -16,7 +16,14 @@ from heldout.metrics.measure import checked_level
 from heldout.regression.readings_noise import tail_quantile
 from heldout.regression.table import ResidualTable
 
-__all__ = ["ByPrediction", "bands", "mean_by_prediction", "spread_by_prediction"]
+__all__ = [
+    "ByPrediction",
+    "bands",
+    "coverage_by_prediction",
+    "mean_by_prediction",
+    "scale_by_prediction",
+    "spread_by_prediction",
+]
 
 Bounds = Callable[[float, bool], tuple[Any, Any]]
 """Low and high ends at a level; for noise alone, or for noise and sampling."""
@@ -127,6 +134,27 @@ def spread_by_prediction(table: ResidualTable) -> ByPrediction:
 
     edges, spread = table.predicted_edges[banded.starts], np.sqrt(np.maximum(values, 0.0))
     return ByPrediction("spread of the residuals", edges, unit * spread, banded.rows, bounds)
+
+
+def scale_by_prediction(table: ResidualTable) -> ByPrediction:
+    """Scale-location: the mean root of the residuals' size, in standard deviations of all."""
+    banded, middle = _Banded.of(table), _middles(table)
+    shares = table.density.sum(axis=1) / max(float(table.density.sum()), 1e-9)
+    mean = float((shares * middle).sum())
+    spread = float((shares * (middle - mean) ** 2).sum()) ** 0.5 or 1.0
+    sizes = np.sqrt(np.abs(middle - mean) / spread)[:, None]
+    values, bounds = banded.ratio(sizes, 0.0, float(sizes.max()))
+    edges = table.predicted_edges[banded.starts]
+    return ByPrediction("root of the residuals' size", edges, values, banded.rows, bounds)
+
+
+def coverage_by_prediction(table: ResidualTable, low: float, high: float) -> ByPrediction:
+    """The share of rows whose residual lies from `low` to `high`, in each band of predictions."""
+    edges = table.residual_edges
+    held = np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0.0, None)
+    values, bounds = (banded := _Banded.of(table)).ratio((held / np.diff(edges))[:, None], 0.0, 1.0)
+    found = table.predicted_edges[banded.starts]
+    return ByPrediction("coverage", found, values, banded.rows, bounds)
 
 
 @dataclass(frozen=True, eq=False)

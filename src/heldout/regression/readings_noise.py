@@ -8,7 +8,7 @@ import numpy as np
 from heldout.metrics.measure import checked_level
 from heldout.regression.table import ResidualTable
 
-__all__ = ["Sum", "tail_quantile"]
+__all__ = ["Sum", "tail_chance", "tail_quantile"]
 
 
 def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
@@ -31,6 +31,23 @@ def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
     single = -math.log(error) / math.sqrt(2)
     part = min(kurtosis / 3, 1.0)
     return max(stretched, z + part * (single - z))
+
+
+def tail_chance(deviations: float, *, kurtosis: float = 0.0) -> float:
+    """How often a standardised sum exceeds this in size by chance: the inverse of `tail_quantile`.
+
+    >>> round(tail_chance(1.96), 3), round(tail_chance(2.17, kurtosis=3.0), 3)
+    (0.05, 0.05)
+    """
+    low, high = 0.0, 15.0  # of -log10 of the chance, which is never said to be smaller
+    size = abs(deviations)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if tail_quantile(1 - 10**-middle, kurtosis=kurtosis) < size:
+            low = middle
+        else:
+            high = middle
+    return float(10**-low)
 
 
 class Sum:

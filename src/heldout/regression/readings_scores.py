@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.metrics.measure import Measure
-from heldout.regression.readings_noise import Sum, tail_quantile
+from heldout.regression.readings_noise import Sum, tail_chance, tail_quantile
 from heldout.regression.table import ResidualTable
 
 __all__ = [
@@ -83,6 +83,9 @@ class Score(Measure):
 
     deviations: float
     threshold: float
+    p_value: float
+    """How often a score so far from 0 would be released if residuals and predictions had nothing
+    to do with each other: noise and sampling both; 1 where nothing could be seen."""
 
     @property
     def seen(self) -> bool:
@@ -180,8 +183,9 @@ def _score(
     kurtosis = product.kurtosis(noise_only=False)
     chance = MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
     score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
+    score.p_value = tail_chance(score.deviations / MARGIN, kurtosis=kurtosis) if exists else 1.0
     if visible(table) < INVISIBLE:
-        score.threshold = np.inf
+        score.threshold, score.p_value = np.inf, 1.0
     return score
 
 

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from heldout.regression.readings import ByPrediction, mean_by_prediction, spread_by_prediction
+from heldout.regression.readings import (
+    ByPrediction,
+    mean_by_prediction,
+    scale_by_prediction,
+    spread_by_prediction,
+)
+from heldout.regression.readings_normal import QuantilePlot, quantile_plot
 from heldout.regression.readings_scores import (
     INVISIBLE,
     PLAIN,
@@ -139,6 +145,23 @@ class Readings:
         return spread_by_prediction(self._table)
 
     @cached_property
+    def scale_by_prediction(self) -> ByPrediction:
+        return scale_by_prediction(self._table)
+
+    @cached_property
+    def quantiles(self) -> QuantilePlot:
+        return quantile_plot(self._table)
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """RESET's question (is the mean wrong?) and Breusch and Pagan's (does the spread change?).
+
+        RESET looks at a trend and at a bend, and pays for two looks.
+        """
+        wrong = min(1.0, 2 * min(self.trend.p_value, self.curvature.p_value))
+        return {"RESET": wrong, "Breusch-Pagan": self.fan.p_value}
+
+    @cached_property
     def trend(self) -> Score:
         return trend(self._table, terms=self._terms)
 
@@ -199,4 +222,7 @@ class Readings:
             "verdict": self.verdict.as_dict(level),
             "mean_by_prediction": self.mean_by_prediction.as_dict(level),
             "spread_by_prediction": self.spread_by_prediction.as_dict(level),
+            "scale_by_prediction": self.scale_by_prediction.as_dict(level),
+            "quantiles": self.quantiles.as_dict(level),
+            "p_values": self.p_values if self._table.unbiased else None,
         }

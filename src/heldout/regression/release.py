@@ -1,12 +1,15 @@
 """The released residual plot: a noisy table within private bounds, and what is read off it."""
 
+import math
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from heldout.arguments import as_number
 from heldout.drawing.chart import Figure
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
@@ -15,7 +18,8 @@ from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.metrics.release import Release
 from heldout.regression.measures import RegressionMetrics
 from heldout.regression.plot_plan import PlotPlan
-from heldout.regression.readings import ByPrediction
+from heldout.regression.readings import ByPrediction, coverage_by_prediction
+from heldout.regression.readings_normal import QuantilePlot
 from heldout.regression.readings_scores import Score
 from heldout.regression.readings_verdict import Readings, Verdict
 from heldout.regression.similarity import similarity
@@ -139,6 +143,40 @@ class ResidualPlot(Release):
         return self.readings.spread_by_prediction
 
     @property
+    def scale_by_prediction(self) -> ByPrediction:
+        """Scale-location: the mean root of the size of standardised residuals, in bands."""
+        return self.readings.scale_by_prediction
+
+    @property
+    def quantiles(self) -> QuantilePlot:
+        """The QQ plot: the residuals' quantiles against a normal law's."""
+        return self.readings.quantiles
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """ "RESET" (is the mean wrong somewhere?) and "Breusch-Pagan" (does the spread change?).
+
+        They hold under the noise: at most 5 in 100 are below 0.05 if residuals and predictions
+        are independent.
+        """
+        if not self.table.unbiased:
+            raise ArgumentError("This method joins cells: no p-value describes the error of that.")
+        return self.readings.p_values
+
+    def coverage(self, half_width: float | tuple[float, float]) -> ByPrediction:
+        """How often predictive intervals hold the outcome, in bands of predictions.
+
+        Intervals reach `half_width` on both sides of the prediction, or from the first number to
+        the second. Within a cell of the table rows are taken to be spread evenly.
+        """
+        ends = half_width if isinstance(half_width, tuple) else (half_width, half_width)
+        low, high = as_number(ends[0]), as_number(ends[-1])
+        low = low if isinstance(half_width, tuple) else -low
+        if not -math.inf < low < high < math.inf:
+            raise ArgumentError("half_width must be a positive number, or two that rise.")
+        return coverage_by_prediction(self.table, low, high)
+
+    @property
     def trend(self) -> Score:
         return self.readings.trend
 
@@ -193,14 +231,16 @@ class ResidualPlot(Release):
         *,
         metrics: RegressionMetrics | None = None,
         title: str | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> str:
         """All pictures and numbers as one page that needs nothing from anywhere else.
 
-        `metrics` are the error measures of the same rows, if they were released as well.
+        `metrics` are the error measures of the same rows, if they were released as well; `title`
+        and `labels` as in `Report.html`.
         """
         from heldout.regression.page import page
 
-        return page(self, level=level, metrics=metrics, title=title)
+        return page(self, level=level, metrics=metrics, title=title, labels=labels)
 
     def save(
         self,
@@ -209,9 +249,12 @@ class ResidualPlot(Release):
         level: float = 0.95,
         metrics: RegressionMetrics | None = None,
         title: str | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> Path:
         """Write the page as one self-contained HTML file."""
-        return write_page(path, lambda: self.html(level, metrics=metrics, title=title))
+        return write_page(
+            path, lambda: self.html(level, metrics=metrics, title=title, labels=labels)
+        )
 
     def __str__(self) -> str:
         return f"{self.verdict} {self.outside}"

@@ -3,20 +3,17 @@
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from heldout.arguments import shown
-from heldout.drawing.page import rendered
+from heldout.drawing.page import checked_labels, rendered
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
-from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure
 from heldout.metrics.release import Release
 from heldout.privacy import Loss
 from heldout.report.report import Report
 from heldout.report.sections import section
 
-__all__ = ["checked_labels", "page"]
+__all__ = ["page"]
 
 ENGINES = ("duckdb", "opendp")
 
@@ -52,7 +49,7 @@ def page(
     labels: Mapping[str, str] | None = None,
 ) -> str:
     """The whole document; `labels` are what people call the data and its columns."""
-    subject, labels = report.subject, checked_labels(report.subject, labels or {})
+    subject, labels = report.subject, checked_labels(report.subject.names, labels or {})
 
     def named(name: str) -> str:
         return labels.get(name, name)
@@ -97,13 +94,3 @@ def page(
         ],
         engines=", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES),
     )
-
-
-def checked_labels(subject: Any, labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Names of the data and its columns, and what the page is to call them."""
-    names = [subject.name, subject.score, subject.label, subject.protection.unit_name]
-    unknown = [each for each in labels if each not in names]
-    if unknown:
-        known = ", ".join(shown(each) for each in names if each)
-        raise ArgumentError(f"labels must name some of {known}, got {shown(unknown[0])}.")
-    return labels
