@@ -67,7 +67,7 @@ def test_one_key_is_paid_once(running: Any) -> None:
     first = rows.ask(q.Brier(epsilon="1/4"), model=running.model, key="order 7")
     between = rows.remaining
     again = rows.ask(
-        q.Brier(epsilon="1/4"), model=rows.history()[0]._content["artifact"], key="order 7"
+        q.Brier(epsilon="1/4"), model=rows.history()[0]._record["artifact"], key="order 7"
     )
     assert again.as_dict() == first.as_dict()
     assert rows.remaining == between

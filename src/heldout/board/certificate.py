@@ -45,6 +45,11 @@ def certified(
     """The certificate of a board on `rows` independent rows, for a mean of values in [0, 1].
 
     `spacing` is how far apart shown scores are, `epsilon` the price of the whole board.
+
+    Claim:       with probability `level` no submission's mean over the rows exceeds that over the
+                 population by more than `bound`, all submissions together, adaptively chosen.
+                                                                    [claim: board-certificate]
+    Reference:   Blum and Hardt 2015; Dwork et al. 2015; proofs/board-certificate.md.
     """
     failing = 1 - level
     counted = _transcripts(submissions, improvements, math.floor(1 / spacing) + 1)

@@ -286,56 +286,56 @@ class Evaluation:
     """What was asked of a model, and what became of it."""
 
     def __init__(self, server: Server, content: Mapping[str, Any]) -> None:
-        self._server, self._content = server, content
+        self._server, self._record = server, content
 
     @property
     def id(self) -> str:
-        return str(self._content["id"])
+        return str(self._record["id"])
 
     @property
     def state(self) -> str:
         """waiting, answered, refused (nothing was charged) or lost (the price stays booked)."""
-        return str(self._content["state"])
+        return str(self._record["state"])
 
     @property
     def words(self) -> str:
         """The reason of the state."""
-        return str(self._content["words"])
+        return str(self._record["words"])
 
     @property
     def questions(self) -> tuple[q.Question, ...]:
-        return tuple(q.from_dict(each) for each in self._content["questions"])
+        return tuple(q.from_dict(each) for each in self._record["questions"])
 
     @property
     def price(self) -> Loss:
-        return Loss.from_dict(self._content["price"])
+        return Loss.from_dict(self._record["price"])
 
     def wait(self) -> Answered:
         """The answer, once it is there; what came of it instead is raised."""
-        if self.state != "answered" or not self._content.get("statement"):
+        if self.state != "answered" or not self._record.get("statement"):
             self._refresh()
         try:
             with _Progress() as progress:
                 while self.state == "waiting":
-                    place = self._content.get("queue_place") or 0
+                    place = self._record.get("queue_place") or 0
                     progress.say(f"{place} before yours" if place > 1 else "Being worked on")
                     self._refresh(wait=WAIT)
         except KeyboardInterrupt as stopped:
             stopped.add_note(f"The server goes on with evaluation {self.id}; history() has it.")
             raise
         if self.state == "lost":
-            receipt = self._content["receipt"]
+            receipt = self._record["receipt"]
             raise AnswerLost(receipt["sequence"], receipt["hash"])
         if self.state != "answered":
             raise PrivacyError(self.words)
-        return self._server._accepted(self._content["statement"])
+        return self._server._accepted(self._record["statement"])
 
     def page(self) -> str:
         """The self-contained page of the answer, with its signed statement."""
         return self._server._transport.text(f"/reports/{self.id}.html")
 
     def _refresh(self, wait: int = 0) -> None:
-        self._content = self._server._transport.get(f"/evaluations/{self.id}", wait=wait)
+        self._record = self._server._transport.get(f"/evaluations/{self.id}", wait=wait)
 
     def __repr__(self) -> str:
         return f"Evaluation({self.id!r}, {self.state}: {visible(self.words)})"

@@ -148,13 +148,13 @@ class _Raw(io.RawIOBase):
     """The mapped file as a stream; no system call reads it."""
 
     def __init__(self, content: Any) -> None:
-        self._content, self._place = content, 0
+        self._bytes, self._place = content, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into: Any) -> int:
-        found = self._content[self._place : self._place + len(into)]
+        found = self._bytes[self._place : self._place + len(into)]
         into[: len(found)] = found
         self._place += len(found)
         return len(found)
