@@ -20,6 +20,7 @@ from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.hilbert import HilbertDawa
+from heldout.mechanisms.noise_share import NoiseShare
 from heldout.mechanisms.objective import ObjectivePerturbation
 from heldout.mechanisms.smooth.piecewise_laplace import PiecewiseLaplace
 from heldout.mechanisms.smooth.polynomial_tail import PolynomialTail
@@ -40,6 +41,10 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (
+        NoiseShare(scale=F(8), l1_sensitivity=2, dimension=4, honest=3, hand_in=print),
+        Loss.pure(F(1, 4)),
+    ),
     (PolynomialTail(local=AREA, a=F(1, 2), beta=F(1, 10), nu=F(5)), Loss.pure(F(9, 10))),
     (PolynomialTail(local=AREA, a=F(1, 2), beta=F(1, 10), nu=F(3, 2)), Loss.pure(F(6, 10))),
     (Cauchy(local=AREA, a=F(1, 2), beta=F(1, 10)), Loss.pure(F(6, 10))),

@@ -8,6 +8,7 @@ import numpy as np
 from heldout.audit.events import stacked
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
 from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms.noise_share import NoiseShare
 from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
 from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.sparse_vector import SparseVector
@@ -41,6 +42,38 @@ register(
         ),
         claim=Loss.pure,
         draw=_counts,
+    )
+)
+
+
+def _shares(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+    """What a secure sum shows: the vector of one site, and as many shares as must be honest."""
+    exact, honest = list(pair.side(side)), pair.options["honest"]
+    total = np.zeros(len(exact) * count, dtype=np.int64)
+    for site in range(honest):
+        handed: list[Any] = []
+        mechanism = NoiseShare(
+            scale=pair.options["l1"] / epsilon,
+            l1_sensitivity=pair.options["l1"],
+            dimension=len(total),
+            honest=honest,
+            hand_in=handed.append,
+        )
+        mechanism.sample(Sealed(np.tile(exact, count) if site == 0 else np.zeros_like(total)))
+        total += np.array(handed[0])
+    return total.reshape(count, len(exact))
+
+
+register(
+    Subject(
+        name="noise-share",
+        kind=MECHANISM,
+        pairs=(
+            Pair("three shares, one entry by one", [0], [1], {"l1": 1, "honest": 3}),
+            Pair("two shares, opposite ways", [5, 5], [4, 6], {"l1": 2, "honest": 2}),
+        ),
+        claim=Loss.pure,
+        draw=_shares,
     )
 )
 

@@ -228,6 +228,19 @@ def _discrete_laplace(*, l1_sensitivity: Fraction, scale: Fraction, dimension: i
 
 
 @_priced(
+    "noise-share",
+    1,
+    l1_sensitivity=_positive,
+    scale=_positive,
+    dimension=_count,
+    honest=_count,
+)
+def _noise_share(*, l1_sensitivity: Fraction, scale: Fraction, dimension: int, honest: int) -> Loss:
+    """A share of the same noise, in a secure sum with `honest` such shares or more."""
+    return Loss.pure(l1_sensitivity / scale)
+
+
+@_priced(
     "discrete-gaussian",
     1,
     l2_sensitivity_squared=_positive,
