@@ -6,10 +6,13 @@ Every page that a test opens is watched: what leaves the host, breaks the conten
 in a script fails the test.
 """
 
+import asyncio
+import json
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +23,8 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from heldout.examples import readmission
-from heldout.server import accounts
+from heldout.server import accounts, artifacts, datasets, evaluations
+from heldout.server.accounts import SCOPES, Person
 from heldout.server.app import make_app
 from heldout.server.demo import MODELS
 from heldout.server.first_start import prepare
@@ -32,6 +36,14 @@ DESK = {"width": 1180, "height": 820}
 PHONE = {"width": 375, "height": 740}
 ROLES = {"carol": "custodian", "ana": "analyst", "bert": "analyst", "olga": "auditor",
          "adam": "administrator"}  # fmt: skip
+
+
+EXPECTED = (
+    "the server responded with a status of 4",  # a refusal that the page explains
+    "htmx:sendAbort",  # a newer question took the place of one that was on its way
+    "htmx:afterRequest",
+)
+"""What the console may say."""
 
 
 class Live:
@@ -46,7 +58,12 @@ class Live:
         self.files.mkdir()
         table = readmission().drop_columns(["risk_a", "risk_b"])
         pyarrow.parquet.write_table(table, self.files / "readmissions.parquet")
-        self.service = Service(Settings.at(folder / "server", address=self.address))
+        for name, model in MODELS.items():
+            (self.files / name).write_text(json.dumps(model), encoding="utf-8")
+        (self.files / "mixing.onnx").write_bytes(mixing())
+        self.service = Service(
+            Settings.at(folder / "server", address=self.address, sign_ins_per_minute=10_000)
+        )
         prepare(self.service)
         for name, role in ROLES.items():
             accounts.add_person(self.service, name=name, role=role)
@@ -69,6 +86,14 @@ class Live:
             each.join()
         self.service.close()
 
+    def wait(self, look: Callable[[], Any]) -> Any:
+        """What `look` finds, as soon as it finds something."""
+        end = time.monotonic() + 60
+        while not (found := look()):
+            assert time.monotonic() < end, "the worker took more than a minute"
+            time.sleep(0.05)
+        return found
+
     def link(self, name: str) -> str:
         return f"{self.address}/sign-in/{accounts.new_link(self.service, name)}"
 
@@ -78,6 +103,84 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     found = Live(tmp_path_factory.mktemp("live"))
     yield found
     found.stop()
+
+
+def mixing() -> bytes:
+    """A model that subtracts the mean of all rows, so that a score tells of other rows."""
+    from onnx import TensorProto, helper
+
+    rows = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])
+    score = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 1])
+    axes = [helper.make_tensor(name, TensorProto.INT64, [1], [at]) for at, name in enumerate("ab")]
+    nodes = [
+        helper.make_node("ReduceMean", ["x", "a"], ["mean"]),
+        helper.make_node("Sub", ["x", "mean"], ["centred"]),
+        helper.make_node("ReduceSum", ["centred", "b"], ["y"]),
+    ]
+    graph = helper.make_graph(nodes, "mixing", [rows], [score], axes)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+class Ready:
+    """A data set with allowances, models and answers: what most pages show something of."""
+
+    def __init__(self, live: Live) -> None:
+        service = live.service
+        carol, ana = (Person(name, ROLES[name], "", "browser", SCOPES) for name in ("carol", "ana"))
+        declaration = {"label": "readmitted", "row_key": "encounter_id", "unit": "patient_id",
+                       "rows_per_unit": 3, "expected_rows": 5000}  # fmt: skip
+        facts = "Made-up hospital stays: who comes back within 30 days?"
+        source = str(live.files / "readmissions.parquet")
+        datasets.register(service, carol, name="stays", source=source,
+                          declaration=declaration, budget="9", facts=facts)  # fmt: skip
+        live.wait(lambda: datasets.find(service, "stays").state == "open")
+        for name, budget in (("ana", "4"), ("bert", "2")):
+            datasets.grant(service, carol, "stays", analyst=name, budget=budget)
+        self.models = {}
+        for name in ("admission.json", "laboratory.json", "mixing.onnx"):
+            for owner in ("ana", "bert"):
+                self.models[owner, name] = _submit(live, owner, live.files / name)
+        self.answers = [
+            self._asked(live, ana, "admission.json", {"question": "curves", "epsilon": "1/2"}),
+            self._asked(live, ana, "laboratory.json", {"question": "curves", "epsilon": "1/2"}),
+            self._asked(live, ana, "laboratory.json", {"question": "report", "epsilon": "1"}),
+        ]
+        live.wait(lambda: all(_answered(service, ana, each) for each in self.answers))
+
+    def _asked(self, live: Live, person: Person, model: str, question: Any) -> str:
+        row, _ = evaluations.submit(
+            live.service,
+            person,
+            dataset="stays",
+            artifact=self.models["ana", model],
+            content=[question],
+            key=f"{model} {question}",
+        )
+        return str(row.id)
+
+
+def _submit(live: Live, name: str, file: Path) -> str:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield file.read_bytes()
+
+    person = Person(name, ROLES[name], "", "browser", SCOPES)
+    kind = artifacts.ENDINGS[file.suffix]
+    stored = artifacts.store(live.service, person, pieces(), content_type=kind, name=file.name)
+    found = asyncio.run(stored)
+    live.wait(lambda: artifacts.find(live.service, person, found).state != "checking")
+    return found
+
+
+def _answered(service: Service, person: Person, identity: str) -> bool:
+    row = evaluations.find_one(service, person, identity)
+    return bool(evaluations.public(service, row, answers=False)["state"] == "answered")
+
+
+@pytest.fixture(scope="session")
+def ready(live: Live) -> Ready:
+    return Ready(live)
 
 
 @pytest.fixture(scope="session")
@@ -113,12 +216,16 @@ class Watch:
 
     def _request(self, request: Any) -> None:
         parts = urlsplit(request.url)
-        if parts.scheme != "data" and f"{parts.scheme}://{parts.netloc}" != self._live.address:
+        if (
+            parts.scheme not in ("data", "about")
+            and f"{parts.scheme}://{parts.netloc}" != self._live.address
+        ):
             self.wrong.append(f"left the host: {request.url}")
 
     def _console(self, message: Any) -> None:
-        # A refusal that a page explains, such as 422, is an error to the console and not to us.
-        if message.type in ("error", "warning") and "status of 4" not in message.text:
+        if message.type in ("error", "warning") and not any(
+            each in message.text for each in EXPECTED
+        ):
             self.wrong.append(f"console: {message.text}")
 
     def close(self) -> None:
@@ -131,7 +238,7 @@ def watch(browser: Browser, live: Live) -> Iterator[Watch]:
     found = Watch(browser, live)
     yield found
     found.close()
-    assert not found.wrong, found.wrong
+    assert not found.wrong, sorted(set(found.wrong))
 
 
 @pytest.fixture
@@ -166,4 +273,4 @@ def sideways(page: Page) -> int:
     )
 
 
-__all__ = ["DESK", "MODELS", "PHONE", "Live", "Watch", "serious", "sideways"]
+__all__ = ["DESK", "PHONE", "Live", "Ready", "Watch", "serious", "sideways"]

@@ -20,7 +20,7 @@ from heldout.server.accounts import Person
 from heldout.server.datasets import Held
 from heldout.server.service import Service
 
-__all__ = ["CHOICES", "LADDER", "WIDTHS", "Choice", "Line", "Offer", "Wish", "offered", "warm"]
+__all__ = ["CHOICES", "LADDER", "WIDTHS", "Choice", "Line", "Offer", "Wish", "offered"]
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER: Final = (
@@ -196,13 +196,6 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         exact=wish.exact if wish.by == "exact" else max(within, default=0),
         cost=wish.cost if wish.by == "price" else min(dear, default=len(LADDER) - 1),
     )
-
-
-def warm(service: Service, person: Person, held: Held, wish: Wish) -> None:
-    """Work the anchors out, so that the first drag is quick."""
-    for asked in wish.questions():
-        for price in ANCHORS:
-            _width(service, person, held, asked, price, wish.guessed())
 
 
 def _width(  # noqa: PLR0917

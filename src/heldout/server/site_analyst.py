@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, BackgroundTasks, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -151,30 +152,30 @@ def twin(
 
 
 @router.get("/datasets/{name}/ask")
-def ask(
-    service: Anyone, request: Request, person: Analyst, name: str, tasks: BackgroundTasks
-) -> Response:
-    """Tick questions, drag what they may cost or how exact they are to be, and see the other."""
+def ask(service: Anyone, request: Request, person: Analyst, name: str) -> Response:
+    """Tick questions, drag what they may cost or how exact they are to be, and see the other.
+
+    The page is there at once; its script then asks for the price, and so does whoever drags.
+    """
     held = datasets.seen(service, person, name)
     wish = asking.Wish.of(request.query_params)
+    part = "hx-request" in request.headers
     offer, wrong = None, None
-    try:
-        offer = asking.offered(service, person, held, wish)
-    except ArgumentError as error:
-        wrong = str(error)
-    part = request.headers.get("hx-request")
+    if part or "by" in request.query_params:
+        try:
+            offer = asking.offered(service, person, held, wish)
+        except ArgumentError as error:
+            wrong = str(error)
     content = _asking(service, person, held, wish, offer) | {"wrong": wrong}
-    answer = page(request, "offer.html" if part else "ask.html", **content)
-    if not part and wrong is None:
-        tasks.add_task(asking.warm, service, person, held, wish)
-        answer.background = tasks
-    return answer
+    return page(request, "offer.html" if part else "ask.html", **content)
 
 
 def _asking(
     service: Any, person: Person, held: datasets.Held, wish: asking.Wish, offer: Any
 ) -> dict[str, Any]:
     mine = [each for each in artifacts.mine(service, person) if each["state"] != "refused"]
+    if not wish.artifact and len(mine) == 1:
+        wish = replace(wish, artifact=mine[0]["id"])
     account = datasets.share_of(service, person, held.name)
     return {
         "held": held,
@@ -211,6 +212,7 @@ def confirm(service: Anyone, request: Request, person: Analyst, name: str) -> Re
         offer = asking.offered(service, person, held, wish)
         content = _asking(service, person, held, wish, offer)
         if content["missing"] or offer is None or offer.why_not:
+            content["wrong"] = content["missing"] or None
             return page(request, "ask.html", status=409, **content)
         agreed = quotes.signed(service, person, name, offer.questions, wish.guessed())
     except ArgumentError as error:

@@ -1,0 +1,198 @@
+"""One story: rows are registered, models submitted, answers paid for, until nothing is left."""
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Page, expect
+from tests.browser.browsing import Live, Watch
+
+PASSWORD = "a sentence will do"
+
+
+def test_from_the_first_link_to_the_last_epsilon(
+    live: Live, watch: Watch, sign_in: Callable[..., Page]
+) -> None:
+    link = _administrator_adds_an_analyst(sign_in("adam"))
+    carol = sign_in("carol")
+    _custodian_registers(carol, live)
+    _custodian_grants(carol, "nora", "0.8")
+
+    nora = watch.page()
+    nora.goto(link)
+    nora.get_by_role("button", name="Sign in as nora").click()
+    _sets_a_password_and_comes_back(nora, live)
+    _a_refused_model_is_explained(nora, live)
+    _a_model_is_dropped(nora, live, "admission.json")
+    first = _asks(nora, "Pay epsilon 0.3 and ask")
+    _reads(nora, live, first)
+    _a_model_is_dropped(nora, live, "laboratory.json")
+    _asks(nora, "Pay epsilon 0.3 and ask")
+    _compares(nora, live)
+    _is_refused(nora, live)
+
+    carol.goto(f"{live.address}/datasets/readmissions")
+    expect(carol.get_by_role("region", name="By analyst")).to_contain_text("nora")
+    expect(carol.get_by_role("region", name="By model")).to_contain_text("laboratory.json")
+    expect(carol.locator("svg[aria-label^='Spending over time']")).to_be_visible()
+    _custodian_revokes(carol)
+    _auditor_verifies(sign_in("olga"))
+
+
+def _administrator_adds_an_analyst(adam: Page) -> str:
+    adam.get_by_label("Name").fill("nora")
+    adam.get_by_label("Role").select_option("analyst")
+    adam.get_by_role("button", name="Add and make a link").click()
+    return str(adam.locator(".secret").inner_text())
+
+
+def _custodian_registers(carol: Page, live: Live) -> None:
+    carol.get_by_role("link", name="Register", exact=True).click()
+    for label, value in (
+        ("Name", "readmissions"),
+        ("File", str(live.files / "readmissions.parquet")),
+        ("What analysts should know", "Made-up stays."),
+        ("Outcome", "discharged"),
+        ("Row key", "encounter_id"),
+        ("Column that names a person", "patient_id"),
+        ("Rows of one person that count", "3"),
+        ("About how many rows", "5000"),
+        ("Budget (epsilon)", "3"),
+    ):
+        carol.get_by_label(label, exact=label in ("Name", "File", "Outcome")).fill(value)
+    carol.get_by_role("button", name="Register").click()
+    # A wrong column is explained, and the form comes back as it was filled in.
+    expect(carol.get_by_role("alert")).to_contain_text("discharged")
+    carol.get_by_role("link", name="Register it again").click()
+    expect(carol.get_by_label("Row key")).to_have_value("encounter_id")
+    carol.get_by_label("Outcome").fill("readmitted")
+    carol.get_by_text("Some of these people are registered here already").click()
+    carol.get_by_label("Give them a second budget").check()
+    carol.get_by_role("button", name="Register").click()
+    expect(carol.get_by_role("heading", name="Allowances")).to_be_visible()
+
+
+def _custodian_grants(carol: Page, analyst: str, budget: str) -> None:
+    carol.locator("select[name=analyst]").select_option(analyst)
+    carol.get_by_role("textbox", name="Epsilon", exact=True).fill(budget)
+    carol.get_by_role("button", name="Grant").click()
+    expect(carol.get_by_role("status")).to_contain_text("granted")
+    expect(carol.locator(".scroll[aria-label=Allowances]")).to_contain_text(analyst)
+
+
+def _sets_a_password_and_comes_back(nora: Page, live: Live) -> None:
+    nora.get_by_role("link", name="nora").click()
+    nora.get_by_label("New password").fill(PASSWORD)
+    nora.get_by_label("The same again").fill(PASSWORD)
+    nora.get_by_role("button", name="Set the password").click()
+    nora.get_by_role("button", name="Sign out").click()
+    nora.get_by_label("Name").fill("nora")
+    nora.get_by_label("Password").fill("not this one, surely")
+    nora.get_by_role("button", name="Sign in").click()
+    expect(nora.get_by_role("alert")).to_contain_text("Name or password is wrong")
+    nora.get_by_label("Password").fill(PASSWORD)
+    nora.get_by_role("button", name="Sign in").click()
+    expect(nora.get_by_role("heading", name="readmissions")).to_be_visible()
+
+
+def _a_refused_model_is_explained(nora: Page, live: Live) -> None:
+    nora.get_by_role("link", name="Models").click()
+    nora.get_by_label("Choose a file").set_input_files(live.files / "mixing.onnx")
+    nora.get_by_role("button", name="Submit").click()
+    found = nora.locator("#state")
+    expect(found).to_contain_text("it mixes rows")
+    expect(found).to_contain_text("Work along the features")
+    expect(found).to_contain_text("nothing was charged")
+
+
+def _a_model_is_dropped(nora: Page, live: Live, name: str) -> None:
+    nora.goto(f"{live.address}/artifacts")
+    content = (live.files / name).read_text(encoding="utf-8")
+    dropped = nora.evaluate_handle(
+        """([name, content]) => {
+            const carried = new DataTransfer();
+            carried.items.add(new File([content], name));
+            return carried;
+        }""",
+        [name, content],
+    )
+    nora.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
+    nora.get_by_role("button", name="Submit").click()
+    nora.get_by_role("link", name="Ask about it on readmissions").click()
+
+
+def _asks(nora: Page, button: str) -> str:
+    """Drags both sliders, watches the price, confirms and pays; the address of the answer."""
+    offer = nora.locator("#offer")
+    total = offer.locator(".total")
+    expect(nora.get_by_label("How well does it rank?")).to_be_checked()
+    nora.get_by_label("How well does it rank?").uncheck()
+    expect(offer).to_contain_text("Tick a question")
+    nora.get_by_label("Are its probabilities right?").check()
+    nora.locator("#exact").fill("2")
+    expect(nora.locator("output[for=exact]")).to_have_text("±0.1")
+    expect(total).to_be_visible()
+    rough = _price(total)
+    nora.locator("#exact").fill("6")
+    expect(total).not_to_have_text(f"epsilon {rough}", timeout=30_000)
+    assert float(_price(total)) > float(rough)
+    nora.locator("#cost").fill("15")
+    expect(nora.get_by_label("I choose the price")).to_be_checked()
+    expect(total).to_have_text("epsilon 0.3")
+    expect(offer).to_contain_text("left of 0.8")
+    nora.get_by_label("Draw its curves").check()
+    expect(offer).to_contain_text("AUC of the curve", timeout=30_000)
+    # The slider that nobody dragged went to where the price puts it.
+    assert int(nora.locator("#exact").input_value()) < 6
+    nora.get_by_role("button", name="Continue").click()
+    expect(nora.get_by_text("Left after it")).to_be_visible()
+    nora.get_by_role("button", name=button).click()
+    expect(nora.get_by_role("link", name="Open the report")).to_be_visible(timeout=30_000)
+    return nora.url
+
+
+def _price(total: Any) -> str:
+    return str(total.inner_text()).removeprefix("epsilon ")
+
+
+def _reads(nora: Page, live: Live, address: str) -> None:
+    expect(nora.locator("svg[aria-label^='ROC curve']")).to_be_visible()
+    expect(nora.get_by_text("Receipt", exact=True)).to_be_visible()
+    with nora.expect_download() as saved:
+        nora.get_by_role("link", name="Download it").click()
+    assert "heldout-statement" in saved.value.path().read_text(encoding="utf-8")
+    nora.get_by_role("link", name="Open the report").click()
+    expect(nora.get_by_role("heading", level=1)).to_contain_text("readmissions")
+    assert nora.url == f"{address}/report.html"
+
+
+def _compares(nora: Page, live: Live) -> None:
+    nora.get_by_role("link", name="Compare", exact=True).click()
+    curves = nora.locator("svg[aria-label^='ROC curves']")
+    expect(curves).to_contain_text("admission.json")
+    expect(curves).to_contain_text("laboratory.json")
+    nora.locator("select[name=measure]").select_option("Brier score")
+    nora.get_by_role("button", name="Show").click()
+    found = nora.get_by_role("region", name="Brier score of your models")
+    expect(found.get_by_role("row")).to_have_count(3)
+
+
+def _is_refused(nora: Page, live: Live) -> None:
+    nora.goto(f"{live.address}/datasets/readmissions/ask")
+    expect(nora.locator("#offer")).to_contain_text("epsilon 0.2 left of 0.8")
+    nora.locator("#cost").fill("18")
+    expect(nora.locator("#offer")).to_contain_text("It costs more than is left")
+    expect(nora.get_by_role("button", name="Continue")).to_be_disabled()
+
+
+def _custodian_revokes(carol: Page) -> None:
+    carol.get_by_text("Revoke the allowance of nora").click()
+    carol.get_by_role("button", name="Revoke", exact=True).click()
+    expect(carol.get_by_role("status")).to_contain_text("revoked")
+
+
+def _auditor_verifies(olga: Page) -> None:
+    olga.get_by_role("link", name="Ledger").click()
+    olga.get_by_role("button", name="Verify the chain").click()
+    expect(olga.get_by_role("status")).to_contain_text("Every entry is as it was written")
+    olga.get_by_role("link", name="Log").click()
+    expect(olga.locator(".scroll[aria-label=Log]")).to_contain_text("grant")
