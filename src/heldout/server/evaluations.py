@@ -17,6 +17,7 @@ from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy.books import checked_name
 from heldout.questions.answered import Answered
+from heldout.questions.kept import from_plain, plain
 from heldout.server import artifacts, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, seen, share_of
@@ -81,9 +82,10 @@ def parsed(content: Any) -> tuple[q.Question, ...]:
 
 
 @lru_cache(maxsize=8192)
-def _expected(text: str, about: Any, guess: q.Guess) -> dict[str, q.HalfWidths]:
+def _expected(text: str, about: str, guess: q.Guess) -> dict[str, q.HalfWidths]:
     """The half-widths of one question; the same one is worked out once."""
-    [found] = q.Quote(parsed([json.loads(text)]), about, guess).half_widths
+    known = from_plain(json.loads(about))
+    [found] = q.Quote(parsed([json.loads(text)]), known, guess).half_widths
     return found
 
 
@@ -95,29 +97,12 @@ def quote(
     about = asked_of(held, content)
     said = q.Guess(**_guessed(held, guess))
     found = q.Quote(parsed(content), about, said)
-    known = Hashed(about)
+    known = json.dumps(plain(about), sort_keys=True)
     # What Quote.half_widths would work out, from what was worked out before.
     vars(found)["half_widths"] = tuple(
         _expected(json.dumps(each, sort_keys=True), known, said) for each in content
     )
     return Priced(dataset, found)
-
-
-class Hashed:
-    """A description that can be looked up: two of the same content are the same."""
-
-    def __init__(self, about: Any) -> None:
-        self._about = about
-        self._text = json.dumps(about.as_dict(), sort_keys=True, default=str)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._about, name)
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hashed) and other._text == self._text
 
 
 def asked_of(held: Held, content: Any) -> Any:
