@@ -1,0 +1,14 @@
+"""Kill -9 at random, in small; `python -m benchmarks.server_kill` does it at length."""
+
+from pathlib import Path
+
+from benchmarks.server_kill import run
+
+
+def test_processes_that_are_killed_leave_the_books_right(tmp_path: Path) -> None:
+    """Sixteen clients, two web processes, three workers, one budget that is too small for all."""
+    found = run(tmp_path, clients=16, webs=2, workers=3, seconds=6, budget=6, pause=0.6)
+    assert found.wrong == []
+    assert found.spent <= found.budget
+    assert found.bookings >= 2
+    assert sum(found.killed.values()) >= 4
