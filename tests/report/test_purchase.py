@@ -131,3 +131,37 @@ def test_the_short_text_has_a_line_a_measure(make_session):
     lines = str(make_session().report(epsilon="1")).splitlines()
     assert lines[0] == "risk_b on stays, epsilon 1, replace-one neighbours"
     assert any(line.strip().startswith("accuracy") for line in lines)
+
+
+def test_a_report_with_curves_buys_the_area_and_the_threshold_once(make_session):
+    session = make_session()
+    report = session.report(epsilon="2", curves=True)
+    bought = report["curves"]._drawn.request.mechanism
+    assert bought.area is None
+    assert bought.named_counts is None
+    curves, area = report["curves"], report["auc"]
+    assert curves.auc.interval() == pytest.approx(area.headline.interval(), abs=0.02)
+    assert curves.table.area == area.draw
+    threshold = report["confusion"].threshold
+    narrow = curves.confusion(threshold).recall.noise_interval()
+    wide = report["confusion"].recall.noise_interval()
+    assert narrow[1] - narrow[0] <= 1.05 * (wide[1] - wide[0]), "it has those counts, and its own"
+    alone = make_session().report(epsilon="2", sections=["curves"])
+    assert alone["curves"]._drawn.request.mechanism.area is not None
+
+
+def test_bought_together_no_section_gets_less_than_bought_apart():
+    every = (*SECTIONS, *sections.WITH_CURVES)
+    joint = shared(Fraction(1), {each.name: each.joint_weight or each.weight for each in every})
+    apart = shared(Fraction(1), {each.name: each.weight for each in every})
+    for name in ("auc", "average_precision", "confusion", "brier"):
+        assert joint[name] >= apart[name], name
+    # Apart, half of the curves' share bought the area, and a tenth the cuts; now nine tenths are
+    # for the counts.
+    assert Fraction(9, 10) * joint["curves"] > Fraction(4, 10) * apart["curves"]
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_a_threshold_at_an_end_of_the_range_still_makes_a_report(make_session, threshold):
+    report = make_session().report(epsilon="1", curves=True, threshold=threshold)
+    assert report["curves"].auc.value > 0

@@ -83,7 +83,7 @@ def evaluate(
     threshold
         Rows with at least this score are called positive. Left out: the middle of the range.
     curves
-        Add the ROC and precision-recall curves, for half of the price.
+        Add the ROC and precision-recall curves, for about a quarter of the price.
     sections
         Buy only these. The others cost nothing, and need no look at the rows.
     scores

@@ -1,6 +1,7 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,6 +142,15 @@ class ConfusionRelease(NoisyConfusion, Release):
             terms=drawn.terms,
             largest_weight=drawn.request.parameters.get("largest_weight"),
         )
+
+    @property
+    def by_class(self) -> Any:
+        """The counts as drawn: below and above the threshold; negatives first."""
+        return np.asarray(self._drawn.values).reshape(2, 2)
+
+    @property
+    def noise_scale(self) -> Fraction:
+        return Fraction(self._drawn.request.mechanism.scale)
 
     def class_counts(self) -> tuple[Look, ...]:
         """What the noisy cells say about the sizes of the classes, for other readings. Free."""

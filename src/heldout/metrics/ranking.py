@@ -41,6 +41,11 @@ class RankingRelease(Release):
         self._draw = answers["value"]
         self._stages, self._answers = stages, answers
 
+    @property
+    def draw(self) -> RankingDraw:
+        """The value as drawn, with the law of its noise; for readings beside this one."""
+        return self._draw
+
     def told(self, counts: Sequence[Look]) -> Self:
         """The same release, with intervals that use class counts released beside it. Free."""
         informed = copy.copy(self)

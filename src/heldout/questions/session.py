@@ -347,7 +347,7 @@ class Session(PrivateSession):
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
-        given; `curves` adds them, for half of the price; `sections` buys only those named, of
+        given; `curves` adds them, for a quarter of the price; `sections` buys only those named, of
         "auc", "average_precision", "confusion", "brier" and "curves"; `scores` is as in `auc`;
         `by` adds the decisions by group.
         """

@@ -1,7 +1,7 @@
 """The question that a report answers: several questions at exact shares of one price."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
@@ -10,6 +10,8 @@ from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.metrics.auc_interval import Look
 from heldout.metrics.confusion import ConfusionRelease
+from heldout.metrics.curves.curve import grid_point
+from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
@@ -29,6 +31,7 @@ from heldout.report.sections import (
     section,
     shared,
 )
+from heldout.statistics import ScoreTable
 
 __all__ = ["Purchase", "Report", "assembled"]
 
@@ -82,7 +85,7 @@ class Report(Question):
         chosen, options = self._chosen(about), Options(0.5)
         if isinstance(about, ScoredRows):
             at = about.threshold(about.middle if self.threshold is None else self.threshold)
-            options = Options(at, self.scores, self.by)
+            options = Options(at, self.scores, self.by, _inside(at, about))
         ranked = any(each.name == "auc" for each in chosen)
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
         reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}
@@ -90,10 +93,11 @@ class Report(Question):
         if not wanted:
             reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             raise ArgumentError(f"No section applies ({reason}). Name others.")
-        shares = shared(self.price, {each.name: each.weight for each in wanted})
+        shares = _shares(self.price, wanted)
         if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
             wanted = [each for each in wanted if each not in grid]
-            shares = shared(self.price, {each.name: each.weight for each in wanted})
+            shares = _shares(self.price, wanted)
+        options = replace(options, beside=frozenset(shares))
         return Purchase(
             shares=shares,
             questions={each.name: each.question(shares[each.name], options) for each in wanted},
@@ -147,6 +151,21 @@ class Report(Question):
         }
 
 
+def _shares(price: Fraction, wanted: Sequence[Section]) -> dict[str, Fraction]:
+    """Exact shares; the area and the curves together need less than each by itself."""
+    joint = {"auc", "curves"} <= {each.name for each in wanted}
+    return shared(
+        price,
+        {each.name: (each.joint_weight if joint else None) or each.weight for each in wanted},
+    )
+
+
+def _inside(threshold: float, about: ScoredRows) -> bool:
+    at = threshold if about.score_map is None else about.score_map.image(threshold)
+    points = ScoreTable(score_range=about.score_range).points
+    return grid_point(at, points=points, score_range=about.score_range) > 0
+
+
 def assembled(
     drawn: Drawn,
     releases: Mapping[str, Release],
@@ -172,12 +191,25 @@ def assembled(
 
 
 def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
-    """Rankings with the class counts that a confusion matrix tells beside them: narrower."""
+    """Each with what the others tell: narrower, and bought once.
+
+    Rankings take the class counts of a confusion matrix; curves take its counts at the threshold,
+    and the area.
+    """
     counts = [look for each in releases.values() for look in _class_counts(each)]
-    return {
-        name: each.told(counts) if isinstance(each, RankingRelease) else each
-        for name, each in releases.items()
-    }
+    area, decided = releases.get("auc"), releases.get("confusion")
+    found: dict[str, Release] = {}
+    for name, each in releases.items():
+        if isinstance(each, RankingRelease):
+            found[name] = each.told(counts)
+        elif isinstance(each, CurvesRelease):
+            found[name] = each.told(
+                area=area.told(counts) if isinstance(area, RankingRelease) else None,
+                confusion=decided if isinstance(decided, ConfusionRelease) else None,
+            )
+        else:
+            found[name] = each
+    return found
 
 
 def _class_counts(release: Release) -> tuple[Look, ...]:

@@ -25,6 +25,8 @@ class Options:
     threshold: float
     scores: str | None = None  # "exact" or "grid"; None leaves it to the number of rows
     by: Any = None  # the declared groups of the section by group
+    inside: bool = True  # whether the threshold lies above the lowest score
+    beside: frozenset[str] = frozenset()  # the sections that are bought in the same report
 
 
 def _always(about: ScoredRows) -> str | None:
@@ -53,6 +55,8 @@ class Section:
     plotted: Callable[[Release], dict[str, Measure]] = _all_measures
     cards: tuple[str, ...] = ()
     lower_is_better: bool = False
+    joint_weight: int | None = None
+    """Where the area and the curves are bought together: neither buys what the other tells."""
 
 
 def _auc(epsilon: Fraction, options: Options) -> q.Question:
@@ -89,7 +93,16 @@ def _not_a_probability(about: Any) -> str | None:
 
 
 def _curves(epsilon: Fraction, options: Options) -> q.Question:
-    return q.Curves(epsilon=epsilon)
+    """The table alone where the area and the counts at the threshold are bought beside it."""
+    if "auc" not in options.beside:
+        return q.Curves(epsilon=epsilon)
+    if "confusion" not in options.beside or not options.inside:
+        return q.Curves(epsilon=epsilon, options={"area_share": "0"})
+    return q.Curves(
+        epsilon=epsilon,
+        thresholds=[options.threshold],
+        options={"area_share": "0", "named_share": "0"},
+    )
 
 
 def _curve_measures(release: Release) -> dict[str, Measure]:
@@ -112,6 +125,7 @@ SECTIONS: tuple[Section, ...] = (
         meaning="How often a positive row has a higher score than a negative one; a tie counts "
         "one half, and 0.5 is chance.",
         weight=20,
+        joint_weight=70,
         question=_auc,
     ),
     Section(
@@ -120,6 +134,7 @@ SECTIONS: tuple[Section, ...] = (
         meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
         "top of the list are right. Chance gives the prevalence.",
         weight=40,
+        joint_weight=42,
         question=_average_precision,
     ),
     Section(
@@ -127,6 +142,7 @@ SECTIONS: tuple[Section, ...] = (
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
         weight=40,
+        joint_weight=42,
         question=_confusion,
         plotted=_ratios,
         cards=("accuracy", "recall", "precision"),
@@ -152,6 +168,7 @@ WITH_CURVES: tuple[Section, ...] = (
         "precision-recall curve, the largest gap between the two rates (KS) and how far "
         "predicted lie from observed shares.",
         weight=120,
+        joint_weight=66,
         question=_curves,
         plotted=_curve_measures,
     ),

@@ -270,6 +270,7 @@ def build(
     usual = NAMED_SHARE if named else Fraction(0)
     bought = usual if named_share is None else exact(named_share, name="named_share")
     rest = 1 - bought
+    area = AREA_SHARE if area_share is None else exact(area_share, name="area_share")
     if expected_rows is not None:
         expected_rows = whole_number(expected_rows, "expected_rows", least=0, most=10**15)
     if levels is not None:
@@ -277,12 +278,12 @@ def build(
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
     if levels is None:
         # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
-        visible = guess * epsilon * rest * 2 / rows_moved(protection)
+        left = rest * (1 - area) / (1 - AREA_SHARE)
+        visible = guess * epsilon * left * 2 / rows_moved(protection)
         if (rows is not None or expected_rows is not None) and visible < 1_000:
             levels = 0
         else:
             levels = 3 + sum(visible >= bound for bound in (4_000, 40_000))
-    area = AREA_SHARE if area_share is None else exact(area_share, name="area_share")
     return HeldoutCurves(
         epsilon=epsilon,
         protection=protection,

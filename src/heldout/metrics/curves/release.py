@@ -1,15 +1,17 @@
 """One released score table, and everything that can be read off it."""
 
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
-from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
 from heldout.mechanisms.curves.table import NoisyTable
+from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.area import area_intervals
 from heldout.metrics.curves.bands import Rectangles, rectangles
 from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
@@ -24,6 +26,7 @@ from heldout.metrics.curves.readings import (
 )
 from heldout.metrics.curves.threshold import BetweenEdges, CurveConfusion, FromFit, Named
 from heldout.metrics.measure import Interval, Measure
+from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound, bin_ties
 from heldout.release import Drawn
@@ -43,9 +46,36 @@ class CurvesRelease(Release):
         assert isinstance(table, NoisyTable)
         assert isinstance(statistic, ScoreTable)
         self.table = table
+        self._area: RankingRelease | None = None  # released beside the table
         self.score_range = statistic.score_range
         mapped = drawn.request.parameters.get("score_map")
         self.score_map = None if mapped is None else ScoreMap.parse(mapped)
+
+    def told(self, *, area: RankingRelease | None, confusion: ConfusionRelease | None) -> Self:
+        """The same release, read with what was released beside it of the same rows. Free.
+
+        Only what this table lacks: an area if it has none, counts at a threshold that is an edge.
+        """
+        table = self.table
+        if not isinstance(table, TableWithArea):
+            return self
+        beside = None
+        if table.area is None and area is not None:
+            table, beside = replace(table, area=area.draw), area
+        if table.named is None and confusion is not None:
+            at = self._image(confusion.threshold)
+            edge = grid_point(at, points=table.points, score_range=self.score_range)
+            if edge in table.edges[1:-1]:
+                counts, scale = confusion.by_class, confusion.noise_scale
+                named = NamedCounts(edges=(edge,), counts=counts, scale=scale)
+                table = replace(table, named=named)
+        informed = type(self)(self._drawn)
+        informed.table = table
+        informed._area = beside
+        return informed
+
+    def _image(self, threshold: float) -> float:
+        return threshold if self.score_map is None else self.score_map.image(threshold)
 
     def _scores(self, images: Any) -> Any:
         """Thresholds in the scores' own unit."""
@@ -141,6 +171,10 @@ class CurvesRelease(Release):
         """The area under this ROC curve."""
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._area is not None:
+                beside, value = self._area.headline, self._curve.area
+                low, high = beside.noise_interval(level) if noise_only else beside.interval(level)
+                return min(low, value), max(high, value)
             if isinstance(self.table, TableWithArea) and self.table.area is not None:
                 return area_intervals(self.table, self.table.area, level, noise_only=noise_only)
             band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
@@ -237,7 +271,7 @@ class CurvesRelease(Release):
     def confusion(self, threshold: float = 0.5) -> CurveConfusion:
         """The confusion matrix where rows with score >= threshold are called positive."""
         low, high = self.score_range
-        at = threshold if self.score_map is None else self.score_map.image(threshold)
+        at = self._image(threshold)
         if not low <= at <= high:
             raise ArgumentError(
                 f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
