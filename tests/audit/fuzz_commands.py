@@ -22,7 +22,10 @@ ENTRIES: dict[str, Any] = {}
 LEFT_OUT = None  # of an argument: the option is not given
 # With good words these would take minutes, so that they have none.
 LOOKED_UP = ("grant", "revoke", "raise", "close", "rekey", "show", "verify")
-REFUSED = ("heldout_audit", "heldout_reproduce", *(f"heldout_ledger_{each}" for each in LOOKED_UP))
+REFUSED = (
+    *("heldout_audit", "heldout_reproduce", "heldout_serve_good.csv", "heldout_worker_good.csv"),
+    *(f"heldout_ledger_{each}" for each in LOOKED_UP),
+)
 
 WORDS: list[Any] = [
     LEFT_OUT, "", " ", "0", "1", "-1", "-0", "-0.0", "0.5", "1/3", "1/0", "0/1", "-1/2", "1e400",
@@ -180,6 +183,10 @@ command("verify", public=True, _0=("file", "signed.html"), out=OUT,
 command("doctor", public=True, ledger=NOT)
 command("board", "plan", public=True, rows=("word", "5000"), price=("word", "2"), improvements=("word", "5"),
         submissions=("word", "100"), metric=NOT, start=NOT, step=NOT)  # fmt: skip
+# A file in the place of their folder, or they would serve for ever.
+command("serve", "good.csv", host=NOT, port=NOT, database=NOT, workers=NOT, processes=NOT, rows=NOT,
+        address=NOT)  # fmt: skip
+command("worker", "good.csv", database=NOT, rows=NOT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

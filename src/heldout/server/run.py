@@ -27,7 +27,10 @@ def settings_of(
 ) -> Settings:
     found: dict[str, Any] = {"database": database or os.environ.get(DATABASE) or None}
     if rows is not None:
-        found["rows"] = rows.resolve()
+        try:
+            found["rows"] = rows.resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise ArgumentError(f"rows must be a folder, got {shown(rows.name)}.") from None
     if address is not None:
         if not address.startswith(("http://", "https://")):
             raise ArgumentError(

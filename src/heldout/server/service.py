@@ -84,13 +84,15 @@ class Settings:
     @classmethod
     def at(cls, folder: str | os.PathLike[str], **more: object) -> "Settings":
         """Settings of a folder, which is made if need be."""
-        place = Path(folder).resolve()
         try:
+            place = Path(folder).resolve()
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name in ("artifacts", "private"):
                 (place / name).mkdir(mode=0o700, exist_ok=True)
-        except OSError:
-            raise ArgumentError(f"The folder '{place}' cannot be made. Choose another.") from None
+        except (OSError, ValueError, RuntimeError):
+            raise ArgumentError(
+                f"The folder {shown(os.fspath(folder))} cannot be made. Choose another."
+            ) from None
         return cls(folder=place, **more)  # type: ignore[arg-type]
 
     @property
