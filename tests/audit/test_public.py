@@ -37,9 +37,9 @@ ROOMS: dict[str, ModuleType] = {
     "questions": questions,
     "regression": regression,
 }
-# The first takes a Subject of the caller's own making: code, which nobody can check; the second
-# takes nothing; the others run until they are stopped (tests/server tries what they are told).
-NO_INPUT = {"audit.register", "models.available", "heldout serve", "heldout worker"}
+# The first takes a Subject of the caller's own making: code, which nobody can check; the other
+# takes nothing.
+NO_INPUT = {"audit.register", "models.available"}
 
 
 def public() -> set[str]:
