@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -30,7 +31,7 @@ STAGES = {
     "while opening": {0, 1},
 }
 BY_THE_CLOCK = ("any time", "while opening")
-KILLS = 20  # at each stage: 240 in all
+KILLS = int(os.environ.get("HELDOUT_TEST_KILLS", "8"))  # at each stage
 
 
 class Victims:
