@@ -65,6 +65,10 @@ DELETE  /api/v1/people/{{name}}                      administrator
 PAGES = f"""
 GET     /static/{{name}}                             anybody
 GET     /                                          anybody
+GET     /boards                                    anybody
+POST    /boards                                    custodian
+GET     /boards/{{name}}                             anybody
+POST    /boards/{{name}}/submissions                 analyst
 GET     /sign-in                                   anybody
 POST    /sign-in                                   anybody
 GET     /sign-in/{{secret}}                          anybody

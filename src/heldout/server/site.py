@@ -42,9 +42,10 @@ STATIC: Final = {
     "htmx.min.js": (HERE / "static" / "htmx.min.js", "text/javascript"),
 }
 NAVIGATION: Final = {
-    "analyst": (("/", "Data sets"), ("/artifacts", "Models"), ("/compare", "Compare")),
-    "custodian": (("/", "Data sets"), ("/register", "Register"), ("/ledger", "Ledger"),
-                  ("/log", "Log")),
+    "analyst": (("/", "Data sets"), ("/artifacts", "Models"), ("/compare", "Compare"),
+                ("/boards", "Boards")),
+    "custodian": (("/", "Data sets"), ("/register", "Register"), ("/boards", "Boards"),
+                  ("/ledger", "Ledger"), ("/log", "Log")),
     "auditor": (("/", "Data sets"), ("/ledger", "Ledger"), ("/log", "Log")),
     "administrator": (("/", "People"),),
 }  # fmt: skip
@@ -252,13 +253,20 @@ def wrong(request: Request, status: int, words: str) -> Response:
 
 def install(app: FastAPI) -> None:
     """Add the pages to an application whose API is there already."""
-    from heldout.server import site_account, site_analyst, site_books, site_custodian
+    from heldout.server import (
+        site_account,
+        site_analyst,
+        site_boards,
+        site_books,
+        site_custodian,
+    )
 
     routers: tuple[APIRouter, ...] = (
         site_account.router,
         site_analyst.router,
         site_custodian.router,
         site_books.router,
+        site_boards.router,
     )
     for each in routers:
         app.include_router(each, include_in_schema=False)

@@ -16,7 +16,7 @@ from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import artifacts, asking, comparing, datasets, evaluations, quotes
 from heldout.server.accounts import Person
 from heldout.server.gate import REPORT_POLICY, Anyone, status_of
-from heldout.server.service import Forbidden
+from heldout.server.service import Forbidden, Missing
 from heldout.server.site import Posted, Signed, noted, page, redirect, sent
 
 __all__ = ["router"]
@@ -219,6 +219,8 @@ def confirm(service: Anyone, request: Request, person: Analyst, name: str) -> Re
         content = _asking(service, person, held, wish, None)
         return page(request, "ask.html", status=422, **content | {"wrong": str(error)})
     named = {each["id"]: each["name"] for each in content["mine"]}
+    if wish.artifact not in named:
+        raise Missing("There is no such artefact of yours.")
     return page(
         request,
         "confirm.html",

@@ -19,6 +19,8 @@ STATES: Final = {
     "waiting": "waiting",
     "answered": "answered",
     "lost": "answer lost",
+    "opening": "opening",
+    "over": "over",
 }
 
 
