@@ -184,3 +184,17 @@ def test_the_site_builds_strictly_and_asks_nothing_of_another_host(tmp_path: Pat
         fetched = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?:[^\" >]+)",
                              page.read_text(encoding="utf-8"))  # fmt: skip
         assert fetched == [], page.name
+    reference = (tmp_path / "reference.html").read_text(encoding="utf-8")
+    assert 'id="heldout.questions.session.Session.auc"' in reference
+    for page in tmp_path.glob("reference*.html"):
+        private = re.findall(r'id="(heldout[\w.]*\._\w+)"', page.read_text(encoding="utf-8"))
+        assert private == [], page.name
+    for page in [*(ROOT / "docs").glob("*.md")]:
+        shown = (tmp_path / page.name).with_suffix(".html").read_text(encoding="utf-8")
+        for name in re.findall(r"<!-- picture: ([\w-]+) -->", page.read_text(encoding="utf-8")):
+            assert f'src="./pictures/{name}.svg"' in shown, (page.name, name)
+            assert (tmp_path / "pictures" / f"{name}.svg").read_text().startswith("<svg")
+    menu = (tmp_path / "index.html").read_text(encoding="utf-8")
+    tabs = re.findall(r'href="([^"]+)" class="md-tabs__link"', menu)
+    assert "proofs/index.html" in tabs, "the proofs have a section of their own"
+    assert (tmp_path / "search" / "search_index.json").is_file()

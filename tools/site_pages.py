@@ -1,11 +1,16 @@
-"""MkDocs hook: brings pages that live beside docs/ into the site, and lists pages by themselves.
+"""MkDocs hook: brings pages that live beside docs/ into the site, draws its pictures, and lists
+pages by themselves.
 
 In the repository a page of docs/ links to `../proofs/one-door.md`, which works on any host that
 shows Markdown. In the site the proofs lie within docs/, so the links are shortened on the way.
 """
 
+import html
+import importlib
+import inspect
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +20,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md")
 HEADER = re.compile(r"^((?:Claim|Source): `.*)$", re.MULTILINE)  # of a proof: one line each
 SCHEMA = "release.schema.json"
+SVG = "http://www.w3.org/2000/svg"
+PICTURE = re.compile(r"^<!-- picture: ([\w-]+) -->$", re.MULTILINE)
+REFERENCE = re.compile(r"^<!-- reference: ([\w.]+) -->$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)#\s]+\.(?:md|json))(#[^)\s]*)?\)")
 
 
@@ -41,6 +49,10 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=content))
     text = (ROOT / "src" / "heldout" / "metrics" / SCHEMA).read_text(encoding="utf-8")
     files.append(File.generated(config, SCHEMA, content=text))
+    for name, picture in _pictures().items():
+        svg = picture().svg
+        named = svg if "xmlns=" in svg else svg.replace("<svg", f'<svg xmlns="{SVG}"', 1)
+        files.append(File.generated(config, f"pictures/{name}.svg", content=named))
     return files
 
 
@@ -59,7 +71,41 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         short = posixpath.relpath(target, posixpath.dirname(here) or ".")
         return f"{match[1]}{short}{match[3] or ''})"
 
-    return LINK.sub(moved, HEADER.sub(r"- \1", markdown))
+    text = LINK.sub(moved, HEADER.sub(r"- \1", markdown))
+    text = REFERENCE.sub(lambda match: _reference(match[1]), text)
+    root = posixpath.relpath(".", posixpath.dirname(here) or ".")
+    return PICTURE.sub(lambda match: _picture(match[1], root), text)
+
+
+def _pictures() -> Any:
+    import importlib.util
+
+    place = ROOT / "tools" / "site_pictures.py"
+    specification = importlib.util.spec_from_file_location("site_pictures", place)
+    assert specification is not None
+    assert specification.loader is not None
+    if specification.name not in sys.modules:
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[specification.name] = module
+        specification.loader.exec_module(module)
+    return sys.modules[specification.name].PICTURES
+
+
+def _picture(name: str, root: str) -> str:
+    caption = html.escape(_pictures()[name]().caption)
+    image = f'<img class="picture" src="{root}/pictures/{name}.svg" alt="{caption}">'
+    return f'<figure class="picture">{image}<figcaption>{caption}</figcaption></figure>'
+
+
+def _reference(module: str) -> str:
+    """What a module offers, by name: nothing that begins with an underscore."""
+    found = importlib.import_module(module)
+    places = []
+    for name in sorted(found.__all__, key=str.lower):
+        each = getattr(found, name)
+        if inspect.isclass(each) or inspect.isfunction(each):
+            places.append(f"::: {each.__module__}.{each.__qualname__}")
+    return "\n\n".join(places)
 
 
 def _proofs() -> list[Path]:
