@@ -6,7 +6,7 @@ instead (Zou and Donner 2008): it makes the mean wide, and not wrong.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -101,24 +101,25 @@ class MeanRatio:
                 found = found + share * (each.numerator - centre * each.denominator) / below
         return found
 
-    def _ends(self, half: float, ends: Sequence[Interval]) -> Interval:
+    def _ends(self, half: float, read: Callable[[Measure], Interval]) -> Interval:
         """The linear part's half-width with the distances of those that are not clear."""
         centre, (low, high) = float(self._shares[0] @ self._centres), (half, half)
-        for share, value, end, clear in zip(
-            self._shares[0], self._centres, ends, self._clear, strict=True
+        for share, value, each, clear in zip(
+            self._shares[0], self._centres, self.read, self._clear, strict=True
         ):
             if not clear:
+                end = read(each)
                 low = math.hypot(low, share * (value - end[0]))
                 high = math.hypot(high, share * (end[1] - value))
         return min(max(centre - low, 0.0), 1.0), min(max(centre + high, 0.0), 1.0)
 
     def noise_interval(self, level: float) -> Interval:
         half = half_width(self._counts, self._slopes, 0.0, level)
-        return self._ends(half, [each.noise_interval(level) for each in self.read])
+        return self._ends(half, lambda each: each.noise_interval(level))
 
     def interval(self, level: float) -> Interval:
         half = half_width(self._counts, self._slopes, deviation(self._counts, self._slopes), level)
-        return self._ends(half, [each.interval(level) for each in self.read])
+        return self._ends(half, lambda each: each.interval(level))
 
 
 def deviation(counts: NoisyCounts, slopes: Any) -> float:

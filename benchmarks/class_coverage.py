@@ -1,0 +1,164 @@
+"""How often 95% intervals cover: several classes, log loss, weighted rows, ranked lists.
+
+    python -m benchmarks.class_coverage [repetitions]
+
+Rows and noise are simulated; the intervals are those of the releases. Each cell has two shares:
+the noise interval with the number of these rows, and the interval with the population's.
+"""
+
+import sys
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from heldout import questions as q
+from heldout.data.classes import ClassifiedRows
+from heldout.data.description import ScoredRows
+from heldout.metrics.class_averages import class_contrasts
+from heldout.privacy import Protection
+from heldout.release import Drawn
+from heldout.statistics.weights import STEPS
+
+RANDOM = np.random.default_rng(11)
+GRID = tuple(product((300, 2_000, 20_000), (0.02, 0.1, 0.33), ("1/4", "1", "4")))
+SHOWN = ("balanced accuracy", "macro precision", "macro F1 score", "weighted precision",
+         "weighted F1 score", "Cohen's kappa", "Matthews correlation")  # fmt: skip
+POPULATION = 10**12
+LOW, HIGH = 0.93, 0.985
+
+
+def noise(mechanism):
+    p = np.exp(-1 / mechanism.float_scale)
+    draws = RANDOM.geometric(1 - p, (2, mechanism.dimension))
+    return draws[0] - draws[1]
+
+
+def shares(rarest, right):
+    """Truth by call: the last class is rare, and is found a little less often."""
+    sizes = np.array([(1 - rarest) * 0.6, (1 - rarest) * 0.4, rarest])
+    matrix = np.full((3, 3), (1 - right) / 2) + np.eye(3) * (right - (1 - right) / 2)
+    return (sizes[:, None] * matrix).ravel()
+
+
+def classes(rows):
+    return ClassifiedRows(
+        name="made up",
+        protection=Protection(neighbours="replace-one"),
+        rows=rows,
+        label="y",
+        classes=("a", "b", "c"),
+        scores=("p", "q", "r"),
+    )
+
+
+def released(question, about, exact, *, still=False):
+    request = question.request(about)
+    values = exact if still else exact + noise(request.mechanism)
+    return question.read(Drawn(request, values, None, about, None))
+
+
+def value(name, cells):
+    """Of exact counts, by the definitions."""
+    matrix = cells.reshape(3, 3)
+    true, called, right = matrix.sum(axis=1), matrix.sum(axis=0), np.diag(matrix)
+    for contrast in class_contrasts():
+        if contrast.name == name:
+            return float(contrast(cells))
+    mean = {"balanced accuracy": true, "macro precision": called, "weighted precision": called}
+    below = mean.get(name, (true + called) / 2)
+    ratios = np.divide(right, below, out=np.full(3, np.nan), where=below > 0)
+    return float(ratios @ true / true.sum() if "weighted" in name else ratios.mean())
+
+
+def coverage(measure, own, whole):
+    low, high = measure.noise_interval()
+    a, b = measure.interval()
+    return low - 1e-9 <= own <= high + 1e-9, a <= whole <= b
+
+
+def print_matrix(runs):
+    print("| rows | rarest class | epsilon |", " | ".join(SHOWN), "|")
+    print("|---" * (3 + len(SHOWN)) + "|")
+    outside = []
+    for rows, rarest, epsilon in GRID:
+        population = shares(rarest, 0.8)
+        question, about = q.ClassConfusion(epsilon=Fraction(epsilon)), classes(rows)
+        found = {name: [] for name in SHOWN}
+        for _ in range(runs):
+            exact = RANDOM.multinomial(rows, population)
+            release = released(question, about, exact)
+            for name in SHOWN:
+                own = value(name, exact.astype(float))
+                whole = value(name, population * POPULATION)
+                if not np.isnan(own):  # a class without a row, or without a call
+                    found[name].append(coverage(release.measures[name], own, whole))
+        cells = [np.mean(each, axis=0) for each in found.values()]
+        print(f"| {rows:,} | {rarest} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
+        outside += [
+            (rows, rarest, epsilon, name, *pair)
+            for name, pair in zip(SHOWN, cells, strict=True)
+            if not all(LOW <= each <= HIGH for each in pair)
+        ]
+    print("\noutside", f"{LOW} to {HIGH}:", len(outside), "of", len(GRID) * len(SHOWN))
+
+
+def print_means(runs):
+    """Log loss of calibrated scores; accuracy of rows with exponential weights; NDCG of lists."""
+    print("\n| rows | epsilon | log loss | weighted accuracy | NDCG at 10 |")
+    print("|---|---|---|---|---|")
+    for rows, epsilon in product((300, 2_000, 20_000), ("1/4", "1", "4")):
+        row = Protection(neighbours="add-remove")
+        public = ScoredRows(name="m", protection=row, rows=None, label="y", score="p")
+        weighted = ScoredRows(
+            name="m", protection=row, rows=None, label="y", score="p", weight="w", largest_weight=4.0
+        )
+        query = Protection(neighbours="add-remove", unit=True, rows_per_unit=20)
+        lists = ScoredRows(name="m", protection=query, rows=None, label="y", score="p")
+        found = []
+        for _ in range(runs):
+            found.append([])
+            # Scores are Beta(2, 5), and hold: the population's loss is their entropy.
+            scores = np.clip(RANDOM.beta(2, 5, rows), 0.01, 0.99)
+            given = np.where(RANDOM.random(rows) < scores, scores, 1 - scores)
+            losses = -np.log(given) / -np.log(0.01)
+            one = released(q.LogLoss(epsilon=epsilon), public, _sums(losses))
+            own = float(losses.mean()) * -np.log(0.01)
+            found[-1].append(coverage(one.headline, own, ENTROPY))
+            weights = np.minimum(RANDOM.exponential(1.0, rows), 4.0) / 4
+            right = RANDOM.random(rows) < 0.8
+            called = RANDOM.random(rows) < 0.5
+            cell = 2 * (right == called) + called  # (label, call): negatives first
+            steps = np.bincount(cell, weights=np.round(weights * STEPS), minlength=4)
+            asked = q.Confusion(epsilon=epsilon, weighted=True)
+            two = released(asked, weighted, steps.astype(np.int64))
+            own = float(weights @ right / weights.sum())
+            found[-1].append(coverage(two.headline, own, 0.8))
+            values = RANDOM.beta(3, 2, rows)
+            three = released(q.Ndcg(epsilon=epsilon), lists, _sums(values))
+            found[-1].append(coverage(three.headline, float(values.mean()), 0.6))
+        cells = np.mean(found, axis=0)
+        print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
+
+
+def _sums(shares):
+    total = int(np.round(shares * STEPS).sum())
+    return np.array([total, shares.size * STEPS - total])
+
+
+def _entropy():
+    scores = np.clip(np.random.default_rng(1).beta(2, 5, 10**6), 0.01, 0.99)
+    return float(-(scores * np.log(scores) + (1 - scores) * np.log(1 - scores)).mean())
+
+
+ENTROPY = _entropy()
+
+
+def main(runs=None):
+    runs = int(sys.argv[1]) if runs is None and len(sys.argv) > 1 else runs or 40
+    print_matrix(runs)
+    print_means(runs)
+
+
+if __name__ == "__main__":
+    main()
