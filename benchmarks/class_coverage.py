@@ -111,7 +111,13 @@ def print_means(runs):
         row = Protection(neighbours="add-remove")
         public = ScoredRows(name="m", protection=row, rows=None, label="y", score="p")
         weighted = ScoredRows(
-            name="m", protection=row, rows=None, label="y", score="p", weight="w", largest_weight=4.0
+            name="m",
+            protection=row,
+            rows=None,
+            label="y",
+            score="p",
+            weight="w",
+            largest_weight=4.0,
         )
         query = Protection(neighbours="add-remove", unit=True, rows_per_unit=20)
         lists = ScoredRows(name="m", protection=query, rows=None, label="y", score="p")

@@ -25,6 +25,7 @@ from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.by_group import RankedGroups
 from heldout.statistics.ranking.metric import METRICS
 from heldout.statistics.ranking.ranked import RankedRows
+from heldout.statistics.score_table import ScoreTable, ScoreTables
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))
@@ -119,6 +120,17 @@ def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: s
             most = min(local.upper(rung) for rung in rungs)
             assert abs(float(first.value - second.value)) <= most + 1e-12
     assert seen > 1000
+
+
+def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
+    """ScoreTables: a row more adds 1 to one entry of the table of its group, and to no other's."""
+    found = np.array(answers(connection, ScoreTables(ScoreTable((0, 1), cells=4), GROUPS)))
+    one_more = (LEFT == 0) & (LEFT.T == 1)
+    for before, after in zip(*np.nonzero(one_more), strict=True):
+        kind = int(np.flatnonzero(CONTENT[after] - CONTENT[before])[0])
+        moved = found[after] - found[before]
+        assert moved.sum() == np.abs(moved).sum() == 1
+        assert moved[KINDS[kind][0]].sum() == 1
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=str)

@@ -88,6 +88,7 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
     "confusion mapped": (lambda: scored("mapped"), (q.Confusion(epsilon="1", threshold=0.3),)),
     "confusion by sex": (scored, (q.Confusion(epsilon="1", by="sex"),)),
     "curves": (scored, (q.Curves(epsilon="1"),)),
+    "curves by sex": (scored, (q.Curves(epsilon="1", by="sex"),)),
     "curves added": (lambda: scored("added"), (q.Curves(epsilon="1"),)),
     "curves published": (
         scored,

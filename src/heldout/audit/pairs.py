@@ -285,6 +285,8 @@ COMPARISONS = (
 AREA_GROUPS = (grouped_pair(AREAS[3], "a", "b"), grouped_pair(AREAS[6], "a", "a"))
 
 
+CURVE_GROUPS = (grouped_pair(CURVES[1], "a", "b"), grouped_pair(CURVES[5], "b", "b"))
+
 _CLASSES: dict[str, Any] = {"score": None, "classes": [0, 1, 2], "scores": ["p", "q", "r"]}
 _CALLS = ((0.9, 0.05, 0.05), (0.1, 0.8, 0.1), (0.0, 0.0, 1.0))
 _flowers = [(each % 3, each % 5 % 3) for each in range(12)]

@@ -114,6 +114,14 @@ _release(
     why="each group has the noise of a row that may be in it",
 )
 _release(
+    "curves-by-group",
+    lambda session, epsilon: session.curves(epsilon=epsilon, by="g"),
+    pairs.CURVE_GROUPS,
+    needs="curves",
+    epsilon="4",
+    why="a part is for the edges and the area",
+)
+_release(
     "confusion-of-classes",
     lambda session, epsilon: session.confusion(epsilon=epsilon),
     pairs.CLASSES,

@@ -131,9 +131,12 @@ def deviation(counts: NoisyCounts, slopes: Any) -> float:
 
 
 def half_width(counts: NoisyCounts, slopes: Any, deviation: float, level: float) -> float:
-    """Of the noise and a normal error together."""
+    """Of the noise and a normal error together, and half a step of the count that weighs most.
+
+    Many whole-numbered noises add up to one that is nearly continuous.
+    """
     law = counts.noise(slopes, deviation=deviation)
-    return law.quantile(level) + counts.granularity(slopes)
+    return law.quantile(level) + float(np.abs(counts.spread.T @ slopes).max()) / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The question that one noisy score table answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -9,13 +9,20 @@ import numpy as np
 from heldout.data.description import ScoredRows
 from heldout.mechanisms.curves.registry import METHODS
 from heldout.mechanisms.curves.registry import method as curve_method
+from heldout.mechanisms.each_group import EachGroup
+from heldout.metrics.curves.by_group import CurvesByGroup
 from heldout.metrics.curves.curve import grid_point
 from heldout.metrics.curves.release import CurvesRelease
+from heldout.metrics.groups import ByGroup
+from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.questions.base import Question
+from heldout.questions.groups import divided, how_many, named, part, shared
 from heldout.questions.guess import Guess
-from heldout.questions.rules import Numbers, OneOf, Plain
+from heldout.questions.rules import By, Numbers, OneOf, Plain
 from heldout.release import Drawn, Request
 from heldout.statistics import ScoreTable
+from heldout.statistics.base import rows_moved
+from heldout.statistics.score_table import ScoreTables
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["Curves"]
@@ -28,7 +35,7 @@ class Curves(Question):
     `method` may name one of the papers' instead: "laplace", "fixed-space", "recursive-medians" or
     "hierarchical-quantile", with its own options. `thresholds` are those whose confusion matrix
     matters: two thirds of epsilon count the rows between them once more, and the rest is for the
-    curves.
+    curves. `by` gives curves for each declared group: a row is in one, so the price is the same.
     """
 
     kind: ClassVar[str] = "curves"
@@ -36,24 +43,36 @@ class Curves(Question):
     draws: ClassVar[int] = 9
     method: Annotated[str, OneOf(METHODS)] = "heldout"
     thresholds: Annotated[Any, Numbers()] = None
+    by: By = None
     options: Annotated[Mapping[str, Any], Plain()] = field(default_factory=dict)
 
     def request(self, about: ScoredRows) -> Request:
-        statistic = ScoreTable(score_range=about.score_range)
-        mechanism = curve_method(
-            self.method,
-            epsilon=self.price,
-            protection=about.protection,
-            points=statistic.points,
-            rows=about.rows,
-            named=self._named(about, statistic.points),
-            **self.options,
-        )
+        statistic: Any = ScoreTable(score_range=about.score_range)
+        mechanism: Any = self._mechanism(about, statistic.points)
+        if self.by is not None:
+            groups, moved = how_many(self.by, about), rows_moved(about.protection)
+            # A row that leaves or arrives changes one group's table: each is asked for a row alone.
+            row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
+            one = replace(self, epsilon=self.price / moved)._mechanism(row, statistic.points)
+            statistic = ScoreTables(statistic, groups)
+            mechanism = EachGroup(self.price, moved, groups, one)
         chosen = {name: str(value) for name, value in self.options.items()}
         if self.thresholds is not None:
             chosen["thresholds"] = ", ".join(f"{each:g}" for each in self.thresholds)
         parameters = {"method": self.method, **chosen, **about.scale_parameters}
-        return Request("curves", statistic, mechanism, parameters)
+        parameters |= named(self.by, about)
+        return Request("curves", statistic, mechanism, parameters, view=divided(self.by))
+
+    def _mechanism(self, about: ScoredRows, points: int) -> Any:
+        return curve_method(
+            self.method,
+            epsilon=self.price,
+            protection=about.protection,
+            points=points,
+            rows=about.rows,
+            named=self._named(about, points),
+            **self.options,
+        )
 
     def _named(self, about: ScoredRows, points: int) -> tuple[int, ...]:
         """The grid points of the named thresholds."""
@@ -63,17 +82,22 @@ class Curves(Question):
         places = [grid_point(at, points=points, score_range=about.score_range) for at in given]
         return tuple(sorted(set(places)))
 
-    def read(self, drawn: Drawn) -> CurvesRelease:
-        return CurvesRelease(drawn)
+    def read(self, drawn: Drawn) -> CurvesRelease | ByGroup:
+        if self.by is None:
+            return CurvesRelease(drawn)
+        asked = drawn.request
+        table, one = asked.statistic.table, asked.mechanism.one
+        parts = (CurvesRelease(part(drawn, table, one, each)) for each in drawn.values)
+        return CurvesByGroup(drawn, parts)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
-        """The noise of a made-up table, which is no secret."""
-        request = self.request(about)
-        assert isinstance(request.statistic, ScoreTable)
-        positives, negatives = guess.counts
-        shares = guess.scores(request.statistic.points)
+        """The noise of made-up tables, which is no secret."""
+        request, groups = self.request(about), how_many(self.by, about)
+        positives, negatives = guess.counts if self.by is None else shared(guess, groups).counts
+        shares = guess.scores(ScoreTable(score_range=about.score_range).points)
         counts = [
             np.diff(np.round(np.append(0, np.cumsum(share)) * size)).astype(np.int64)
             for share, size in zip(shares, (negatives, positives), strict=True)
         ]
-        return request.mechanism.sample(Sealed(np.concatenate(counts)))
+        table = np.concatenate(counts)
+        return request.mechanism.sample(Sealed(table if self.by is None else [table] * groups))

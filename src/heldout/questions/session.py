@@ -17,7 +17,6 @@ from heldout.questions.quote import booked_together
 from heldout.release import release
 
 if TYPE_CHECKING:
-    from heldout.metrics.curves.release import CurvesRelease
     from heldout.metrics.ranking import CompareRelease
     from heldout.metrics.ties import TiesRelease
     from heldout.questions.answered import Answered
@@ -322,17 +321,23 @@ class Session(PrivateSession):
         return found
 
     def curves(
-        self, *, epsilon: Epsilon, method: str = "heldout", thresholds: Any = None, **options: Any
-    ) -> "CurvesRelease":
+        self,
+        *,
+        epsilon: Epsilon,
+        method: str = "heldout",
+        thresholds: Any = None,
+        by: By = None,
+        **options: Any,
+    ) -> Any:
         """One score table with noise; ROC, precision-recall, calibration and more are then free.
 
         `method` may name one of the papers' instead: "laplace", "fixed-space",
         "recursive-medians" or "hierarchical-quantile", with its own options. At `thresholds` that
-        are named beforehand `confusion` is nearly as sharp as if all of epsilon were for it.
+        are named beforehand `confusion` is nearly as sharp as if all of epsilon were for it. `by`
+        gives a `heldout.metrics.curves.release.CurvesRelease` for each declared group.
         """
-        asked = q.Curves(epsilon=epsilon, method=method, thresholds=thresholds, options=options)
-        found: CurvesRelease = self.ask(asked)
-        return found
+        named = {"thresholds": thresholds, "by": by}
+        return self.ask(q.Curves(epsilon=epsilon, method=method, options=options, **named))
 
     def report(
         self,

@@ -82,3 +82,35 @@ class ScoreTable(Statistic):
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:
         return [cls(score_range=(0, 1), cells=2), cls(score_range=(0, 1), cells=2**16)]
+
+
+@dataclass(frozen=True)
+class ScoreTables(Statistic):
+    """The score table of each group of rows; the list is as long as there are groups.
+
+    Claim:       a row that leaves or arrives changes the table of one group, by 1 in one entry; no
+                 other group's.                                           [claim: each-group]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: of one group's table, as of `ScoreTable` for one row more or less.
+    Numerics:    exact integers.
+    Refuses:     what `ScoreTable` refuses.
+    Reference:   proofs/each-group.md.
+    Cost:        one scan, O(groups * cells) memory.
+    """
+
+    table: ScoreTable
+    groups: int
+    claim: ClassVar[str] = "each-group"
+    shown_by: ClassVar[str] = (
+        "tests/conformance/test_groups.py::test_a_row_moves_one_entry_of_its_own_groups_table"
+    )
+
+    def body(self) -> str:
+        own = self.table.body().replace("SELECT label", "SELECT member, label", 1)
+        return own.replace("GROUP BY 1, 2", "GROUP BY 1, 2, 3")
+
+    def read(self, columns: Columns) -> list[Any]:
+        point = np.clip(columns["point"], 0, self.table.cells)
+        places = (columns["member"], self.groups), (columns["label"], 2)
+        counts = tally(columns["n"], *places, (point, self.table.points))[:-1]
+        return list(counts.reshape(self.groups, -1))

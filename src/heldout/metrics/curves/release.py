@@ -17,6 +17,7 @@ from heldout.metrics.curves.bands import Rectangles, rectangles
 from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
 from heldout.metrics.curves.corridor import Corridor, region
 from heldout.metrics.curves.curve import Curve, grid_point, grid_scores, plain_curve
+from heldout.metrics.curves.decisions import ReadDecisions
 from heldout.metrics.curves.fit import Fitted, fitted
 from heldout.metrics.curves.readings import (
     CalibrationCurve,
@@ -37,7 +38,7 @@ __all__ = ["CurvesRelease"]
 _GRID: Final = np.linspace(0.0, 1.0, 513)
 
 
-class CurvesRelease(Release):
+class CurvesRelease(ReadDecisions, Release):
     """Curves, areas and decisions at any threshold, from one release."""
 
     def __init__(self, drawn: Drawn) -> None:
@@ -101,7 +102,7 @@ class CurvesRelease(Release):
             return self._fit.curve
         return plain_curve(self.table, score_range=self.score_range)
 
-    def _measure(self, name: str, value: float, interval: Any) -> Measure:
+    def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure:
         """`interval(level, noise_only)` gives both intervals."""
         return Measure(
             value,
@@ -109,6 +110,7 @@ class CurvesRelease(Release):
             terms=self._drawn.terms,
             noise_interval=lambda level: interval(level, True),
             interval=lambda level: interval(level, False),
+            share=share,
         )
 
     def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles:
@@ -299,21 +301,25 @@ class CurvesRelease(Release):
         recall: float | None = None,
         precision: float | None = None,
         specificity: float | None = None,
+        fpr: float | None = None,
     ) -> float:
-        """The threshold at which this curve reaches a recall, a precision or a specificity.
+        """The threshold at which this curve reaches a recall, a precision, a specificity or an FPR.
 
         The highest with this recall; the lowest with this specificity or precision. What it is
         worth says `confusion(threshold)`, with intervals.
         """
-        asked = {"recall": recall, "precision": precision, "specificity": specificity}
+        asked = {"recall": recall, "precision": precision, "specificity": specificity, "fpr": fpr}
         given = {name: value for name, value in asked.items() if value is not None}
         if len(given) != 1:
             raise ArgumentError(
-                "threshold_for must get one of recall, precision and specificity. Pass recall=0.9."
+                "threshold_for must get one of recall, precision, specificity and fpr. Pass "
+                "recall=0.9."
             )
         ((name, value),) = given.items()
         if not 0 <= value <= 1:
             raise ArgumentError(f"{name} must lie in [0, 1], got {value!r}.")
+        if name == "fpr":
+            name, value = "specificity", 1 - value
         curve, (low, high) = self._curve, self.score_range
         if name == "recall":
             place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
