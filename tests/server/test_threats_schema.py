@@ -42,6 +42,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 ROLES = {
+    "/boards": "carol",
     "/datasets": "carol",
     "/artifacts": "ana",
     "/quotes": "ana",
