@@ -98,8 +98,8 @@ def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
 @pytest.mark.parametrize(
     ("right", "wrong", "why"),
     [
-        ("return rows_moved(protection)", "return 1", "the claim is too small"),
-        ("return rows_moved(protection)", "return 9", "the claim is too large"),
+        ("return protection.rows_moved", "return 1", "the claim is too small"),
+        ("return protection.rows_moved", "return 9", "the claim is too large"),
         ("return [cls(limit=0.5)]", "return []", "gives no examples() and names no test"),
     ],
 )

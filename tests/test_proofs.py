@@ -80,8 +80,8 @@ def test_the_page_of_proofs_lists_them_all() -> None:
 
 
 def test_a_changed_source_makes_a_proof_stale(tmp_path: Path) -> None:
-    line = "Source: `src/heldout/statistics/base.py`::`rows_moved` sha256 `{}`\n"
-    now = hashes.digest(hashes.find("src/heldout/statistics/base.py", "rows_moved"))
+    line = "Source: `src/heldout/statistics/base.py`::`compute` sha256 `{}`\n"
+    now = hashes.digest(hashes.find("src/heldout/statistics/base.py", "compute"))
     proof = tmp_path / "proof.md"
     proof.write_text(line.format("0" * 16))
     assert [source.stale for source in hashes.sources(proof)] == [True]

@@ -10,6 +10,7 @@ import pytest
 import heldout as ho
 from heldout.errors import AnswerLost, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
+from heldout.privacy import price
 from heldout.questions import Question
 from heldout.release import Answers, Booked, Drawn, Staged, Step
 from heldout.statistics import ThresholdCounts
@@ -83,7 +84,7 @@ def test_steps_are_booked_as_one_before_the_first_row_is_read(
         monkeypatch.setattr(owner, name, noted)
     drawn: Drawn = door.ask(Asked(epsilon="1", steps=two_steps([])))
     assert taken == ["book", "_fetch", "_fetch"]
-    assert str(drawn.loss) == "epsilon 3/2"
+    assert str(price(drawn.request.event())) == "epsilon 3/2"
     assert str(door.remaining) == "epsilon 1/2"
 
 

@@ -223,7 +223,7 @@ class Search:
         if account is not None:
             book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
             paying = book.resolve(
-                fingerprints=tuple, protection=_EACH_ROW, rows=rows, name=None, account=account
+                fingerprints=(), protection=_EACH_ROW, rows=rows, name=None, account=account
             )
             event = Event("disjoint-rows", {"epsilon": self.epsilon})
             book.book(paying, event, request={"release": "search", "metric": self.metric})

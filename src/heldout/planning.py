@@ -17,7 +17,7 @@ from heldout.errors import ArgumentError
 from heldout.metrics.measure import checked_level
 from heldout.metrics.registry import Cells, Metric, registered
 from heldout.privacy import Neighbours, Protection, exact
-from heldout.questions.rules import Whole
+from heldout.questions.rules import Flag, Whole
 
 BRIER = "Brier score"
 AREAS = ("AUC", "average precision")
@@ -138,8 +138,7 @@ def plan(
             raise ArgumentError(f"Pass either {short}= or metric= and value=, not both.")
         metric, value = short, said
     name = canonical_metric(metric or "auc")
-    if not isinstance(unit, bool):
-        raise ArgumentError(f"unit must be True or False, got {shown(unit)}.")
+    Flag()(unit, "unit")
     protection = Protection(
         neighbours=Neighbours.parse(neighbours),
         unit=unit or (isinstance(rows_per_unit, int) and rows_per_unit > 1),
@@ -150,8 +149,7 @@ def plan(
     if positives is not None:
         positives = Whole(1, rows)(positives, "positives")
     if (target is None) == (epsilon is None):
-        got = "neither" if target is None else "both"
-        raise ArgumentError(f"target or epsilon must be given, one of the two, got {got}.")
+        raise ArgumentError("Pass either target= or epsilon=; the other is worked out.")
     expected = _expected(name, value, rows=rows, positives=positives)
     guess, assumption = _guess(name, expected, rows=rows, positives=positives, alarms=alarms)
     ahead = _forecast(name, guess, protection=protection, level=level)
@@ -219,7 +217,7 @@ def _guess(
     """Rows for which the measure has this value, and what was assumed to get there."""
     if name in AREAS:
         if positives is None:
-            raise ArgumentError(f"positives must be given for {name}. A guess will do.")
+            raise ArgumentError(f"{name} needs positives=. A guess will do.")
         if name == "AUC":
             return q.Guess(rows=rows, positives=positives, auc=value), "none"
         return q.Guess(rows=rows, positives=positives, average_precision=value), "none"
@@ -352,7 +350,7 @@ def _expected(name: str, value: float | None, *, rows: int, positives: int | Non
     if name == "prevalence" and positives is not None:
         return positives / rows
     if value is None:
-        raise ArgumentError(f"value must be given: what do you expect the {name} to be?")
+        raise ArgumentError(f"Pass value=: what do you expect the {name} to be?")
     return _between(value, "value", closed=True)
 
 

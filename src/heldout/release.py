@@ -14,7 +14,7 @@ from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import AnswerLost, BudgetExceeded, HeldoutError
 from heldout.mechanisms import Mechanism
-from heldout.privacy import Account, Budget, Event, Ledger, Loss, Protection, Receipt, price
+from heldout.privacy import Account, Budget, Event, Ledger, Loss, Receipt, price
 from heldout.statistics import Statistic, compute
 
 __all__ = [
@@ -57,9 +57,6 @@ class Step:
 
     statistic: Statistic
     mechanism: Mechanism
-
-    def draw(self, rows: PrivateTable) -> Any:
-        return self.mechanism.sample(compute(self.statistic, rows))
 
 
 Answers = Mapping[str, Any]
@@ -104,7 +101,7 @@ class Request:
 
     def draw(self, rows: PrivateTable) -> Any:
         seen = rows if self.view is None else self.view(rows)
-        return Step(self.statistic, self.mechanism).draw(seen)
+        return self.mechanism.sample(compute(self.statistic, seen))
 
     def describe(self) -> dict[str, object]:
         return self.mechanism.describe()
@@ -146,7 +143,7 @@ class Staged:
             step = booked.choose(answers)
             if price(step.mechanism.event()) != price(booked.price):
                 raise BudgetExceeded("Internal error: a step's cost differs from the booked price.")
-            answers[name] = step.draw(seen)
+            answers[name] = step.mechanism.sample(compute(step.statistic, seen))
         return answers
 
     def describe(self) -> dict[str, object]:
@@ -194,6 +191,8 @@ class Drawn:
     """None for a typical answer, which a quote is made of and nobody paid for."""
     about: Any  # the Description of the rows; whoever reads the values knows its kind
     standing: Callable[[], Standing] | None
+    terms: str = ""
+    """The price and who is protected, as the end of a sentence."""
 
     def __getstate__(self) -> dict[str, Any]:
         # A fitted model keeps what was drawn; the way to its account stays here.
@@ -201,29 +200,9 @@ class Drawn:
 
     def part(self, name: str) -> "Drawn":
         """One of the requests that were booked together."""
-        return replace(self, request=self.request.parts[name], values=self.values[name])
-
-    @property
-    def loss(self) -> Loss:
-        return price(self.request.event())
-
-    @property
-    def protection(self) -> Protection:
-        found: Protection = self.about.protection
-        return found
-
-    @property
-    def public_rows(self) -> int | None:
-        rows: int | None = self.about.rows
-        return rows
-
-    @property
-    def data(self) -> str:
-        return str(self.about.name)
-
-    @property
-    def terms(self) -> str:
-        return f"{self.loss}, {self.about.protection.describe()}"
+        part = self.request.parts[name]
+        terms = self.about.protection.terms(price(part.event()))
+        return replace(self, request=part, values=self.values[name], terms=terms)
 
 
 def release(
@@ -250,6 +229,7 @@ def release(
     """
     rows.check_unchanged()
     receipt = ledger.book(account, request.event(), request=words)
+    terms = about.protection.terms(receipt.loss)
     try:
         values = request.draw(rows)
     except HeldoutError as error:  # its message holds no private value
@@ -265,5 +245,5 @@ def release(
         def standing() -> Standing:
             return Standing(*ledger.standing(account))
 
-        return Drawn(request, values, receipt, about, standing)
+        return Drawn(request, values, receipt, about, standing, terms)
     raise lost  # outside, so that not even its context holds what failed

@@ -132,7 +132,7 @@ def test_a_broken_promise_is_an_error(
 
     monkeypatch.setattr(heldout.audit.long, "long_audit", lambda **_: page(1.1, 5.0, True))
     assert main(["audit", "--all"]) == 2
-    assert "as private as it claims" in capfd.readouterr().err
+    assert "Less private than claimed" in capfd.readouterr().err
 
 
 def test_the_published_audit_found_nothing_against_us_and_missed_nothing() -> None:

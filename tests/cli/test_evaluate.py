@@ -135,7 +135,7 @@ def test_a_first_meeting_with_a_ledger_needs_a_budget(evaluate):
 def test_a_budget_without_a_ledger_is_refused(evaluate):
     outcome = evaluate("--epsilon", "1", "--budget", "3")
     assert outcome.code == 2
-    assert "--budget must go with --ledger" in outcome.err
+    assert "--budget requires --ledger" in outcome.err
 
 
 def test_out_writes_the_report_and_says_where(evaluate, here):
@@ -194,7 +194,7 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     assert clipped["subject"]["score_range"] == [-1.0, 4.0]
     both = run(*asked, "--score-range", "-1", "4", "--score-map", "0", "1")
     assert both.code == 2
-    assert both.err.startswith("heldout: score_range must be left out")
+    assert both.err.startswith("heldout: Pass either score_range= or score_map=")
 
 
 @pytest.mark.parametrize("command", ["evaluate", "curves"])

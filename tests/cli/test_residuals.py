@@ -113,7 +113,7 @@ def test_the_papers_method_gives_a_plot_and_no_verdict(run, pay):
         (("--observed", "pay", "--predicted", "fitted"), "pay"),
         ((*COLUMNS, "--bounds", "residual=a"), "--bounds must be like"),
         ((*COLUMNS[:4], "--scale", "-1"), "scale must be a positive number"),
-        ((*COLUMNS, "--budget", "3"), "--budget must go with --ledger"),
+        ((*COLUMNS, "--budget", "3"), "--budget requires --ledger"),
         ((*COLUMNS, "--out", "none/plot.html"), "path must be a file that can be written"),
         ((*COLUMNS, "--out", "none/plot.svg"), "--out must lie in a folder"),
     ],

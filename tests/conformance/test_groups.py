@@ -21,7 +21,6 @@ from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.smooth.ranking import RankingMechanism
 from heldout.privacy import Neighbours, Protection, price
 from heldout.statistics import BoundedSum, Statistic, ThresholdCounts, compute
-from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.by_group import RankedGroups
 from heldout.statistics.ranking.metric import METRICS
 from heldout.statistics.ranking.ranked import RankedRows
@@ -101,7 +100,7 @@ def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
 def test_a_row_moves_its_own_group_alone_and_by_a_row(connection: Any, metric: str) -> None:
     """RankedGroups: a row more changes one group, and no further than a ranking of its rows."""
     found = answers(connection, RankedGroups(metric, GROUPS))
-    local = METRICS[metric].local(Protection(neighbours=Neighbours.ADD_REMOVE))
+    local = METRICS[metric].bound(protection=Protection(neighbours=Neighbours.ADD_REMOVE))
     one_more = (LEFT == 0) & (LEFT.T == 1)
     seen = 0
     for before, after in zip(*np.nonzero(one_more), strict=True):
@@ -137,7 +136,7 @@ def test_a_row_moves_one_entry_of_its_own_groups_table(connection: Any) -> None:
 def test_neighbours_differ_by_as_many_single_rows_as_are_paid_for(protection: Protection) -> None:
     """In all groups together, whatever groups a person's rows are in."""
     steps = (LEFT + LEFT.T)[neighbours(protection)]
-    assert steps.max() == rows_moved(protection)
+    assert steps.max() == protection.rows_moved
 
 
 def test_each_group_is_ranked_as_its_rows_alone_would_be() -> None:

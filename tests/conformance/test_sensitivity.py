@@ -214,7 +214,7 @@ def test_no_small_neighbours_are_ranked_further_apart_than_their_rung_allows(
     values = np.array([float(each.value) for each in found])
     moved = np.abs(np.subtract.outer(values, values))
     for protection in PROTECTIONS:
-        local = METRICS[metric].local(protection)
+        local = METRICS[metric].bound(protection=protection)
         rungs = [local.rung(positives=e.positives, negatives=e.negatives) for e in found]
         bounds = np.array([local.upper(rung) for rung in rungs])
         steps = np.abs(np.subtract.outer(rungs, rungs))

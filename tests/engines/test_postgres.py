@@ -139,7 +139,7 @@ def test_what_is_missing_is_named(postgres: Any, place: str) -> None:
         ho.PostgresTable(postgres.address, table="a", query="SELECT 1")
     with pytest.raises(ArgumentError, match="address must begin"):
         ho.PostgresTable("rows.parquet", table="a")
-    with pytest.raises(ArgumentError, match="schema must be left out"):
+    with pytest.raises(ArgumentError, match="schema= is for CSV files only"):
         ho.Dataset(postgres.address, table=place, schema={"y": "INT"}, **DECLARED)
     for table, why in (("no_such", "no such table"), ("no_such.t", "no such (table|schema)")):
         with pytest.raises(UnreadableTable, match=why):

@@ -81,7 +81,7 @@ def test_a_stream_and_other_frames_are_refused(spark_session: Any) -> None:
         ho.Dataset(stream, label="value", score="value", row_key="value")
     with pytest.raises(ArgumentError, match="DataFrame of a classic"):
         ho.Dataset(spark_session, **DECLARED)
-    with pytest.raises(ArgumentError, match="schema must be left out"):
+    with pytest.raises(ArgumentError, match="schema= is for CSV files only"):
         ho.Dataset(stream, schema={"value": "BIGINT"}, **DECLARED)
 
 

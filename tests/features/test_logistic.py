@@ -14,7 +14,6 @@ from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.features.logistic_plan import LogisticPlan
 from heldout.mechanisms.objective import SLACK, ObjectivePerturbation
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.joint_counts import UNIT, row_units
 from heldout.statistics.logistic_loss import LogisticLoss, Rows
 from heldout.statistics.sealed import Sealed
@@ -202,7 +201,7 @@ def test_the_parts_of_the_price_add_up_to_epsilon():
     ):
         noise = ObjectivePerturbation(
             epsilon=Fraction(1),
-            moved=rows_moved(protection),
+            moved=protection.rows_moved,
             rows_per_unit=protection.rows_per_unit,
             row=6,
             dimension=100,

@@ -15,13 +15,14 @@ from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataEr
 from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
 from heldout.features.cut import STEP, Cuts
-from heldout.features.naive_bayes_plan import NaiveBayesPlan, row_scores
+from heldout.features.naive_bayes_plan import NaiveBayesPlan, size_units
 from heldout.features.shrinkage import log_odds
+from heldout.features.stages import Stages
 from heldout.mechanisms.top_k import PermuteAndFlip
 from heldout.privacy import Budget, price
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts
-from heldout.statistics.right_calls import RightCalls
+from heldout.statistics.right_calls import RightCalls, SummedScores
 
 FEATURES = 3
 ROWS = [
@@ -63,13 +64,14 @@ def neighbours(protection):
 def test_no_weight_makes_the_counts_of_many_rows_wrap(weight):
     """2^23 rows of weight 2^24 pass 64 bits; one row less would move them by 2^64."""
     try:
-        statistic = JointCounts(FEATURES, weight, JointCounts.units_for(Fraction(1, 2), weight))
+        statistic = JointCounts(FEATURES, weight, size_units(Fraction(1, 2), weight))
     except ArgumentError:
         assert weight == 2**24
+        plan = NaiveBayesPlan(
+            features=2**24, epsilon=Fraction(1), weight=weight, rows=1000, protection=BY_ROW[0]
+        )
         with pytest.raises(ArgumentError, match="weight must be smaller"):
-            NaiveBayesPlan(
-                features=2**24, epsilon=Fraction(1), weight=weight, rows=1000, protection=BY_ROW[0]
-            )
+            Stages(plan).request("naive Bayes", claim="naive-bayes")
         return
     found = []
     for rows in (2**23, 2**23 - 1):
@@ -108,7 +110,7 @@ def test_a_row_with_many_features_weighs_no_more_than_one_with_few():
         assert len(row[1]) == 0 or cells.sum() > UNIT - FEATURES
 
 
-SCORES = row_scores(
+SCORES = SummedScores(
     np.array([3 * STEP, -2 * STEP, STEP]), np.arange(len(SIZES) + 1, dtype=np.int64) * STEP
 )
 

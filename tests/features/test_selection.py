@@ -212,7 +212,7 @@ def test_a_refused_selection_costs_nothing(words, tmp_path) -> None:
 
 
 def test_labels_and_units_go_with_arrays_and_not_with_a_matrix() -> None:
-    with pytest.raises(ArgumentError, match="y must be given"):
+    with pytest.raises(ArgumentError, match="Pass y="):
         ho.features.select(X, epsilon="1")
     for words in ({"y": LABELS}, {"neighbours": "add-remove"}, {"rows_per_unit": 2}):
         with pytest.raises(ArgumentError, match="left out"):

@@ -136,7 +136,7 @@ def test_a_value_its_tables_and_its_moments_together_cost_epsilon_exactly(
         score_range=(0.0, 1.0),
         statistic=RankedRows(metric),
     )
-    request = stages.staged(parameters={})
+    request = stages.request(parameters={})
     assert price(request.event()) == Loss.pure(epsilon)
 
 

@@ -106,7 +106,7 @@ def test_new_rows_need_a_budget_and_a_digest(ledger):
 
 def test_an_account_of_another_ledger_is_refused(ledger, event):
     stranger = Ledger.open(None).account(b"rows", budget=Budget(epsilon=1))
-    with pytest.raises(LedgerError, match="account must be one that this ledger opened"):
+    with pytest.raises(LedgerError, match="This account is of another ledger"):
         ledger.book(stranger, event, request={})
 
 

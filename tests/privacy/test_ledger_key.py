@@ -91,7 +91,7 @@ def test_show_and_verify_and_registered_accounts_need_no_key(path, event):
         assert len(ledger.entries()) == 1
         protection = Protection(neighbours="replace-one", unit=True, unit_name="id")
         account = ledger.resolve(
-            fingerprints=tuple, protection=protection, rows=None, name=None, account="trial"
+            fingerprints=(), protection=protection, rows=None, name=None, account="trial"
         )
         ledger.book(account, event, request={})
     assert not key_of(path).exists()
@@ -109,7 +109,7 @@ def test_a_lost_key_is_a_clear_error_with_a_way_on(path, event):
         ledger.renew_key(who="ada", why="the disk died")
         assert ledger.verify().entries == 3
         again = ledger.resolve(
-            fingerprints=tuple, protection=protection, rows=None, name=None, account="a.csv"
+            fingerprints=(), protection=protection, rows=None, name=None, account="a.csv"
         )
         assert ledger.remaining(again) == Loss.pure("2/3")
         # The same rows under the same name get no second budget by accident.

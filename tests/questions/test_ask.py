@@ -149,7 +149,7 @@ def test_an_analyst_gets_a_description_and_no_rows() -> None:
     assert (about.label, about.score, about.rows) == ("y", "p", None)
     assert not hasattr(about, "_fetch")
     assert json.loads(json.dumps(about.as_dict()))["protection"]["neighbours"] == "add-remove"
-    with pytest.raises(ArgumentError, match=r"must be a heldout\.Dataset"):
+    with pytest.raises(ArgumentError, match=r"needs a Dataset"):
         ho.Session(about, budget=ho.Budget(epsilon=9))  # type: ignore[arg-type]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import as_number, as_numbers, as_whole, shown
+from heldout.arguments import as_numbers
+from heldout.arguments.rules import Number, Whole
 from heldout.errors import ArgumentError
 
 __all__ = [
@@ -35,7 +36,7 @@ def label_from_auc(
     1.0
     """
     positives, negatives = _checked(positives, negatives)
-    published, decimals = _checked_number(published), checked_decimals(decimals)
+    published, decimals = Number()(published, "published"), checked_decimals(decimals)
     n, m = positives.size, negatives.size
     # A rank is a known score or a gap between two; a tie counts one half.
     places = _places(np.unique(np.concatenate([positives, negatives])))
@@ -56,7 +57,7 @@ def label_from_average_precision(
     1.0
     """
     positives, negatives = _checked(positives, negatives)
-    published, decimals = _checked_number(published), checked_decimals(decimals)
+    published, decimals = Number()(published, "published"), checked_decimals(decimals)
     n, m = positives.size, negatives.size
     descending = positives[::-1]
     index = np.arange(1.0, n + 1.0)
@@ -129,10 +130,9 @@ def checked_scores(scores: Any, *, name: str) -> Any:
 
 def checked_decimals(decimals: Any) -> int | None:
     """How many decimals are published; None for all of them."""
-    found = as_whole(decimals)
-    if decimals is None or (found is not None and 0 <= found <= 15):
-        return found
-    raise ArgumentError(f"decimals must be 0 to 15, got {shown(decimals)}. Leave it out for all.")
+    if decimals is None:
+        return None
+    return Whole(0, 15, "Leave it out for all.")(decimals, "decimals")
 
 
 def _checked(positives: Any, negatives: Any) -> tuple[Any, Any]:
@@ -140,13 +140,6 @@ def _checked(positives: Any, negatives: Any) -> tuple[Any, Any]:
         np.sort(checked_scores(positives, name="positives")),
         np.sort(checked_scores(negatives, name="negatives")),
     )
-
-
-def _checked_number(published: Any) -> float:
-    found = as_number(published)
-    if not np.isfinite(found):
-        raise ArgumentError(f"published must be a number, got {shown(published)}.")
-    return found
 
 
 def _guess(if_positive: Any, if_negative: Any, published: float, decimals: int | None) -> float:

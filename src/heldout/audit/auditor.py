@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.arguments import shown
+from heldout.arguments.rules import OneOf, Share, Whole
 from heldout.audit.bounds import epsilon_bound
 from heldout.audit.doors import DOORS
 from heldout.audit.events import Event, Features, as_table, best_event, learn, stacked
@@ -61,7 +62,7 @@ def audit(
     checked = find(subject)
     reason = checked.missing()
     if reason is not None:
-        raise ArgumentError(f"subject must be there to be audited, but {reason}.")
+        raise ArgumentError(f"Nothing to audit: {reason}.")
     names = _names(checked, pairs)
     price = exact(checked.epsilon if epsilon is None else epsilon, name="epsilon")
     if price <= 0:
@@ -234,20 +235,8 @@ def _names(checked: Subject, pairs: Sequence[str] | None) -> list[str]:
 
 
 def _check(samples: int, confidence: float, door: str, workers: int | None) -> None:
-    many = as_whole(samples)
-    if many is None or many < LEAST:
-        raise ArgumentError(
-            f"samples must be a whole number of at least {LEAST}, got {shown(samples)}. "
-            "Try 100_000."
-        )
-    if not 0 < as_number(confidence) < 1:
-        raise ArgumentError(
-            f"confidence must lie between 0 and 1, got {shown(confidence)}. Try 0.999."
-        )
-    if not is_one_of(door, DOORS):
-        raise ArgumentError(f"door must be one of {', '.join(DOORS)}, got {shown(door)}.")
-    if workers is not None and (as_whole(workers, most=1024) or 0) < 1:
-        raise ArgumentError(
-            f"workers must be a whole number from 1, got {shown(workers)}. Leave it out for all "
-            "cores."
-        )
+    Whole(LEAST, advice="Try 100_000.")(samples, "samples")
+    Share("Try 0.999.")(confidence, "confidence")
+    OneOf(DOORS)(door, "door")
+    if workers is not None:
+        Whole(1, 1024, "Leave it out for all cores.")(workers, "workers")

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import OneOf
 from heldout.audit.subjects import Pair
 from heldout.data import Dataset
-from heldout.errors import ArgumentError
 from heldout.metrics.release import Release
 from heldout.privacy import Budget
 from heldout.privacy.loss import Loss
@@ -69,8 +69,7 @@ class ReplayedSession(Session):
 
 def session_on(pair: Pair, side: int, door: str) -> Session:
     """A session on one of two neighbours, with a ledger in memory and plenty to spend."""
-    if door not in DOORS:
-        raise ArgumentError(f"door must be one of {', '.join(DOORS)}, got {door!r}.")
+    OneOf(DOORS)(door, "door")
     options = {"label": "y", "score": "p", "name": "neighbour", **pair.options}
     kind = Session if door == "public" else ReplayedSession
     return kind(Dataset(pair.side(side), **options), budget=EVERYTHING)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import as_whole, is_one_of, shown
+from heldout.arguments.rules import OneOf, Whole
 from heldout.audit.attacks import ATTACKS, checked_decimals, checked_scores, metric_value
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
@@ -58,11 +58,8 @@ def exposure(
     >>> exposure(labels, scores).recovered > 0.9
     True
     """
-    if not is_one_of(metric, ATTACKS):
-        raise ArgumentError(f"metric must be one of {', '.join(ATTACKS)}, got {shown(metric)}.")
-    decimals, attacked = checked_decimals(decimals), as_whole(most)
-    if attacked is None or attacked < 1:
-        raise ArgumentError(f"most must be a whole number from 1, got {shown(most)}.")
+    OneOf(ATTACKS)(metric, "metric")
+    decimals, attacked = checked_decimals(decimals), Whole()(most, "most")
     labels = checked_scores(labels, name="labels")
     scores = checked_scores(scores, name="scores")
     if labels.shape != scores.shape or labels.size < 2:

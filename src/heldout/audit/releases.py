@@ -11,7 +11,6 @@ import numpy as np
 
 from heldout.audit import pairs
 from heldout.audit.doors import (
-    Ask,
     claimed,
     no_postgres,
     numbers,
@@ -27,10 +26,9 @@ GRID = np.array([0.25, 0.5, 0.75])
 
 def _release(
     name: str,
-    ask: Ask,
+    asks: str,
     cases: Sequence[Pair],
     *,
-    needs: str,
     read: Callable[[Pair, Any], list[float]] = lambda _, answer: numbers(answer),
     note: str = "",
     epsilon: str = "1",
@@ -38,8 +36,13 @@ def _release(
     missing: Callable[[], str | None] | None = None,
     on: Callable[[Pair, int, str], Session] = session_on,
     answers_each: int = 2000,
+    **options: Any,
 ) -> None:
-    """`answers_each`: that one session gives; deltas add up to less than 1."""
+    """A method of `Session` with its options. `answers_each`: that one session gives; deltas add
+    up to less than 1."""
+
+    def ask(session: Session, epsilon: Fraction) -> Any:
+        return getattr(session, asks)(epsilon=epsilon, **options)
 
     def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
         found = []
@@ -50,8 +53,8 @@ def _release(
         return stacked(found)
 
     def not_there() -> str | None:
-        if not hasattr(Session, needs):
-            return f"Session.{needs} is not there yet"
+        if not hasattr(Session, asks):
+            return f"Session.{asks} is not there yet"
         return None if missing is None else missing()
 
     register(
@@ -69,48 +72,25 @@ def _release(
     )
 
 
-_release(
-    "confusion",
-    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
-    pairs.CONFUSION,
-    needs="confusion",
-    note="all cells jointly",
-)
-_release(
-    "brier", lambda session, epsilon: session.brier(epsilon=epsilon), pairs.MEANS, needs="brier"
-)
-_release(
-    "mean-absolute-error",
-    lambda session, epsilon: session.mean_absolute_error(epsilon=epsilon),
-    pairs.MEANS,
-    needs="mean_absolute_error",
-)
-_release(
-    "mean-squared-error",
-    lambda session, epsilon: session.mean_squared_error(epsilon=epsilon),
-    pairs.MEANS,
-    needs="mean_squared_error",
-)
 _CLASSES = "a part is for the classes, and where they are small the noise is wider"
-_release(
-    "auc",
-    lambda session, epsilon: session.auc(epsilon=epsilon),
-    pairs.AREAS,
-    needs="auc",
-    why=_CLASSES,
-)
+_MAPPED = "scores without a range, by score_map"
+_release("confusion", "confusion", pairs.CONFUSION, note="all cells jointly")
+_release("brier", "brier", pairs.MEANS)
+_release("mean-absolute-error", "mean_absolute_error", pairs.MEANS)
+_release("mean-squared-error", "mean_squared_error", pairs.MEANS)
+_release("auc", "auc", pairs.AREAS, why=_CLASSES)
 _release(
     "confusion-by-group",
-    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon, by="g"),
+    "confusion",
     pairs.CONFUSION_GROUPS,
-    needs="confusion",
+    by="g",
     note="all cells of all groups jointly; a person's rows are in several",
 )
 _release(
     "auc-by-group",
-    lambda session, epsilon: session.auc(epsilon=epsilon, by="g"),
+    "auc",
     pairs.AREA_GROUPS,
-    needs="auc",
+    by="g",
     why="each group has the noise of a row that may be in it",
 )
 _release(
@@ -123,124 +103,64 @@ _release(
 )
 _release(
     "confusion-of-classes",
-    lambda session, epsilon: session.confusion(epsilon=epsilon),
+    "confusion",
     pairs.CLASSES,
-    needs="confusion",
     note="all cells of three classes jointly",
 )
-_release(
-    "top-k", lambda session, epsilon: session.top_k(epsilon=epsilon), pairs.CLASSES, needs="top_k"
-)
-_release(
-    "brier-of-classes",
-    lambda session, epsilon: session.brier(epsilon=epsilon),
-    pairs.CLASSES,
-    needs="brier",
-)
+_release("top-k", "top_k", pairs.CLASSES)
+_release("brier-of-classes", "brier", pairs.CLASSES)
 _release(
     "auc-of-classes",
-    lambda session, epsilon: session.auc(epsilon=epsilon),
+    "auc",
     pairs.CLASS_AREAS,
-    needs="auc",
     why="a row moves the areas of the other classes less than that of its own",
 )
-_release(
-    "log-loss",
-    lambda session, epsilon: session.log_loss(epsilon=epsilon),
-    pairs.MEANS,
-    needs="log_loss",
-)
+_release("log-loss", "log_loss", pairs.MEANS)
 _release(
     "confusion-weighted",
-    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon, weighted=True),
+    "confusion",
     pairs.WEIGHTED,
-    needs="confusion",
+    weighted=True,
     note="sums of weights, those that change with the largest",
 )
-_release("ndcg", lambda session, epsilon: session.ndcg(epsilon=epsilon), pairs.LISTS, needs="ndcg")
-_release(
-    "precision-at-k",
-    lambda session, epsilon: session.precision_at_k(epsilon=epsilon, k=1),
-    pairs.LISTS,
-    needs="precision_at_k",
-)
-_release(
-    "auc-of-persons",
-    lambda session, epsilon: session.auc(epsilon=epsilon),
-    pairs.PERSONS,
-    needs="auc",
-    why=_CLASSES,
-    note="two rows of one person",
-)
-_release(
-    "auc-mapped",
-    lambda session, epsilon: session.auc(epsilon=epsilon),
-    pairs.MAPPED,
-    needs="auc",
-    why=_CLASSES,
-    note="scores without a range, by score_map",
-)
-_release(
-    "confusion-mapped",
-    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
-    pairs.MAPPED,
-    needs="confusion",
-    note="scores without a range, by score_map",
-)
+_release("ndcg", "ndcg", pairs.LISTS)
+_release("precision-at-k", "precision_at_k", pairs.LISTS, k=1)
+_release("auc-of-persons", "auc", pairs.PERSONS, why=_CLASSES, note="two rows of one person")
+_release("auc-mapped", "auc", pairs.MAPPED, why=_CLASSES, note=_MAPPED)
+_release("confusion-mapped", "confusion", pairs.MAPPED, note=_MAPPED)
 _release(
     "confusion-postgres",
-    lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
+    "confusion",
     (pairs.CONFUSION[0], pairs.CONFUSION[2]),
-    needs="confusion",
     note="counted by the database",
     missing=no_postgres,
     on=postgres_session_on,
 )
 _release(
     "mean-squared-error-clipped",
-    lambda session, epsilon: session.mean_squared_error(epsilon=epsilon),
+    "mean_squared_error",
     pairs.CLIPPED,
-    needs="mean_squared_error",
     note='scores beyond the range, out_of_range="clip"',
 )
-_release(
-    "average-precision",
-    lambda session, epsilon: session.average_precision(epsilon=epsilon),
-    pairs.PRECISIONS,
-    needs="average_precision",
-    why=_CLASSES,
-)
-_release(
-    "grid-ties",
-    lambda session, epsilon: session.grid_ties(epsilon=epsilon),
-    pairs.TIES,
-    needs="grid_ties",
-    why=_CLASSES,
-)
-_release(
-    "compare",
-    lambda session, epsilon: session.compare(score="q", epsilon=epsilon),
-    pairs.COMPARISONS,
-    needs="compare",
-    why=_CLASSES,
-)
+_release("average-precision", "average_precision", pairs.PRECISIONS, why=_CLASSES)
+_release("grid-ties", "grid_ties", pairs.TIES, why=_CLASSES)
+_release("compare", "compare", pairs.COMPARISONS, score="q", why=_CLASSES)
 # The noise of Cauchy laws is so wide that little shows at epsilon 1, whatever the event.
 for _law, _price in (("polynomial-tail", "1"), ("cauchy", "4"), ("boyd-2015-cauchy", "6")):
     _release(
         f"auc-{_law}",
-        lambda session, epsilon, law=_law: session.auc(epsilon=epsilon, method=law),  # type: ignore[misc]
+        "auc",
         (*pairs.AREAS[1:4], pairs.AREAS[-1]),
-        needs="auc",
+        method=_law,
         epsilon=_price,
         why="tails wider than privacy needs",
     )
 _release(
     "auc-boyd-2015-laplace",
-    lambda session, epsilon: session.auc(
-        epsilon=epsilon, method="boyd-2015-laplace", delta="1/100"
-    ),
+    "auc",
     (*pairs.AREAS[1:4], pairs.AREAS[-1]),
-    needs="auc",
+    method="boyd-2015-laplace",
+    delta="1/100",
     epsilon="3",
     note="the one release with a delta, 0.01",
     why="half is for the change of scale, and delta is taken off",
@@ -248,9 +168,8 @@ _release(
 )
 _release(
     "report",
-    lambda session, epsilon: session.report(epsilon=epsilon),
+    "report",
     pairs.REPORTS,
-    needs="report",
     epsilon="4",
     why="spread over a dozen numbers",
     note="everything that a report prints, jointly",
@@ -290,9 +209,8 @@ def _curve_numbers(pair: Pair, release: Any) -> list[float]:
 
 _release(
     "curves",
-    lambda session, epsilon: session.curves(epsilon=epsilon),
+    "curves",
     pairs.CURVES,
-    needs="curves",
     read=_curve_numbers,
     note="the whole noisy table jointly",
     epsilon="4",
@@ -317,12 +235,11 @@ _WHY = dict.fromkeys(
 for _name, (_method, _options) in _SMALL.items():
     _release(
         f"curves-{_name}",
-        lambda session, epsilon, method=_method, options=_options: session.curves(  # type: ignore[misc]
-            epsilon=epsilon, method=method, **options
-        ),
+        "curves",
         (*pairs.MEDIANS, *pairs.CURVES[1:]) if _method == "recursive-medians" else pairs.CURVES[1:],
-        needs="curves",
         read=_curve_numbers,
         why=_WHY.get(_name, "spread over several numbers"),
         epsilon="4",
+        method=_method,
+        **_options,
     )

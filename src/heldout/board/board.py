@@ -194,9 +194,9 @@ class Board:
     def _released(self, rows: Dataset, mechanism: Any, what: str) -> Any:
         request = Request("board", self.plan.merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
-        rows.keep_to(self._ledger.id)
+        about, digests = rows.opened(self._ledger.id, by_content=False)
         account = self._ledger.resolve(
-            fingerprints=tuple,
+            fingerprints=digests,
             protection=rows.protection,
             rows=rows.public_rows,
             name=rows.name,
@@ -206,7 +206,7 @@ class Board:
         return release(
             request,
             rows=rows,
-            about=rows.description,
+            about=about,
             ledger=self._ledger,
             account=account,
             words=words,

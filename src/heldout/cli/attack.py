@@ -1,9 +1,9 @@
 """`heldout attack`: what a metric that was published without noise gives away."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
+from heldout.cli.values import Json
 
 
 def attack(
@@ -19,7 +19,7 @@ def attack(
     decimals: int | None = None,
     epsilon: float = 1.0,
     most: int = 1000,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """How exposed is a metric that is published without noise?
 
@@ -58,8 +58,6 @@ def attack(
         Compare with a release at this price.
     most
         Rows to attack at most.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.audit.exposure import exposure_of, most_success
     from heldout.cli.output import patience, print_json

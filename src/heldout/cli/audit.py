@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from heldout.cli.values import Json
+
 
 def audit(
     *subjects: str,
@@ -21,7 +23,7 @@ def audit(
     lattice: int = 100_000,
     draws: int = 150_000,
     out: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Try to prove our privacy claims wrong, on made-up data.
 
@@ -62,8 +64,6 @@ def audit(
         With --all: draws for the check of each sampler.
     out
         With --all: write the page of results to this .md file.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.audit.auditor import audit as audited
     from heldout.audit.long import long_audit
@@ -79,7 +79,7 @@ def audit(
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
         return
     if not subjects and not all_subjects:
-        raise ArgumentError("subject must be given. Try --list, or --all.")
+        raise ArgumentError("Name a subject. --list shows them, --all audits each.")
     with _bar(not as_json) as progress:
         if all_subjects:
             page = long_audit(
@@ -130,8 +130,7 @@ def audit(
         )
     if bad:
         raise PrivacyError(
-            f"every subject must be as private as it claims, got another answer for "
-            f"{', '.join(bad)}. Report it; see docs/security.md."
+            f"Less private than claimed: {', '.join(bad)}. Report it; see docs/security.md."
         )
 
 

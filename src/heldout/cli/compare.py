@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heldout.cli.rows import Rows, Where
+from heldout.cli.values import Json
 
 
 def compare(
@@ -14,7 +15,7 @@ def compare(
     rival: str,
     epsilon: str,
     rows: Annotated[Rows, Parameter(name="*")],
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Is model B better than model A on the same rows?
 
@@ -35,8 +36,6 @@ def compare(
         Column with the second model's score; it is validated like the first.
     epsilon
         The price, such as 1, 0.5 or 1/3.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.delivery import delivering
     from heldout.cli.failure import one_line

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import Rows, Where
-from heldout.cli.values import Labels, checked_labels
+from heldout.cli.values import Json, Labels, checked_labels
 
 if TYPE_CHECKING:
     from heldout.metrics.curves.release import CurvesRelease
@@ -30,7 +30,7 @@ def curves(
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """ROC, precision-recall and reliability, paid once.
 
@@ -59,8 +59,6 @@ def curves(
         The heading of the report.
     labels
         What the report calls a column or the data, such as risk_b="The new model".
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_json, print_unremembered

@@ -1,9 +1,9 @@
 """`heldout demo`: the main job on bundled data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
+from heldout.cli.values import Json
 
 if TYPE_CHECKING:
     from heldout.report import Report
@@ -21,7 +21,7 @@ WITH_CURVES = ("confusion", "brier", "curves")  # the AUC is read off the curves
 def demo(
     *,
     out: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """See it work on bundled data, in a few seconds.
 
@@ -38,8 +38,6 @@ def demo(
     ----------
     out
         Write the report on the second model to this .html file.
-    as_json
-        Print JSON and nothing else.
     """
     from tempfile import TemporaryDirectory
 

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from heldout.cli.model import Scoring
 from heldout.cli.remote import Remote
 from heldout.cli.rows import Rows, Where
-from heldout.cli.values import Labels, checked_labels
+from heldout.cli.values import Json, Labels, checked_labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ def evaluate(
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Evaluate a model on rows you must not show.
 
@@ -103,8 +103,6 @@ def evaluate(
         The heading of the report.
     labels
         What the report calls a column or the data, such as risk_b="The new model".
-    as_json
-        Print JSON and nothing else.
     """
     from heldout import questions as q
     from heldout.cli.delivery import delivering

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from heldout.cli.values import Json
+
 if TYPE_CHECKING:
     from heldout.privacy.account import Account
     from heldout.privacy.ledger import Ledger
     from heldout.privacy.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
-Json = Annotated[bool, Parameter(name="--json", show_default=False)]
+Place = Annotated[str, Parameter(help="The ledger's file or database URL.")]
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -26,8 +28,6 @@ class Signed:
         Who decides this; the name of your login if left out.
     why
         The reason, for the record.
-    as_json
-        Print JSON and nothing else.
     """
 
     who: str | None = None
@@ -41,7 +41,7 @@ Signature = Annotated[Signed, Parameter(name="*")]
 
 @app.command
 def register(
-    place: str,
+    place: Place,
     name: str,
     /,
     *,
@@ -69,8 +69,6 @@ def register(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     name
         What to call the account: evaluate --account NAME.
     budget
@@ -118,7 +116,7 @@ def register(
 
 @app.command
 def grant(
-    place: str,
+    place: Place,
     account: str,
     analyst: str,
     /,
@@ -136,8 +134,6 @@ def grant(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     account
         The registered account.
     analyst
@@ -154,7 +150,7 @@ def grant(
 
 @app.command
 def revoke(
-    place: str,
+    place: Place,
     account: str,
     analyst: str,
     /,
@@ -171,8 +167,6 @@ def revoke(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     account
         The registered account.
     analyst
@@ -185,7 +179,7 @@ def revoke(
 
 @app.command(name="raise")
 def raise_(
-    place: str,
+    place: Place,
     account: str,
     /,
     *,
@@ -204,8 +198,6 @@ def raise_(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     account
         The registered account.
     budget
@@ -222,7 +214,7 @@ def raise_(
 
 @app.command
 def close(
-    place: str,
+    place: Place,
     account: str,
     /,
     *,
@@ -237,8 +229,6 @@ def close(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     account
         The account.
     """
@@ -248,7 +238,7 @@ def close(
 
 
 @app.command
-def rekey(place: str, /, *, signed: Signature = UNSIGNED) -> None:
+def rekey(place: Place, /, *, signed: Signature = UNSIGNED) -> None:
     """Begin with a new key after the old one was lost.
 
     Accounts keep their budgets and are reached by their names from then on: --account NAME.
@@ -257,11 +247,6 @@ def rekey(place: str, /, *, signed: Signature = UNSIGNED) -> None:
     heldout ledger rekey ledger.sqlite
     heldout ledger rekey ledger.sqlite --why "the disk died"
     ```
-
-    Parameters
-    ----------
-    place
-        The ledger's file or database URL.
     """
     from heldout.cli.output import console, print_json
 
@@ -275,7 +260,7 @@ def rekey(place: str, /, *, signed: Signature = UNSIGNED) -> None:
 
 @app.command
 def show(
-    place: str,
+    place: Place,
     /,
     *,
     account: str | None = None,
@@ -294,8 +279,6 @@ def show(
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     account
         Only this account and those below it.
     last
@@ -333,7 +316,7 @@ def show(
 
 
 @app.command
-def verify(place: str, /, *, receipt: str | None = None, as_json: Json = False) -> None:
+def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False) -> None:
     """Recompute every hash, price and total of a ledger.
 
     Exit code 1 if the ledger was changed, was put back to an older copy, or does not hold the
@@ -346,12 +329,8 @@ def verify(place: str, /, *, receipt: str | None = None, as_json: Json = False) 
 
     Parameters
     ----------
-    place
-        The ledger's file or database URL.
     receipt
         The hash that came with a release; its booking must be there.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.output import console, print_json
 

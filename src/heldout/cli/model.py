@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from heldout.cli.values import Json
+
 if TYPE_CHECKING:
     from heldout.models import ScoredRows
 
@@ -21,7 +23,7 @@ def check(
     /,
     *,
     output: str | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Say whether a model is proven to score each row by itself, and if not, how to mend it.
 
@@ -39,8 +41,6 @@ def check(
         An ONNX model, or a linear model as JSON.
     output
         Which output is the score, where several hold numbers.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.output import console, patience, print_json
     from heldout.errors import UnusableModel

@@ -1,8 +1,8 @@
 """`heldout plan`: which epsilon for which interval, before anything is spent."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
+from heldout.cli.values import Json
 
 
 def plan(
@@ -20,7 +20,7 @@ def plan(
     neighbours: Literal["replace-one", "add-remove"] = "replace-one",
     unit: bool = False,
     rows_per_unit: int = 1,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Which epsilon for which interval? Spends nothing.
 
@@ -66,8 +66,6 @@ def plan(
         Protect units (people) instead of rows; implied by --rows-per-unit above 1.
     rows_per_unit
         How many rows of one unit may count.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.output import console, patience, print_json, print_table
     from heldout.drawing.words import decimal

@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
+from heldout.cli.values import Json
 from heldout.errors import ArgumentError
 
 LARGEST = 50_000_000  # bytes of a file
@@ -14,7 +13,7 @@ LARGEST = 50_000_000  # bytes of a file
 def pool(
     *files: Path,
     out: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Make one answer of what several sites answered separately to the same question.
 
@@ -32,8 +31,6 @@ def pool(
         One .json file a site; sites are called as their files are.
     out
         Write a page with forest plots to this .html file.
-    as_json
-        Print JSON and nothing else.
     """
     import heldout as ho
     from heldout.cli.failure import one_line

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
+from heldout.cli.values import Json
 from heldout.errors import (
     ArgumentError,
     EmptyTable,
@@ -41,7 +40,7 @@ def pr(
     confidence: float = 0.95,
     out: Path | None = None,
     title: str = "",
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Report the precision-recall curve of public data: all areas, interval, AUCNPR.
 
@@ -74,8 +73,6 @@ def pr(
         Write a report to this .html file, or the picture of the curve to this .svg file.
     title
         The heading of the report, or the title of the picture.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.precision_recall import curve
 
@@ -102,7 +99,7 @@ def read(
             f"file must end in {', '.join(_READERS)}, got {file.name}. Convert it first."
         )
     if not file.is_file():
-        raise UnreadableTable(f"file must exist, got {file}. Check the path.")
+        raise UnreadableTable(f"No such file: {file}. Check the path.")
     # All text first: a sniffed type would turn a column of inf and blanks into dates.
     options = ", all_varchar = true, header = true" if reader == "read_csv" else ""
     source = f"{reader}('{_quoted(str(file), chr(39))}'{options})"

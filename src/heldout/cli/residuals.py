@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
-from heldout.cli.values import Labels, checked_labels
+from heldout.cli.values import Json, Labels, checked_labels
 
 if TYPE_CHECKING:
     from heldout.regression.measures import RegressionMetrics
@@ -32,7 +32,7 @@ def residuals(
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Does a regression fit? A private plot of its residuals, and what it says.
 
@@ -77,8 +77,6 @@ def residuals(
         The heading of the page.
     labels
         What the page calls a column or the data, such as fitted="The new model".
-    as_json
-        Print JSON and nothing else.
     """
     from heldout import questions as q
     from heldout.cli.delivery import delivering

@@ -90,11 +90,11 @@ class Custody:
         if isinstance(where, Address):
             if (self.table is None) == (self.query is None):
                 raise ArgumentError(
-                    "--table or --query must be given with a database, and not both."
+                    "Say which rows of the database: pass either --table or --query."
                 )
             return PostgresTable(where.text, table=self.table, query=self.query)
         if self.table is not None or self.query is not None:
-            raise ArgumentError("--table and --query must go with a postgresql:// address.")
+            raise ArgumentError("--table and --query are for a postgresql:// address only.")
         return where
 
     @property
@@ -116,10 +116,10 @@ class Custody:
         if self.ledger is None:
             if self.budget is not None:
                 raise ArgumentError(
-                    "--budget must go with --ledger, which keeps count of what is left of it."
+                    "--budget requires --ledger, which keeps count of what is left."
                 )
             if self.account is not None or self.analyst is not None:
-                raise ArgumentError("--account and --analyst must go with --ledger.")
+                raise ArgumentError("--account and --analyst require --ledger.")
             return session(private, budget=Budget(epsilon=epsilon))
         budget = None if self.budget is None else Budget(epsilon=self.budget)
         whose = {"account": self.account, "analyst": self.analyst, "new": self.new}

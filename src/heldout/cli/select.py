@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
+from heldout.cli.values import Json
 
 if TYPE_CHECKING:
     from heldout.data.text import Space
@@ -47,7 +48,7 @@ def select(
     most_rows: int | None = None,
     rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
     not_private: bool = False,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Which features of private rows are worth keeping?
 
@@ -101,8 +102,6 @@ def select(
         A public bound on the number of rows, where information-gain needs one.
     not_private
         Run a published method that is not private, on data that may be shown.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_json, print_unremembered
@@ -114,11 +113,11 @@ def select(
     from heldout.questions.session import PrivateSession
 
     if (text is None) == (columns is None):
-        raise ArgumentError("--text or --columns must say where the features are: one of the two.")
+        raise ArgumentError("Say where the features are: pass either --text or --columns.")
     if text is None and (words is not None or legend is not None):
-        raise ArgumentError("--words and --legend must go with --text.")
+        raise ArgumentError("--words and --legend require --text.")
     if words is not None and legend is not None:
-        raise ArgumentError("--legend must be left out with --words, which names the features.")
+        raise ArgumentError("--words names the features already. Leave --legend out.")
     known = None if legend is None else _lines(legend, "legend")
     with patience(f"Selecting from {table.name}"):
         private = FeatureMatrix.from_table(

@@ -1,9 +1,9 @@
 """`heldout separability`: is privatized data still the data?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
+from heldout.cli.values import Json
 
 if TYPE_CHECKING:
     from heldout.separability.release import SeparabilityRelease
@@ -29,7 +29,7 @@ def separability(
     ledger: str | None = None,
     budget: str | None = None,
     out: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
+    as_json: Json = False,
 ) -> None:
     """Is privatized data still the data?
 
@@ -78,8 +78,6 @@ def separability(
         With --ledger: what may be spent on the truth in all, when the ledger first meets it.
     out
         Write the custodian's report to this .html file.
-    as_json
-        Print JSON and nothing else.
     """
     from heldout.errors import ArgumentError
 
@@ -90,9 +88,7 @@ def separability(
                 "custodian's report, which is not private."
             )
         if budget is not None and ledger is None:
-            raise ArgumentError(
-                "--budget must go with --ledger, which keeps count of what is left of it."
-            )
+            raise ArgumentError("--budget requires --ledger, which keeps count of what is left.")
         from heldout.privacy import Budget
         from heldout.separability.private import private_separability
 

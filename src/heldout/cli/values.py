@@ -33,6 +33,9 @@ def label_value(text: str) -> object:
     return text
 
 
+Json = Annotated[
+    bool, Parameter(name="--json", show_default=False, help="Print JSON and nothing else.")
+]
 Labels = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 
 
@@ -68,4 +71,4 @@ def existing_ledger(place: str) -> str:
     with contextlib.suppress(OSError, ValueError):  # a name that the system cannot spell
         if "://" in place or Path(place).exists() or Path(place + ".witness").exists():
             return place
-    raise ArgumentError(f"ledger must be a file that exists, got {shown(place)}. Check the path.")
+    raise ArgumentError(f"No such ledger: {shown(place)}. Check the path.")

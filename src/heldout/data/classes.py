@@ -26,11 +26,12 @@ class ClassifiedRows(Description):
     prediction: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
 
-    @property
-    def model(self) -> str:
-        return self.prediction or ", ".join(self.scores)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", self.score)
 
-    score = model
+    @property
+    def score(self) -> str:
+        return self.prediction or ", ".join(self.scores)
 
     @property
     def called_by_scores(self) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heldout.arguments import as_number, is_one_of, shown
+from heldout.arguments import as_number, shown
+from heldout.arguments.rules import OneOf
 from heldout.data import sql, validation
 from heldout.data.arrays import ArraysEngine
 from heldout.data.description import ScoredRows
@@ -137,14 +138,10 @@ class Dataset(PrivateTable):
         declared = _checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
         if self.score_map is not None and declared != (0.0, 1.0):
-            raise ArgumentError("score_range must be left out where score_map is given.")
+            raise ArgumentError("Pass either score_range= or score_map=, not both.")
         self.score_range = declared if self.score_map is None else (-1.0, 1.0)
-        if not is_one_of(out_of_range, ("refuse", "clip")):
-            raise ArgumentError(
-                f"out_of_range must be 'refuse' or 'clip', got {shown(out_of_range)}."
-            )
-        self.out_of_range = out_of_range
         self._values = validation.LabelValues(positive, other_label(positive, negative))
+        self.out_of_range = OneOf(("refuse", "clip"))(out_of_range, "out_of_range")
         super().__init__(
             rows,
             unit=unit,

@@ -33,6 +33,8 @@ class Description:
     """Columns by which questions may be asked, with their declared values."""
     weight: str | None = None
     largest_weight: float = 1.0
+    model: str | None = field(init=False, default=None)
+    """Whose answers are judged: the column with a model's scores or predictions."""
 
     def check_weight(self) -> None:
         """Refuse a weighted question of rows without weights."""
@@ -44,11 +46,6 @@ class Description:
     def group_names(self, by: str | tuple[str, ...]) -> tuple[str, ...]:
         """What people call the groups of a question."""
         return crossed_names(chosen_groups(self.groups, by))
-
-    @property
-    def model(self) -> str | None:
-        """Whose answers are judged: the column with a model's scores or predictions."""
-        return None
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -74,24 +71,16 @@ class ScoredRows(Description):
     out_of_range: str = "refuse"
     rivals: tuple[str, ...] = ()
     """Columns that another model's scores may be read from: those that were validated."""
+    scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
+    """What is declared of the scores beside a range: public, and booked with each release."""
 
-    @property
-    def model(self) -> str:
-        return self.score
-
-    @property
-    def clipped(self) -> bool:
-        return self.out_of_range == "clip"
-
-    @property
-    def scale_parameters(self) -> dict[str, Any]:
-        """What is declared of the scores beside a range: public, and booked with each release."""
-        found: dict[str, Any] = {}
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", self.score)
         if self.score_map is not None:
-            found["score_map"] = [self.score_map.centre, self.score_map.scale]
-        if self.clipped:
-            found["out_of_range"] = "clip"
-        return found
+            self.scale_parameters["score_map"] = [self.score_map.centre, self.score_map.scale]
+        if self.out_of_range == "clip":
+            self.scale_parameters["out_of_range"] = "clip"
+
 
     @property
     def middle(self) -> float:
@@ -111,7 +100,7 @@ class ScoredRows(Description):
         return number
 
     def check_rival(self, score: str) -> None:
-        """Refuse a column that is none, or whose cells nobody has looked at."""
+        """Refuse a column that does not exist or was not validated."""
         if not is_one_of(score, self.columns):
             raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
         if score not in self.rivals:
@@ -128,9 +117,9 @@ class ScoredRows(Description):
         """What a score may be, and what became of the others."""
         low, high = self.score_range
         if self.score_map is None:
-            rest = ", those beyond counted as the nearer end" if self.clipped else ""
+            rest = ", those beyond counted as the nearer end" if self.out_of_range == "clip" else ""
             return f"from {low:g} to {high:g}{rest}"
-        rest = ", infinite ones counted as the nearer end" if self.clipped else ""
+        rest = ", infinite ones counted as the nearer end" if self.out_of_range == "clip" else ""
         return f"of any size{rest}, ranked by {self.score_map.describe()}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
     if folder.is_arrow_dataset(source) and schema is None:
         return _open_dataset(connection, source)
     if schema is not None:
-        raise ArgumentError("schema must be left out unless the table is a CSV file.")
+        raise ArgumentError("schema= is for CSV files only. Leave it out.")
     # Before it is converted, which takes minutes and gigabytes for a million columns.
     named = () if _is_lazy(source) else getattr(source, "columns", ())
     columns = source if isinstance(source, Mapping) else named
@@ -161,7 +161,7 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
         files = _or_unreadable(lambda: folder.files_of(path), path)
         if files is not None:
             if schema is not None:
-                raise ArgumentError("schema must be left out for Parquet, which carries its own.")
+                raise ArgumentError("schema= is for CSV files only. Leave it out for Parquet.")
             check_names(_parquet_names(connection, files[0]), _named(path))
             root = path if path.is_dir() else Path(re.split(r"[*?\[]", str(path))[0]).parent
             reader = folder.reader(connection, files, root)
@@ -171,13 +171,11 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
                 file=path,
                 stamp=lambda: [(each, _stamp(each)) for each in folder.files_of(path) or ()],
             )
-        raise UnreadableTable(
-            f"table must be a file or folder that exists, got {_named(path)}. Check the path."
-        )
+        raise UnreadableTable(f"No such file or folder: {_named(path)}. Check the path.")
     kind = path.suffix.lower()
     if kind in (".parquet", ".pq"):
         if schema is not None:
-            raise ArgumentError("schema must be left out for Parquet, which carries its own.")
+            raise ArgumentError("schema= is for CSV files only. Leave it out for Parquet.")
         check_names(_parquet_names(connection, path), _named(path))
         # A directory called year=2024 must not add a column.
         reader = f"read_parquet({_literally(path)}, hive_partitioning=false)"
@@ -206,7 +204,7 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is one; a name that the system cannot spell is none, nor one that misleads."""
+    """Whether there is such a file; False for a name that the system cannot spell."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -224,7 +222,7 @@ def _header(path: Path, delimiter: str) -> list[str]:
 
     names = _or_unreadable(first_line, path)
     if not names:
-        raise EmptyTable(f"table must have a row, got none in {_named(path)}. Check the file.")
+        raise EmptyTable(f"No rows in {_named(path)}. Check the file.")
     # The index that pandas writes has no name, and DuckDB wants one.
     names = [name or f"unnamed_{position}" for position, name in enumerate(names)]
     check_names(names, _named(path))

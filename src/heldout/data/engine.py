@@ -45,12 +45,10 @@ def open_table(source: Any, *, schema: Mapping[str, str] | None = None) -> Engin
         source = SparkTable(source)
     if isinstance(source, Elsewhere):
         if schema is not None:
-            raise ArgumentError("schema must be left out unless the table is a CSV file.")
+            raise ArgumentError("schema= is for CSV files only. Leave it out.")
         return source.open()
     if isinstance(source, str) and is_address(source):
-        raise ArgumentError(
-            "table= or query= must go with the address of a database. Say which rows."
-        )
+        raise ArgumentError("Say which rows of the database: pass table= or query=.")
     from heldout.data.arrays import ArraysEngine, arrays_of
     from heldout.data.duckdb_engine import open_local
 

@@ -6,7 +6,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from heldout.arguments import as_array, as_whole, shown
+from heldout.arguments import as_array, shown
+from heldout.arguments.rules import Whole
 from heldout.data import sql, validation
 from heldout.data.dataset import other_label
 from heldout.data.description import Description
@@ -150,8 +151,7 @@ class FeatureMatrix(PrivateTable):
         """
         if (text is None) == (features is None):
             raise ArgumentError(
-                "text must name the column of texts, or features the columns of 0 and 1: one of "
-                "the two. Say which."
+                "Pass either text=, a column of texts, or features=, columns of 0 and 1."
             )
         source: Rows
         if text is not None:
@@ -196,7 +196,7 @@ class FeatureMatrix(PrivateTable):
         self.features = rows.features
         self.feature_names = _names(names, rows)
         self.features_per_row = _checked_bound(features_per_row, rows.features)
-        self.most_rows = None if most_rows is None else _count(most_rows, "most_rows")
+        self.most_rows = None if most_rows is None else Whole()(most_rows, "most_rows")
         super().__init__(table, **protection)
 
     def _exposed(self) -> dict[str, str]:
@@ -311,14 +311,7 @@ def _names(names: Sequence[str] | None, rows: Rows) -> tuple[str, ...] | None:
 
 
 def _checked_bound(bound: int | None, features: int) -> int:
-    return features if bound is None else min(_count(bound, "features_per_row"), features)
-
-
-def _count(number: int, name: str) -> int:
-    found = as_whole(number)
-    if found is None or found < 1:
-        raise ArgumentError(f"{name} must be a whole number from 1, got {shown(number)}.")
-    return found
+    return features if bound is None else min(Whole()(bound, "features_per_row"), features)
 
 
 def _checked_features(features: Any, count: int) -> Any:
@@ -327,5 +320,5 @@ def _checked_features(features: Any, count: int) -> Any:
     if not whole or chosen.min() < 0 or chosen.max() >= count:
         raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")
     if len(np.unique(chosen)) < len(chosen):
-        raise ArgumentError("features must be named once each, got one twice.")
+        raise ArgumentError("features must be named once each.")
     return chosen.astype(np.int64)

@@ -111,8 +111,6 @@ def check_places(matrix: Any) -> None:
     from scipy import sparse
 
     kinds = {"csr": sparse.csr_array, "csc": sparse.csc_array}
-    if not sparse.issparse(matrix):
-        return
     if matrix.format in kinds:
         parts = (matrix.data, matrix.indices, matrix.indptr)
         kinds[matrix.format](parts, shape=matrix.shape).check_format(full_check=True)

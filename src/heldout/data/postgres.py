@@ -103,7 +103,7 @@ class PostgresTable(Elsewhere):
         if not isinstance(address, str) or not is_address(address):
             raise ArgumentError("address must begin with postgresql://.")
         if (table is None) == (query is None):
-            raise ArgumentError("table or query must be given, and not both. Say which rows.")
+            raise ArgumentError("Say which rows: pass either table= or query=.")
         self._address = ADDRESS.sub("postgresql://", address)
         self.table, self.timeout = table, checked_timeout(timeout)
         self._query = None if query is None else _checked_query(query)

@@ -24,9 +24,8 @@ class FittedRows(Description):
     observed: str
     predicted: str
 
-    @property
-    def model(self) -> str:
-        return self.predicted
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", self.predicted)
 
 
 class RegressionTable(PrivateTable):
@@ -67,8 +66,8 @@ class RegressionTable(PrivateTable):
     ) -> None:
         if (predicted is None) == (coefficients is None):
             raise ArgumentError(
-                "predicted or coefficients must be given, and not both. Name the column with the "
-                "predictions, or pass the numbers of a linear model."
+                "Pass either predicted=, the column with the predictions, or coefficients=, the "
+                "numbers of a linear model."
             )
         self.observed = observed
         self.coefficients = None if coefficients is None else _checked(coefficients)
@@ -152,7 +151,7 @@ def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:
         number = as_number(weight)
         if not math.isfinite(number) or not isinstance(name, str):
             raise ArgumentError(
-                f"coefficients must be finite numbers by column, got another for {shown(name)}. "
+                f"coefficients must be finite numbers by column; that of {shown(name)} is not. "
                 "Pass {'intercept': 1.5, 'age': 0.2}."
             )
         found[name] = number

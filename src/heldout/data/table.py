@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
-from heldout.arguments import as_whole, shown
+from heldout.arguments import shown
 from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
@@ -62,7 +62,7 @@ class PrivateTable(ABC):
         self.protection = Protection(
             neighbours=Neighbours.parse(neighbours),
             unit=unit is not None,
-            rows_per_unit=_checked_rows_per_unit(unit, rows_per_unit),
+            rows_per_unit=rows_per_unit,
             unit_name=unit,
         )
         if name is not None and not (isinstance(name, str) and name.isprintable()):
@@ -80,7 +80,7 @@ class PrivateTable(ABC):
         if unit is not None and self._engine.ordered:
             self._bound(rows)
         # Where the number of rows is private not even this object keeps it.
-        self._rows = rows if self.protection.row_count_is_public else None
+        self.public_rows = rows if self.protection.row_count_is_public else None
 
     @property
     def description(self) -> Description:
@@ -111,14 +111,26 @@ class PrivateTable(ABC):
             raise AttributeError(f"{name} is read-only. Declare the data set anew.")
         super().__delattr__(name)
 
-    def keep_to(self, ledger: str | None) -> None:
-        """Remember the ledger that has these rows' budget; refuse another one, or none."""
+    def opened(
+        self, ledger: str | None, *, by_content: bool
+    ) -> tuple[Description, tuple[bytes, ...]]:
+        """What is public about the rows, and the digests by which their ledger finds them again.
+
+        The ledger that has the rows' budget is remembered, and another one, or none, refused. One
+        that a session has for itself, None, never meets other rows: it needs no digest. Rows that
+        changed since they were validated are refused, here and before each booking.
+        """
+        self.check_unchanged()
         if self._ledger not in (None, ledger):
             raise BudgetMismatch(
                 "These rows have a ledger, which keeps their budget; this is another one. Open "
                 "the session with the same ledger."
             )
         self._ledger = ledger
+        digests: tuple[bytes, ...] = ()
+        if by_content:
+            digests = (bytes(32),) if ledger is None else self._fingerprints
+        return self.description, digests  # in this order: the digests read every cell
 
     @abstractmethod
     def _exposed(self) -> dict[str, str]:
@@ -210,11 +222,6 @@ class PrivateTable(ABC):
         return self._fingerprints[0]
 
     @property
-    def public_rows(self) -> int | None:
-        """The number of rows where the neighbouring relation makes it public, else None."""
-        return self._rows
-
-    @property
     def dialect(self) -> str:
         return self._engine.dialect
 
@@ -280,16 +287,3 @@ class PrivateTable(ABC):
 
     def __getstate__(self) -> object:
         raise TypeError(f"a {type(self).__name__} holds private rows and must not be pickled.")
-
-
-def _checked_rows_per_unit(unit: str | None, rows_per_unit: int) -> int:
-    count = as_whole(rows_per_unit, most=2**62)
-    if count is None or count < 1:
-        raise ArgumentError(
-            f"rows_per_unit must be a whole number from 1, got {shown(rows_per_unit)}."
-        )
-    if unit is None and count != 1:
-        raise ArgumentError(
-            "rows_per_unit must go with unit=. Name the column that says whose row."
-        )
-    return count

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heldout.arguments import as_whole, shown
+from heldout.arguments.rules import Flag, Whole
 from heldout.errors import ArgumentError
 
 __all__ = ["HashedText", "Space", "Vocabulary"]
@@ -42,15 +43,10 @@ class HashedText:
     stop_words: bool = False
 
     def __post_init__(self) -> None:
-        size = as_whole(self.size)
-        if size is None or not 2 <= size <= 2**24:
-            raise ArgumentError(
-                f"size must be a whole number, 2 to 16,777,216, got {shown(self.size)}."
-            )
+        Whole(2, 2**24)(self.size, "size")
         if as_whole(self.longest) not in (1, 2, 3):
             raise ArgumentError(f"longest must be 1, 2 or 3 words, got {shown(self.longest)}.")
-        if not isinstance(self.stop_words, bool):
-            raise ArgumentError(f"stop_words must be True or False, got {shown(self.stop_words)}.")
+        Flag()(self.stop_words, "stop_words")
 
     def names(self) -> None:
         return None

@@ -53,8 +53,8 @@ class Truth(PrivateTable):
                 "rows",
                 f"CASE WHEN count(*) > {self._most_rows} THEN 1 ELSE 0 END",
                 DataError,
-                f"truth must have at most {MOST_TIMES} rows for each privatized one, got more. "
-                "Compare tables of about the same size.",
+                f"truth must have at most {MOST_TIMES} rows for each privatized one. Compare "
+                "tables of about the same size.",
             )
         ]
 

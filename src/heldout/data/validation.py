@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments import shown
 from heldout.data.engine import Engine
 from heldout.data.sql import (
     FITTING_TYPES,
@@ -229,7 +229,7 @@ def _finite(number: str) -> str:
 def check_columns(engine: Engine, names: Sequence[str]) -> None:
     """Every declared column is there."""
     for name in names:
-        if not is_one_of(name, engine.columns):
+        if not isinstance(name, str) or name not in engine.columns:
             if engine.names_may_be_cells:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
@@ -247,8 +247,8 @@ def check_hash(engine: Engine) -> None:
         return  # keys alone, by arithmetic that is the same everywhere
     if tuple(int(each[0]) for each in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
         raise MissingDependency(
-            "duckdb must be a version whose hash() is that of 2.0, got another: budgets would not "
-            "find their rows again. Install 'duckdb>=2.0,<2.1'."
+            "This version of DuckDB hashes otherwise than 2.0: budgets would not find their rows "
+            "again. Install 'duckdb>=2.0,<2.1'."
         )
 
 

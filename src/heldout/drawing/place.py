@@ -16,7 +16,7 @@ def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
 
 
 def write_file(place: Path, content: str) -> None:
-    """A page or a picture; a disk that is full, say, is one typed line."""
+    """Write a page or a picture; a failure, such as a full disk, raises a HeldoutError."""
     try:
         place.write_text(content, encoding="utf-8")
     except OSError as error:

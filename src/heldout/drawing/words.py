@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "amount",
     "belief",
+    "by_width",
     "decimal",
     "digits",
     "half_width",
@@ -124,6 +125,14 @@ def digits(measure: "Measure", level: float) -> int:
         return 3
     size = math.floor(math.log10(width))
     return max(0, 2 - size) if width > 1 else min(9, max(3, 1 - size))
+
+
+def by_width(width: float) -> Callable[[float], str]:
+    """Enough decimals to see an interval's width, three at least; powers of ten far from 1."""
+    if width > 0 and not 1e-7 <= width <= 1e9:
+        return lambda value: f"{value:.4g}"
+    places = 3 if width <= 0 else max(3, 1 - math.floor(math.log10(width)))
+    return lambda value: f"{value:.{places}f}"
 
 
 def number(value: float, places: int) -> str:

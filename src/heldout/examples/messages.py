@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.examples.chance import uniform
-from heldout.examples.size import checked_rows
+from heldout.examples.size import MOST
 
 SPAM = 0.14
 LONGEST = 24
@@ -40,7 +41,7 @@ def messages(rows: int = 4000) -> Any:
     >>> table.num_rows, table.column_names
     (4000, ['message_id', 'message', 'spam'])
     """
-    rows = checked_rows(rows)
+    rows = Whole(1, MOST)(rows, "rows")
     import pyarrow
 
     spam = uniform(1, rows) < SPAM

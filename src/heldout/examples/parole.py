@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.examples.chance import normal, uniform
-from heldout.examples.size import checked_rows
+from heldout.examples.size import MOST
 
 HEARINGS_PER_PERSON = 1.2
 
@@ -25,7 +26,7 @@ def parole(rows: int = 6000) -> Any:
     >>> table.num_rows, table.column_names
     (6000, ['person_id', 'sex', 'age', 'district', 'reoffended', 'risk'])
     """
-    rows = checked_rows(rows, least=10)
+    rows = Whole(10, MOST)(rows, "rows")
     import pyarrow
 
     people = max(1, round(rows / HEARINGS_PER_PERSON))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.examples.chance import Numbers, normal, uniform
-from heldout.examples.size import checked_rows
+from heldout.examples.size import MOST
 
 PATIENTS_PER_ROW = 0.78
 OVERCONFIDENCE = 1.3
@@ -28,7 +29,7 @@ def readmission(rows: int = 5000) -> Any:
     >>> table.num_rows, len(set(table["patient_id"].to_pylist()))
     (5000, 3900)
     """
-    rows = checked_rows(rows)
+    rows = Whole(1, MOST)(rows, "rows")
     import pyarrow
 
     patient = _patient_of_each_stay(rows)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.examples.chance import normal, uniform
-from heldout.examples.size import checked_rows
+from heldout.examples.size import MOST
 
 YEARS_PER_PERSON = 1.3
 
@@ -25,7 +26,7 @@ def salaries(rows: int = 5000) -> Any:
     >>> table.num_rows, table.column_names[-4:]
     (5000, ['salary', 'fitted', 'log_salary', 'log_fitted'])
     """
-    rows = checked_rows(rows, least=10)
+    rows = Whole(10, MOST)(rows, "rows")
     import pyarrow
 
     people = max(1, round(rows / YEARS_PER_PERSON))

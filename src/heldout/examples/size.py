@@ -1,18 +1,5 @@
-"""How many made-up rows one may ask for."""
+"""How many made-up rows one may ask for: they must fit in memory."""
 
-from typing import Any, Final
-
-from heldout.arguments import as_whole, shown
-from heldout.errors import ArgumentError
+from typing import Final
 
 MOST: Final = 10_000_000
-
-
-def checked_rows(rows: Any, *, least: int = 1) -> int:
-    """A whole number that fits in memory."""
-    found = as_whole(rows)
-    if found is None or not least <= found <= MOST:
-        raise ArgumentError(
-            f"rows must be a whole number from {least} to {MOST:,}, got {shown(rows)}."
-        )
-    return found

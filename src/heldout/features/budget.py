@@ -10,7 +10,6 @@ from fractions import Fraction
 
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 
 __all__ = ["PAPER_SPLITS", "Shares", "features_to_take", "selection_share", "shares_for"]
 
@@ -33,7 +32,7 @@ class Shares:
 
 def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fraction:
     """Rows times epsilon over the rows that tell neighbours apart: how much can be seen at all."""
-    return rows * epsilon / rows_moved(protection)
+    return rows * epsilon / protection.rows_moved
 
 
 def shares_for(epsilon: Fraction, *, rows: int, protection: Protection) -> Shares:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from heldout.mechanisms.top_k import PermuteAndFlip
-from heldout.privacy.neighbours import Protection
+from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.release import Step
 from heldout.statistics.right_calls import RightCalls, RowScores
 
@@ -54,8 +54,6 @@ class Cuts:
 
     @staticmethod
     def chooser(epsilon: Fraction, *, protection: Protection) -> PermuteAndFlip:
-        return PermuteAndFlip(
-            epsilon,
-            RightCalls.of_each(protection),
-            monotone=RightCalls.monotone(protection),
-        )
+        """One unit moves each count of `RightCalls` by its rows, all one way under add-remove."""
+        one_way = protection.neighbours is Neighbours.ADD_REMOVE
+        return PermuteAndFlip(epsilon, protection.rows_per_unit, monotone=one_way)

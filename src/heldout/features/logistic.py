@@ -5,13 +5,14 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.features.cut import STEP
-from heldout.features.logistic_plan import CUTS, LogisticPlan, row_scores
+from heldout.features.logistic_plan import CUTS, LogisticPlan
 from heldout.features.questions import WEIGHT, Training
 from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.neighbours import Neighbours
 from heldout.questions.session import Epsilon
+from heldout.statistics.right_calls import RegressionScores
 
 __all__ = ["PrivateLogisticRegression"]
 
@@ -98,4 +99,4 @@ class PrivateLogisticRegression(PrivateClassifier):
         self.ridge_ = float(loss.ridge)
 
     def _scores(self, matrix: Any) -> Any:
-        return row_scores(self._found, self._row_weight)(matrix) / STEP - self.cut_
+        return RegressionScores(self._found, self._row_weight)(matrix) / STEP - self.cut_

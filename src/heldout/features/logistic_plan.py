@@ -9,31 +9,20 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.features.budget import shares_for
-from heldout.features.cut import STEP, Cuts, RowScores
+from heldout.features.cut import STEP, Cuts
 from heldout.features.stages import Features
 from heldout.mechanisms.objective import ObjectivePerturbation
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.release import Step
-from heldout.statistics.base import rows_moved
-from heldout.statistics.joint_counts import UNIT, row_units
 from heldout.statistics.logistic_loss import LogisticLoss
+from heldout.statistics.right_calls import RegressionScores
 
-__all__ = ["CUTS", "LogisticPlan", "row_scores"]
+__all__ = ["CUTS", "LogisticPlan"]
 
 CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
 LARGEST = 2.0**20
 LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
-
-
-def row_scores(coefficients: Any, weight: int) -> RowScores:
-    """The regression's score of each row, from coefficients in whole lattice steps."""
-
-    def scores(matrix: Any) -> Any:
-        own = np.asarray(matrix.astype(np.int64) @ coefficients[:-1]).ravel()
-        return own * row_units(matrix, weight) // UNIT + coefficients[-1]
-
-    return scores
 
 
 @dataclass(frozen=True)
@@ -90,7 +79,7 @@ class LogisticPlan:
     def mechanism(self, loss: LogisticLoss) -> ObjectivePerturbation:
         return ObjectivePerturbation(
             epsilon=self.loss_epsilon,
-            moved=rows_moved(self.protection),
+            moved=self.protection.rows_moved,
             rows_per_unit=self.protection.rows_per_unit,
             row=loss.row,
             dimension=loss.dimension,
@@ -106,7 +95,7 @@ class LogisticPlan:
 
     def cut(self, found: Any, chosen: Features = None) -> Step:
         return CUTS.step(
-            row_scores(found, self.loss(chosen).weight),
+            RegressionScores(found, self.loss(chosen).weight),
             epsilon=self.cut_epsilon,
             protection=self.protection,
             chosen=chosen,
@@ -118,7 +107,7 @@ class LogisticPlan:
         least = ObjectivePerturbation.least_ridge(
             self.loss_epsilon, row=row, rows_per_unit=self.protection.rows_per_unit
         )
-        wanted = 4 * rows_moved(self.protection) * row / self.loss_epsilon
+        wanted = 4 * self.protection.rows_moved * row / self.loss_epsilon
         if self.ridge is not None:
             wanted = self.ridge
         return _next_power_of_two(max(least, wanted))

@@ -45,7 +45,7 @@ class ModelRelease(Release):
         count = Measure(
             number,
             name="features selected",
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=exactly,
             interval=exactly,
             whole=True,
@@ -65,7 +65,7 @@ class ModelRelease(Release):
         parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
         return (
             f"{self.name} with {len(self.selected):,} of {len(self.weights):,} features selected, "
-            f"{self._drawn.terms} ({parts})"
+            f"{self.terms} ({parts})"
         )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:

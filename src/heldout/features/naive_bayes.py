@@ -5,13 +5,14 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.features.cut import STEP
-from heldout.features.naive_bayes_plan import CUTS, row_scores
+from heldout.features.naive_bayes_plan import CUTS
 from heldout.features.questions import WEIGHT, Training
 from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.neighbours import Neighbours
 from heldout.questions.session import Epsilon
+from heldout.statistics.right_calls import SummedScores
 
 __all__ = ["PrivateNaiveBayes"]
 
@@ -85,4 +86,4 @@ class PrivateNaiveBayes(PrivateClassifier):
         self.cut_ = CUTS.value(place)
 
     def _scores(self, matrix: Any) -> Any:
-        return row_scores(*self._found)(matrix) / STEP - self.cut_
+        return SummedScores(*self._found)(matrix) / STEP - self.cut_

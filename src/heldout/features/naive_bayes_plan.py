@@ -1,35 +1,38 @@
 """The two steps of a naive Bayes model: noisy counts, then the cut."""
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from heldout.features.budget import shares_for
-from heldout.features.cut import STEP, Cuts, RowScores
+from heldout.features.cut import STEP, Cuts
 from heldout.features.shrinkage import log_odds
 from heldout.features.stages import Features
 from heldout.mechanisms import DiscreteLaplace
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.release import Step
-from heldout.statistics.joint_counts import UNIT, JointCounts, size_cells
+from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts
+from heldout.statistics.right_calls import SummedScores
 
-__all__ = ["CUTS", "NaiveBayesPlan", "row_scores"]
+__all__ = ["CUTS", "NaiveBayesPlan", "size_units"]
 
 FAINT = 0.05  # log-odds below this are taken for nothing
 PLAIN = 0.5  # a feature with log-odds from here on counts as selected
 CUTS = Cuts(apart=Fraction(1, 2))
 
 
-def row_scores(weights: Any, size_weights: Any) -> RowScores:
-    """The sum of the weights of a row's features, and the weight of its size."""
+def size_units(share: Fraction, weight: int) -> int:
+    """The units that make the size cells take this share of a row's weight."""
+    return max(1, round(share / (1 - share) * weight * UNIT))
 
-    def scores(matrix: Any) -> Any:
-        own = np.asarray(matrix.astype(np.int64) @ weights).ravel()
-        return own + size_weights[size_cells(np.diff(matrix.indptr))]
 
-    return scores
+def mean_weights(weight: int) -> Any:
+    """About what a feature of a row weighs, by cell of sizes; public."""
+    spans = [np.arange(a, b) for a, b in pairwise((*SIZES, 2 * SIZES[-1]))]
+    return np.array([1.0, *(np.minimum(1.0, weight / span).mean() for span in spans)])
 
 
 class NaiveBayesPlan:
@@ -46,37 +49,40 @@ class NaiveBayesPlan:
     ) -> None:
         shares = shares_for(epsilon, rows=rows, protection=protection)
         self.features, self.weight, self.protection = features, weight, protection
-        self.size_units = JointCounts.units_for(shares.sizes, weight)
+        self.size_units = size_units(shares.sizes, weight)
         self.cut_epsilon = epsilon * shares.cut
         self.counts_epsilon = epsilon - self.cut_epsilon
-        self.statistic(None)  # refuses a weight that is too large, before anything is booked
 
     def prices(self) -> tuple[Event, Event]:
         """Booked before it is known how many features there will be; the price is the same."""
-        noise = DiscreteLaplace.for_epsilon(self.counts_epsilon, l1_sensitivity=1, dimension=1)
         chooser = CUTS.chooser(self.cut_epsilon, protection=self.protection)
+        noise = DiscreteLaplace.for_epsilon(self.counts_epsilon, l1_sensitivity=1, dimension=1)
         return noise.event(), chooser.event()
 
     def split(self) -> dict[str, str]:
         return {"counts": str(self.counts_epsilon), "cut": str(self.cut_epsilon)}
 
-    def statistic(self, chosen: Features) -> JointCounts:
-        count = self.features if chosen is None else len(chosen)
-        return JointCounts(count, self.weight, self.size_units, chosen)
-
     def learn(self, chosen: Features = None) -> Step:
-        statistic = self.statistic(chosen)
-        return Step(statistic, self._noise(statistic))
+        count = self.features if chosen is None else len(chosen)
+        statistic = JointCounts(count, self.weight, self.size_units, chosen)
+        noise = DiscreteLaplace.for_epsilon(
+            self.counts_epsilon,
+            l1_sensitivity=statistic.sensitivity(self.protection),
+            dimension=statistic.dimension,
+        )
+        return Step(statistic, noise)
 
     def understood(self, noisy: Any, chosen: Features = None) -> tuple[Any, Any]:
         """Log-odds of features and of row sizes, in lattice steps: a reading of noisy counts."""
-        statistic = self.statistic(chosen)
-        scale = self._noise(statistic).float_scale
-        by_size, by_feature = statistic.understood(noisy)
+        noise = self.learn(chosen).mechanism
+        assert isinstance(noise, DiscreteLaplace)
+        scale, real, cells = noise.float_scale, np.asarray(noisy, dtype=float), len(SIZES) + 1
+        by_size = real[: 2 * cells].reshape(2, cells) / self.size_units
+        by_feature = real[2 * cells :].reshape(2, -1) / UNIT
         rows = np.maximum(by_size.sum(axis=1), 1)
         held = np.maximum(by_size, 0)
         held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
-        seen = np.maximum((held * statistic.mean_weights()).sum(axis=1), 1)
+        seen = np.maximum((held * mean_weights(self.weight)).sum(axis=1), 1)
         features = log_odds(by_feature, scale=scale / UNIT, rows=seen)
         sizes = log_odds(
             by_size, scale=scale / self.size_units, rows=rows, learnt=False, largest=0.9
@@ -86,17 +92,10 @@ class NaiveBayesPlan:
 
     def cut(self, found: tuple[Any, Any], chosen: Features = None) -> Step:
         return CUTS.step(
-            row_scores(*found),
+            SummedScores(*found),
             epsilon=self.cut_epsilon,
             protection=self.protection,
             chosen=chosen,
-        )
-
-    def _noise(self, statistic: JointCounts) -> DiscreteLaplace:
-        return DiscreteLaplace.for_epsilon(
-            self.counts_epsilon,
-            l1_sensitivity=statistic.sensitivity(self.protection),
-            dimension=statistic.dimension,
         )
 
     def weights(self, found: tuple[Any, Any]) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.features.logistic import PrivateLogisticRegression
 from heldout.features.naive_bayes import PrivateNaiveBayes
@@ -105,7 +105,7 @@ class PrivatePipeline(PrivateClassifier):
             from sklearn.base import clone
 
             model = clone(self.classifier)
-        elif is_one_of(self.classifier, CLASSIFIERS):
+        elif isinstance(self.classifier, str) and self.classifier in CLASSIFIERS:
             model = CLASSIFIERS[self.classifier]()
         else:
             raise ArgumentError(

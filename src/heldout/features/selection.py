@@ -88,7 +88,7 @@ class Selection(_Features, Release):
         count = Measure(
             number,
             name="features selected",
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=exactly,
             interval=exactly,
             whole=True,
@@ -115,7 +115,7 @@ class Selection(_Features, Release):
         words = self._drawn.request.parameters
         return (
             f"{len(self):,} of {self._count:,} features by {words['score']} "
-            f"({self.method}): {self._listed()}; {self._drawn.terms}"
+            f"({self.method}): {self._listed()}; {self.terms}"
         )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Number, OneOf, Whole
 from heldout.data.feature_matrix import FeatureRows
 from heldout.errors import ArgumentError
 from heldout.features.clusters import clusters
@@ -96,15 +97,12 @@ def plan_selection(
     Reference:   proofs/selection.md.
     Cost:        one pass over the entries and 8 microseconds a feature; `permute-and-flip` k times.
     """
-    if method not in METHODS:
-        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    OneOf(METHODS)(method, "method")
     if epsilon <= 0:
         raise ArgumentError(f"epsilon must be more than 0, got {epsilon}.")
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise ArgumentError(f"k must be a whole number from 1, got {k!r}.")
     if threshold is not None:
-        threshold = _checked_threshold(threshold)
-    most = None if k is None else min(int(k), private.features)
+        threshold = Number(-1e15, 1e15)(threshold, "threshold")
+    most = None if k is None else min(Whole()(k, "k"), private.features)
     return METHODS[method](private, Asked(score, epsilon, most, threshold))
 
 
@@ -267,13 +265,3 @@ def _beyond_chance(scale: float, features: int, *, difference: bool = False) -> 
     for _ in range(40 * difference):
         x = math.log((2 + x) / (2 * tail))
     return max(1.0, scale * x)
-
-
-def _checked_threshold(threshold: Any) -> float:
-    try:
-        number = float(threshold)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number) or abs(number) > 1e15:
-        raise ArgumentError(f"threshold must be a finite number, got {threshold!r}.")
-    return number

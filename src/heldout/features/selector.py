@@ -86,7 +86,7 @@ def select(
             )
     else:
         if y is None:
-            raise ArgumentError("y must be given: one label for each row of X.")
+            raise ArgumentError("Pass y=, one label for each row of X.")
         private = FeatureMatrix(
             X,
             y,

@@ -49,9 +49,10 @@ class Stages:
         self.found: Any = None
 
     def request(self, name: str, *, claim: str, **words: Any) -> Staged:
+        split = self.split()
+        learning, cutting = self.plan.prices()
         # What cannot be drawn at this price is refused here, before anything is booked.
         self.plan.learn(None)
-        learning, cutting = self.plan.prices()
         steps = {"learning": Booked(learning, self._learn), "cut": Booked(cutting, self._cut)}
         if self.selection is not None:
             first = Step(self.selection.statistic, self.selection.mechanism)
@@ -59,9 +60,9 @@ class Stages:
         return Staged(
             name=name,
             steps=steps,
-            parameters=words | self.split(),
+            parameters=words | split,
             claim=claim,
-            description={"name": f"{name} in {len(steps)} steps", "split": self.split()},
+            description={"name": f"{name} in {len(steps)} steps", "split": split},
             reading=self,
         )
 

@@ -8,12 +8,14 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from heldout.arguments import as_array, as_number, as_numbers, as_whole, shown
+from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
+from heldout.arguments.rules import Whole
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
@@ -106,12 +108,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
-        price = self._price()
-        question = self._question(price)
-        private = self._private(X, y, unit=unit, row_keys=row_keys)
-        budget = self.budget
+        price, budget = self._price(), self.budget
         if budget is None and self.ledger is None:
             budget = Budget(epsilon=price)
+        question = self._question(price)
+        private = self._private(X, y, unit=unit, row_keys=row_keys)
         session = PrivateSession(private, budget=budget, ledger=self.ledger)
         release = session.ask(question)
         drawn = release._drawn
@@ -144,25 +145,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The rows behind the door. What is checked here, the holder of the rows alone sees."""
         if isinstance(X, FeatureMatrix):
             if y is not None or unit is not None or row_keys is not None:
-                raise ArgumentError("y, unit and row_keys must be left out with a FeatureMatrix.")
+                raise ArgumentError("Leave y, unit and row_keys out with a FeatureMatrix.")
             self.classes_ = np.array([X._values.negative, X._values.positive])
             self.n_features_in_ = X.features
             return X
         X, y = self._validated(X, y)
+        features, bound = self._set(X), self._bound()
         self.classes_ = self._declared_classes(y)
         negative, positive = self.classes_.tolist()
-        public = unit is None and Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        public = unit is None and is_one_of(self.neighbours, (Neighbours.REPLACE_ONE,))
         most = MOST_ROWS if public else self._most_rows()
         if X.shape[0] > most:
             raise DataError(
-                f"rows must be at most {most:,} with these settings, got more. Pass a larger "
-                "expected_rows."
+                f"rows must be at most {most:,} with these settings. Pass a larger expected_rows."
             )
         try:
             private = FeatureMatrix(
-                self._set(X),
+                features,
                 y,
-                features_per_row=self._bound(),
+                features_per_row=bound,
                 positive=positive,
                 negative=negative,
                 unit=unit,
@@ -181,13 +182,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return private
 
     def _declared_classes(self, y: Any) -> Any:
-        if isinstance(self.classes, str) and self.classes == OBSERVED:
-            declared = np.unique(y)
-            got = f"{len(declared)} class in y" if len(declared) == 1 else "more classes in y"
-        else:
-            declared = as_array(self.classes, name="classes")
-            got = shown(self.classes)
+        observed = isinstance(self.classes, str) and self.classes == OBSERVED
+        declared = np.unique(y) if observed else as_array(self.classes, name="classes")
         if declared.shape != (2,) or len(set(map(str, declared.tolist()))) < 2:
+            seen = "1 class in y" if declared.size == 1 else "more classes in y"
+            got = seen if observed else shown(self.classes)
             raise ArgumentError(
                 f"classes must be two labels for this classifier, got {got}. Only binary "
                 "classification is supported. Declare them, the negative one first."
@@ -196,7 +195,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set(self, X: Any) -> Any:
         """Which features a row sets, as a sparse 0/1 matrix."""
-        from scipy.sparse import csr_array, issparse
+        from scipy.sparse import csr_array
 
         cut = as_number(self.binarize)
         if math.isnan(cut):
@@ -223,10 +222,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _guess(self) -> int:
         guess = GUESSED_ROWS if self.expected_rows is None else self.expected_rows
-        rows = as_whole(guess, most=2**53)
-        if rows is None or rows < 1:
-            raise ArgumentError(f"expected_rows must be a whole number from 1, got {shown(guess)}.")
-        return rows
+        return Whole()(guess, "expected_rows")
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "release_")
@@ -235,7 +231,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
         """What scikit-learn asks of X and y; its messages may quote a cell, so few are kept."""
         try:
-            check_places(X)
+            if issparse(X):
+                check_places(X)
             found = validate_data(self, X, y, accept_sparse="csr", reset=reset)
             if reset:
                 check_classification_targets(found[1])

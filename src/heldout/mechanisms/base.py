@@ -1,6 +1,6 @@
 """What a mechanism is: an object that knows its own price, sampling and error."""
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
@@ -19,6 +19,21 @@ class Mechanism(Protocol):
 
     def describe(self) -> dict[str, object]:
         """Name and public parameters, for the release."""
+
+
+class Primitive:
+    """A mechanism that one of the ledger's rules prices: its name, and the fields it asks for.
+
+    >>> from heldout.mechanisms import DiscreteLaplace
+    >>> DiscreteLaplace(scale=2, l1_sensitivity=1, dimension=3).event().as_dict()["parameters"]
+    {'dimension': '3', 'l1_sensitivity': '1', 'scale': '2'}
+    """
+
+    rule: ClassVar[tuple[str, ...]] = ("exponential", "epsilon")
+
+    def event(self) -> Event:
+        kind, *names = self.rule
+        return Event(kind, {name: getattr(self, name) for name in names})
 
 
 def unseal(sealed: Sealed[Content]) -> Content:

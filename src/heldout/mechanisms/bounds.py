@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.curves.cuts import choose_exactly
 from heldout.mechanisms.smooth.exact import Randomness
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["BoundSearch", "BoundSearchAsPrinted", "IntervalChoice"]
@@ -109,7 +108,7 @@ class BoundSearchAsPrinted(BoundSearch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntervalChoice:
+class IntervalChoice(Primitive):
     """Neighbouring cells that hold many rows and are few: one cell more must bring `price` rows.
 
     Claim:       pure DP, epsilon.                                    [claim: residual-bounds]
@@ -143,10 +142,7 @@ class IntervalChoice:
     @property
     def rate(self) -> Fraction:
         """What one row more adds to the logarithm of an interval's probability."""
-        return self.epsilon / rows_moved(self.protection)
-
-    def event(self) -> Event:
-        return Event("exponential", {"epsilon": self.epsilon})
+        return self.epsilon / self.protection.rows_moved
 
     def sample(
         self, sealed: Sealed[Any], *, randomness: Randomness | None = None

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Share
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
-from heldout.privacy.events import Event
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.statistics.sealed import Sealed
 
 
 @dataclass(frozen=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Primitive):
     """Adds to each entry an integer x with probability proportional to exp(-|x| / scale).
 
     Claim:       pure DP, epsilon = l1_sensitivity / scale.            [claim: discrete-laplace]
@@ -34,6 +34,7 @@ class DiscreteLaplace:
     epsilon 1/2
     """
 
+    rule = ("discrete-laplace", "l1_sensitivity", "scale", "dimension")
     scale: Fraction
     l1_sensitivity: int
     dimension: int
@@ -42,7 +43,7 @@ class DiscreteLaplace:
         if self.scale <= 0 or self.l1_sensitivity <= 0 or self.dimension <= 0:
             raise ArgumentError("scale, sensitivity and dimension must be positive.")
         if self.scale > 2**52:
-            raise ArgumentError("scale must be at most 2^52, got more. Use a larger epsilon.")
+            raise ArgumentError("scale must be at most 2^52. Use a larger epsilon.")
 
     @classmethod
     def for_epsilon(
@@ -53,17 +54,6 @@ class DiscreteLaplace:
             raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
         return cls(
             scale=l1_sensitivity / epsilon, l1_sensitivity=l1_sensitivity, dimension=dimension
-        )
-
-    def event(self) -> Event:
-        return Event(
-            kind="discrete-laplace",
-            version=1,
-            parameters={
-                "l1_sensitivity": str(self.l1_sensitivity),
-                "scale": str(self.scale),
-                "dimension": str(self.dimension),
-            },
         )
 
     def sample(self, sealed: Sealed[Any]) -> Any:
@@ -93,9 +83,7 @@ class DiscreteLaplace:
         >>> DiscreteLaplace(scale=Fraction(4), l1_sensitivity=2, dimension=1).error_quantile(0.95)
         12
         """
-        if not 0 < level < 1:
-            raise ArgumentError(f"level must lie between 0 and 1, got {level!r}. Try 0.95.")
-        scale, tail = self.float_scale, 1 - level
+        scale, tail = self.float_scale, 1 - Share("Try 0.95.")(level, "level")
         whole = (1 + math.exp(-1 / scale)) / 2
 
         def beyond(t: int) -> float:

@@ -6,14 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
-from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
 
 @dataclass(frozen=True)
-class Disjoint:
+class Disjoint(Primitive):
     """Discrete Laplace on a vector of some rows, then on a vector of the other rows.
 
     The sealed content is a pair: the first vector, and what `then(answer, rest)` makes the second
@@ -38,6 +37,8 @@ class Disjoint:
     (Fraction(100, 1), Fraction(100, 49), 'epsilon 1')
     """
 
+    rule = ("disjoint-rows", "epsilon")
+    """Both answers together; where the rows that move lie does not change the price."""
     epsilon: Fraction
     moved: int
     first_row: int
@@ -65,10 +66,6 @@ class Disjoint:
         return DiscreteLaplace.for_epsilon(
             left, l1_sensitivity=self.moved, dimension=self.dimensions[1]
         )
-
-    def event(self) -> Event:
-        """Both answers together; where the rows that move lie does not change the price."""
-        return Event("disjoint-rows", {"epsilon": self.epsilon})
 
     def sample(self, sealed: Sealed[Any]) -> Any:
         vector, rest = unseal(sealed)

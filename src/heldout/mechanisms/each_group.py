@@ -5,14 +5,14 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import Mechanism, unseal
-from heldout.privacy.events import Event, price
+from heldout.mechanisms.base import Mechanism, Primitive, unseal
+from heldout.privacy.events import price
 from heldout.privacy.loss import Loss
 from heldout.statistics.sealed import Sealed
 
 
 @dataclass(frozen=True)
-class EachGroup:
+class EachGroup(Primitive):
     """The same mechanism on every group; each row is in one group, whoever it belongs to.
 
     The sealed content is a list with the statistic of each group. `moved` is how many rows leave
@@ -28,6 +28,7 @@ class EachGroup:
     Cost:        that of `one`, for each group.
     """
 
+    rule = ("disjoint-rows", "epsilon")
     epsilon: Fraction
     moved: int
     groups: int
@@ -38,9 +39,6 @@ class EachGroup:
             raise ArgumentError(
                 "A question by group must have a pure price. Leave method and delta out."
             )
-
-    def event(self) -> Event:
-        return Event("disjoint-rows", {"epsilon": self.epsilon})
 
     def sample(self, sealed: Sealed[Any]) -> Any:
         parts = unseal(sealed)

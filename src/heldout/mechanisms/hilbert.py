@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.curves.as_printed import DawaChen2016
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
-from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["HilbertDawa", "SquareCounts", "hilbert_order"]
@@ -48,7 +47,7 @@ class SquareCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HilbertDawa:
+class HilbertDawa(Primitive):
     """DAWA over the cells of a square, and discrete Laplace on the count of the rows outside it.
 
     Claim:       pure DP, epsilon, for both together.                  [claim: residual-table]
@@ -67,6 +66,8 @@ class HilbertDawa:
     ('epsilon 1', Fraction(2, 1))
     """
 
+    rule = ("disjoint-rows", "epsilon")
+    """Both parts together; where the rows that move lie does not change the price."""
     side: int
     epsilon: Fraction
     moved: int
@@ -86,10 +87,6 @@ class HilbertDawa:
     @cached_property
     def edge(self) -> DiscreteLaplace:
         return DiscreteLaplace.for_epsilon(self.epsilon, l1_sensitivity=self.moved, dimension=1)
-
-    def event(self) -> Event:
-        """Both parts together; where the rows that move lie does not change the price."""
-        return Event("disjoint-rows", {"epsilon": self.epsilon})
 
     def sample(self, sealed: Sealed[Any]) -> SquareCounts:
         counts = np.asarray(unseal(sealed), dtype=np.int64)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import unbounded_noise
-from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["Minimiser", "ObjectivePerturbation"]
@@ -26,7 +25,7 @@ CURVED, SLACK = Fraction(1, 8), Fraction(1, 64)
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(Primitive):
     """Minimises loss(t) + ridge/2 |t|^2 + b.t with Laplace b, and lets the minimum out.
 
     The sealed content is a function of the noise `Z` (whole numbers, b = step * Z) that returns
@@ -50,6 +49,7 @@ class ObjectivePerturbation:
     (6.74, 'epsilon 1')
     """
 
+    rule = ("objective-perturbation", "epsilon")
     epsilon: Fraction
     moved: int
     rows_per_unit: int
@@ -88,9 +88,6 @@ class ObjectivePerturbation:
         return DiscreteLaplace.for_epsilon(
             SLACK * self.epsilon, l1_sensitivity=self.slack, dimension=self.dimension
         )
-
-    def event(self) -> Event:
-        return Event("objective-perturbation", {"epsilon": self.epsilon})
 
     def sample(self, sealed: Sealed[Minimiser]) -> Any:
         """Coefficients in lattice steps of step/ridge."""

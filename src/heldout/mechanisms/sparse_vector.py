@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.exact import discrete_laplace
-from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
 _LEAST, _MOST = -(2**63), 2**63 - 1  # where OpenDP's integers end
 
 
 @dataclass(frozen=True)
-class SparseVector:
+class SparseVector(Primitive):
     """Says query by query whether it is above the threshold, and stops after `limit` that are.
 
     One noise is added to the threshold and a fresh one to each query, both discrete Laplace. The
@@ -41,6 +41,7 @@ class SparseVector:
     (Fraction(5, 1), Fraction(10, 1), 'epsilon 1')
     """
 
+    rule = ("sparse-vector", "epsilon")
     epsilon: Fraction
     sensitivity: int
     limit: int = 1
@@ -53,9 +54,7 @@ class SparseVector:
         if self.epsilon <= 0:
             raise ArgumentError(f"epsilon must be more than 0, got {self.epsilon}.")
         for name in ("sensitivity", "limit"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ArgumentError(f"{name} must be a whole number from 1, got {count!r}.")
+            object.__setattr__(self, name, Whole()(getattr(self, name), name))
         if self.threshold_share is not None and not 0 < self.threshold_share < 1:
             raise ArgumentError(f"threshold_share must lie in (0, 1), got {self.threshold_share}.")
         object.__setattr__(self, "epsilon", Fraction(self.epsilon))
@@ -83,9 +82,6 @@ class SparseVector:
     def query_scale(self) -> Fraction:
         left = self.epsilon - self._threshold_epsilon
         return self._cost_of_a_positive * self.sensitivity / left
-
-    def event(self) -> Event:
-        return Event("sparse-vector", {"epsilon": self.epsilon})
 
     def answers(self, queries: Sequence[int] | Any, threshold: int) -> tuple[bool, ...]:
         """One answer a query until `limit` of them were True; then no more.

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
+from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import folded, unbounded_noise
-from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["NoisyTopK", "PermuteAndFlip"]
 
 
 @dataclass(frozen=True)
-class _TopK(ABC):
+class _TopK(Primitive, ABC):
     """What the two selections share: their words, their price and the scale of their noise."""
 
     epsilon: Fraction
@@ -32,9 +32,7 @@ class _TopK(ABC):
         if self.epsilon <= 0:
             raise ArgumentError(f"epsilon must be more than 0, got {self.epsilon}.")
         for name in ("sensitivity", "k"):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise ArgumentError(f"{name} must be a whole number from 1, got {count!r}.")
+            object.__setattr__(self, name, Whole()(getattr(self, name), name))
         # Refuses a scale that cannot be drawn before anything is paid.
         DiscreteLaplace(scale=self.scale, l1_sensitivity=1, dimension=1)
 
@@ -42,9 +40,6 @@ class _TopK(ABC):
     def scale(self) -> Fraction:
         carried = self.sensitivity if self.monotone else 2 * self.sensitivity
         return self.k * carried / Fraction(self.epsilon)
-
-    def event(self) -> Event:
-        return Event("exponential", {"epsilon": self.epsilon})
 
     def sample(self, sealed: Sealed[Any]) -> tuple[int, ...]:
         """The places of the k largest, the largest first."""

@@ -265,12 +265,7 @@ def _sampling_nodes(scatter: Scatter) -> tuple[Any, Any]:
 
 def _variance(metric: str, theta: float, candidates: Belief) -> float:
     """The sampling variance of the metric where its population value is theta, as assumed."""
-    n, m = 1 / candidates.per_positive, 1 / candidates.per_negative
-    if metric == "average-precision":
-        return precision_variance(theta, n, m)
-    if metric == "auc-difference":
-        return difference_variance(n, m)
-    return area_variance(theta, n, m)
+    return VARIANCES[metric](theta, 1 / candidates.per_positive, 1 / candidates.per_negative)
 
 
 def area_variance(theta: float, n: float, m: float) -> float:
@@ -286,12 +281,19 @@ def precision_variance(theta: float, n: float, m: float) -> float:
     return max(theta * (1 - theta), 0.0) / n
 
 
-def difference_variance(n: float, m: float) -> float:
+def difference_variance(theta: float, n: float, m: float) -> float:
     """Of half the difference of two areas, at most, if they are not negatively correlated.
 
     Half of the variance of one uninformative area. Models that agree have much less.
     """
     return (1 / n + 1 / m) / 24
+
+
+VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
+    "auc": area_variance,
+    "average-precision": precision_variance,
+    "auc-difference": difference_variance,
+}
 
 
 def two_sided_p_value(

@@ -32,7 +32,7 @@ class MeanRelease(Release):
                 drawn.values,
                 mechanism,
                 unit=float(statistic.resolution),
-                rows=None if statistic.with_rest else drawn.public_rows,
+                rows=None if statistic.with_rest else drawn.about.rows,
             ),
             numerator=np.array([1.0, 0.0]),
             denominator=np.array([1.0, 1.0]),
@@ -41,7 +41,7 @@ class MeanRelease(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         name = self.name
-        return {name: mean(self._ratio, self._largest, name=name, terms=self._drawn.terms)}
+        return {name: mean(self._ratio, self._largest, name=name, terms=self.terms)}
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value(value / self._largest)

@@ -33,7 +33,7 @@ class ClassAucRelease(Release):
     def _sampling_correlation(self) -> Any:
         """A bound from the classes' sizes, as the noisy counts beside the areas tell them."""
         sizes = np.array([counts_of(each._draw)[1] for each in self.classes.values()])
-        total = max(float(sizes.sum()), float(self._drawn.public_rows or 0), 2.0)
+        total = max(float(sizes.sum()), float(self._drawn.about.rows or 0), 2.0)
         sizes = np.clip(sizes, 1.0, total - 1)
         others = total - sizes
         both = 1 / others[:, None] + 1 / others[None, :]

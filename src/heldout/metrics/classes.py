@@ -30,7 +30,7 @@ def _counts(drawn: Drawn) -> NoisyCounts:
     assert isinstance(mechanism, DiscreteLaplace)
     largest = drawn.request.parameters.get("largest_weight")
     return noisy_counts(
-        np.asarray(drawn.values), mechanism, rows=drawn.public_rows, largest_weight=largest
+        np.asarray(drawn.values), mechanism, rows=drawn.about.rows, largest_weight=largest
     )
 
 

@@ -40,7 +40,7 @@ class NoisyConfusion(ConfusionReadings):
     ) -> None:
         negative_below, negative_above, positive_below, positive_above = drawn
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
-        self.terms = terms
+        self._terms = terms
         counts = noisy_counts(noisy, mechanism, rows=rows, largest_weight=largest_weight)
         seen = noisy if largest_weight is None else counts.estimate / counts.unit
         self._counts = counts
@@ -102,7 +102,7 @@ class NoisyConfusion(ConfusionReadings):
         return Measure(
             value,
             name=name,
-            terms=self.terms,
+            terms=self._terms,
             noise_interval=noise,
             interval=full,
             **more,
@@ -138,8 +138,8 @@ class ConfusionRelease(NoisyConfusion, Release):
         super().__init__(
             drawn.values,
             mechanism,
-            rows=drawn.public_rows,
-            terms=drawn.terms,
+            rows=drawn.about.rows,
+            terms=self.terms,
             largest_weight=drawn.request.parameters.get("largest_weight"),
         )
 
@@ -156,7 +156,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         """What the noisy cells say about the sizes of the classes, for other readings. Free."""
         if "weight" in self._drawn.request.parameters:
             return ()
-        scale, rows = self._counts.scale, self._drawn.public_rows
+        scale, rows = self._counts.scale, self._drawn.about.rows
         if rows is None:
             return (Look((self._positives, self._negatives), scale, terms=2),)
         both = (self._positives, rows - self._negatives)

@@ -101,7 +101,7 @@ class ByGroup(Release):
         found = Gap(
             max(values) - min(values) if values else 0.0,
             name=f"gap in {metric}",
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=lambda level: _apart(values, level, Measure.noise_interval),
             interval=lambda level: _apart(values, level, Measure.interval),
             share=float,
@@ -129,7 +129,7 @@ class ByGroup(Release):
         for name, own in sides.items():
             others = [each for other, each in sides.items() if other != name]
             if others:
-                found[name] = _difference(own, others, f"{name} less the others", self._drawn.terms)
+                found[name] = _difference(own, others, f"{name} less the others", self.terms)
         return found
 
     def _every(self, metric: str) -> dict[str, Measure]:
@@ -218,7 +218,7 @@ class DecisionsByGroup(ByGroup):
         worse = Gap(
             max(both),
             name="gap in odds",
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=larger(Measure.noise_interval),
             interval=larger(Measure.interval),
             share=float,

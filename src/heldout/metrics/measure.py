@@ -1,12 +1,11 @@
 """A number that people read: its value, what noise did to it, and what it says about others."""
 
-import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
-from heldout.arguments import as_number, shown
-from heldout.drawing.words import never_zero
-from heldout.errors import ArgumentError
+from heldout.arguments.rules import Share
+from heldout.drawing.words import by_width, never_zero, number
 
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
@@ -92,8 +91,9 @@ class Measure(float):
         low, high = self.interval(level)
         noise = self.noise_interval(level)
         half = max(noise[1] - self.value, self.value - noise[0])
-        show = _whole if self.whole else _digits(high - low)
-        if not self.informative:
+        informative = self.informative
+        show = partial(number, places=0) if self.whole else by_width(high - low)
+        if not informative:
             between = f"privacy noise alone allows {show(noise[0])} to {show(noise[1])}"
             return f"{self.name}: {NO_INFORMATION} ({between}), {self.terms}"
         spread = "" if self.whole else f" (privacy noise alone: ±{never_zero(half, show)})"
@@ -126,19 +126,4 @@ class Measure(float):
 
 def checked_level(level: float) -> float:
     """A confidence level between 0 and 1."""
-    number = as_number(level)
-    if not 0 < number < 1:
-        raise ArgumentError(f"level must lie between 0 and 1, got {shown(level)}. Try 0.95.")
-    return number
-
-
-def _digits(width: float) -> Callable[[float], str]:
-    """Enough decimals to see the interval's width, three at least; powers of ten far from 1."""
-    if width > 0 and not 1e-7 <= width <= 1e9:
-        return lambda value: f"{value:.4g}"
-    places = 3 if width <= 0 else max(3, 1 - math.floor(math.log10(width)))
-    return lambda value: f"{value:.{places}f}"
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
+    return Share("Try 0.95.")(level, "level")

@@ -82,7 +82,7 @@ class RankingRelease(Release):
         return Measure(
             value,
             name=name,
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=noise,
             interval=population,
             share=share,

@@ -17,6 +17,7 @@ import numpy as np
 from heldout.data.table import PrivateTable
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.curves.heldout import HeldoutCurves
+from heldout.mechanisms.smooth.choose import METHODS
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics import influence
 from heldout.metrics.auc_interval import (
@@ -29,23 +30,18 @@ from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fit import fitted
 from heldout.metrics.influence import Influence, Scatter
 from heldout.privacy.neighbours import Protection
-from heldout.release import Answers, Booked, Staged, Step
+from heldout.release import Answers, Booked, Request, Staged, Step
 from heldout.statistics import InfluenceMoments, ScoreTable, Statistic
-from heldout.statistics.base import rows_moved
+from heldout.statistics.ranking.metric import METRICS, RankingMetric
 
 __all__ = ["RankingStages"]
 
-SHARES: Final = {
-    "auc": (Fraction(1, 20), Fraction(1, 8)),
-    "average-precision": (Fraction(1, 10), Fraction(0)),
-    "auc-difference": (Fraction(1, 20), Fraction(1, 10)),
-}
-"""Of epsilon, for each score table and for the moments. A few rows at the top pull so hard at
-average precision that moments with noise for them say nothing: its tables say more alone."""
 LEAST_EPSILON: Final = Fraction(1, 20)
-LEAST_VISIBLE: Final = {"auc": 5_000, "average-precision": 5_000, "auc-difference": 500}
-"""Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
-drown in noise, and what they cost is better spent on the value."""
+INFLUENCES: Final[Mapping[str, Callable[..., Influence]]] = {
+    "auc": influence.of_area,
+    "average-precision": influence.of_precision,
+    "auc-difference": influence.of_difference,
+}
 USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 """What a forecast takes for two models: their areas, and the variance of the difference over that
 of two areas of other rows; placements then correlate by about 3/4."""
@@ -81,12 +77,18 @@ class RankingStages:
     score_range: tuple[float, float]
     statistic: Statistic
     smaller_class: int | None = None
+    method: str = METHODS[0]
+    delta: Fraction | None = None
+    alone: bool = False
+    """Whether the value is bought without the others, however many rows there are."""
 
-    @property
+    @cached_property
     def worthwhile(self) -> bool:
         """Whether there are enough rows to see their influences; by public facts alone."""
-        visible = self.expected_rows * self.epsilon * 2 / rows_moved(self.protection)
-        return self.epsilon >= LEAST_EPSILON and visible >= LEAST_VISIBLE[self.metric]
+        if self.alone or self.method != METHODS[0] or self.delta is not None:
+            return False
+        visible = self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
+        return self.epsilon >= LEAST_EPSILON and visible >= self.kind.least_visible
 
     @property
     def expected_rows(self) -> int:
@@ -94,25 +96,32 @@ class RankingStages:
         return self.rows if self.rows is not None else 4 * (self.smaller_class or 0)
 
     @property
+    def kind(self) -> RankingMetric:
+        return METRICS[self.metric]
+
+    @property
     def models(self) -> tuple[str, ...]:
-        return ("score", "rival") if self.metric == "auc-difference" else ("score",)
+        return ("score", "rival") if self.kind.compares else ("score",)
 
     @cached_property
     def value(self) -> RankingMechanism:
-        table, moments = SHARES[self.metric]
-        spent = table * len(self.models) + moments
+        """The noise of the value, with what tables and moments leave of epsilon."""
+        table, moments = self.kind.shares
+        spent = (table * len(self.models) + moments) if self.worthwhile else 0
         return RankingMechanism(
             metric=self.metric,
             epsilon=self.epsilon * (1 - spent),
             protection=self.protection,
             rows=self.rows,
             smaller_class=self.smaller_class,
+            method=self.method,
+            delta=self.delta,
         )
 
     @cached_property
     def table(self) -> HeldoutCurves:
         return HeldoutCurves(
-            epsilon=self.epsilon * SHARES[self.metric][0],
+            epsilon=self.epsilon * self.kind.shares[0],
             protection=self.protection,
             points=ScoreTable(score_range=self.score_range).points,
             rows=self.rows,
@@ -124,18 +133,20 @@ class RankingStages:
 
     @cached_property
     def moments(self) -> DiscreteLaplace | None:
-        share = SHARES[self.metric][1]
+        share = self.kind.shares[1]
         if share == 0:
             return None
         whole = _SMALLEST.sensitivity(self.protection)
         return DiscreteLaplace.for_epsilon(self.epsilon * share, l1_sensitivity=whole, dimension=3)
 
-    def staged(
+    def request(
         self,
         *,
         parameters: Mapping[str, Any],
         view: Callable[[Any], PrivateTable] | None = None,
-    ) -> Staged:
+    ) -> Request | Staged:
+        if not self.worthwhile:
+            return Request(self.metric, self.statistic, self.value, parameters, view=view)
         steps = {"value": Booked.of(Step(self.statistic, self.value))}
         for model in self.models:
             table = ScoreTable(score_range=self.score_range, column=model)
@@ -165,11 +176,7 @@ class RankingStages:
     def influence(self, answers: Answers) -> Influence:
         """Each row's part in the sampling error, by the tables."""
         curves, counts = self.curves(answers), counts_of(answers["value"])
-        if self.metric == "auc":
-            return influence.of_area(curves[0], counts=counts)
-        if self.metric == "average-precision":
-            return influence.of_precision(curves[0], counts=counts)
-        return influence.of_difference(*curves, counts=counts)
+        return INFLUENCES[self.metric](*curves, counts=counts)
 
     def scatter(self, answers: Answers) -> Scatter:
         """What the answers say of the sampling variance, in units of the assumed one.
@@ -180,8 +187,8 @@ class RankingStages:
         if len(answers) == 1:
             m, n = counts_of(answers["value"])
             usual = USUAL_AGREEMENT * 2 * area_variance(USUAL_AREA, n, m) / 4
-            compared = self.metric == "auc-difference"
-            return Scatter.around(usual / difference_variance(n, m) if compared else 1.0, spread=0)
+            compared = usual / difference_variance(0.5, n, m) if self.kind.compares else 1.0
+            return Scatter.around(compared, spread=0)
         found, curves = self.influence(answers), self.curves(answers)
         m, n = found.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
@@ -190,7 +197,7 @@ class RankingStages:
             ratio = typical / precision_variance(value, n, m)
             return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
         variance, scale = found.variance(answers["moments"], scale=float(self.moments.scale))
-        if self.metric == "auc":
+        if not self.kind.compares:
             assumed = area_variance(value, n, m)
             prior = Scatter.around(1.0, spread=_SPREAD)
             return Scatter.seen(variance / assumed, scale=scale / assumed, prior=prior)
@@ -198,7 +205,7 @@ class RankingStages:
         prior = Scatter(_ROOTS**2, np.full(_ROOTS.size, 1 / _ROOTS.size))
         seen = Scatter.seen(variance / apart, scale=scale / apart, prior=prior)
         # What is assumed is the variance of half the difference.
-        return Scatter(seen.ratios * apart / 4 / difference_variance(n, m), seen.weights)
+        return Scatter(seen.ratios * apart / 4 / difference_variance(0.5, n, m), seen.weights)
 
 
 def counts_of(draw: RankingDraw) -> tuple[float, float]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import shown
-from heldout.errors import ArgumentError
+from heldout.arguments.rules import OneOf
 
 Cells = tuple[float, float, float, float]
 """Weights on (true positives, false positives, false negatives, true negatives)."""
@@ -78,9 +77,7 @@ def registered() -> dict[str, Metric]:
 
 def chosen(name: str) -> Metric:
     """A ratio by its name, or a refusal."""
-    if name not in registered():
-        raise ArgumentError(f"metric must be one of {', '.join(registered())}, got {shown(name)}.")
-    return registered()[name]
+    return registered()[OneOf(registered())(name, "metric")]
 
 
 # --- what is no ratio of two sums ----------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from heldout.errors import ArgumentError
 from heldout.metrics.exported import Exported
 from heldout.metrics.measure import Interval, Measure
-from heldout.privacy import Loss, Protection, Receipt
+from heldout.privacy import Loss, Protection, Receipt, price
 from heldout.release import Drawn
 
 if TYPE_CHECKING:
@@ -100,7 +100,12 @@ class Release(Answer):
 
     @property
     def loss(self) -> Loss:
-        return self._drawn.loss
+        return price(self._drawn.request.event())
+
+    @property
+    def terms(self) -> str:
+        """The price and who is protected, as the end of a sentence."""
+        return self._drawn.terms
 
     @property
     def receipt(self) -> Receipt:
@@ -109,11 +114,12 @@ class Release(Answer):
 
     @property
     def protection(self) -> Protection:
-        return self._drawn.protection
+        found: Protection = self._drawn.about.protection
+        return found
 
     @property
     def neighbours(self) -> str:
-        return str(self._drawn.protection.neighbours)
+        return str(self.protection.neighbours)
 
     @property
     def mechanism(self) -> dict[str, object]:
@@ -128,8 +134,8 @@ class Release(Answer):
             "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
             "noisy": self._noisy(),
             "loss": self.loss.as_dict(),
-            "protection": drawn.protection.as_dict(),
-            "rows": drawn.public_rows,
+            "protection": self.protection.as_dict(),
+            "rows": drawn.about.rows,
             "parameters": dict(drawn.request.parameters),
             "mechanism": self.mechanism,
             "claim": drawn.request.claim,
@@ -158,5 +164,5 @@ class Release(Answer):
             self._lead(),
             self.measures,
             drawn=self.figures(),
-            note=f"Paid: {self._drawn.terms}. Receipt {self.receipt.hash}.",
+            note=f"Paid: {self.terms}. Receipt {self.receipt.hash}.",
         )

@@ -83,7 +83,7 @@ def _named(model: Model, features: Any) -> Iterator[tuple[str, tuple[str, ...]]]
     elif features is not None:
         listed = _columns(features)
         if isinstance(features, str):
-            raise ArgumentError("features must be a list of columns, got one text.")
+            raise ArgumentError("features must be a list of columns, not a text.")
         if len(inputs) == 1:
             given = {inputs[0].name: listed}
         for each in inputs if len(inputs) > 1 else ():

@@ -91,7 +91,7 @@ def _as_booleans(labels: NDArray[Any], positive: object) -> NDArray[np.bool_]:
         truth, more = np.zeros(labels.shape, dtype=np.bool_), True
     if more:
         raise ArgumentError(
-            f"y_true must hold two different labels, {shown(positive)} and one other, got more. "
-            "Say which one is positive and remove missing labels."
+            f"y_true must hold two different labels, {shown(positive)} and one other. Say "
+            "which one is positive, and remove missing labels."
         )
     return truth

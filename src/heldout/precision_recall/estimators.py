@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.arguments import Floats, fraction, labelled_scores, recall_range
@@ -136,12 +136,7 @@ def pieces_of(levels: Levels, estimator: str) -> Pieces:
 
 def known_estimator(name: str) -> str:
     """`name`, if there is such an estimator."""
-    if not is_one_of(name, ESTIMATORS):
-        raise ArgumentError(
-            f"estimator must be one of {', '.join(ESTIMATORS)}, got {shown(name)}. "
-            f"{RECOMMENDED} is a good choice."
-        )
-    return name
+    return OneOf(ESTIMATORS, f"{RECOMMENDED} is a good choice.")(name, "estimator")
 
 
 def _average_precision(levels: Levels) -> Pieces:

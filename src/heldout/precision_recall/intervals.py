@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.arguments import as_number, is_one_of, shown
+from heldout.arguments import as_number
+from heldout.arguments.rules import OneOf, Share
 from heldout.errors import ArgumentError
 from heldout.precision_recall import resampling
 from heldout.precision_recall.arguments import Floats, fraction, labelled_scores
@@ -77,9 +78,7 @@ def interval(
     if prevalence is not None:
         prevalence = fraction("prevalence", prevalence)
     if (y_true is None) != (y_score is None):
-        raise ArgumentError(
-            "y_true and y_score must be given together, got one of them. Pass both or neither."
-        )
+        raise ArgumentError("Pass both y_true and y_score, or neither.")
     if y_true is None or y_score is None:
         return _from_formula(chosen, value, positives, confidence)
     truth, scores, _ = labelled_scores(y_true, y_score, positive)
@@ -169,19 +168,10 @@ def _mean_of_folds(areas: Floats, confidence: float) -> Interval:
 
 def _check(method: str, confidence: float, estimator: str) -> tuple[str, float]:
     known_estimator(estimator)
-    if not is_one_of(method, METHODS):
-        raise ArgumentError(
-            f"method must be one of {', '.join(METHODS)}, got {shown(method)}. "
-            f"effective is the narrowest that holds, for {estimator} too."
-        )
-    return method, checked_confidence(confidence)
+    advice = f"effective is the narrowest that holds, for {estimator} too."
+    return OneOf(METHODS, advice)(method, "method"), checked_confidence(confidence)
 
 
 def checked_confidence(confidence: float) -> float:
     """A level strictly between 0 and 1."""
-    number = as_number(confidence)
-    if not 0.0 < number < 1.0:
-        raise ArgumentError(
-            f"confidence must lie strictly between 0 and 1, got {shown(confidence)}. 0.95 is usual."
-        )
-    return number
+    return Share("0.95 is usual.")(confidence, "confidence")

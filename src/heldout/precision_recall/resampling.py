@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arguments import as_whole, shown
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.arguments import Floats
@@ -32,12 +33,9 @@ def generator(random_state: int | Generator | None) -> Generator:
 
     if isinstance(random_state, Generator):
         return random_state
-    seed = None if random_state is None else as_whole(random_state)
-    if random_state is not None and (seed is None or seed < 0):
-        raise ArgumentError(
-            f"random_state must be a whole number from 0 or a generator, got {shown(random_state)}."
-        )
-    return default_rng(seed)
+    if random_state is None:
+        return default_rng()
+    return default_rng(Whole(0, advice="Or pass a generator.")(random_state, "random_state"))
 
 
 def bootstrap_areas(
@@ -50,19 +48,11 @@ def bootstrap_areas(
     random_state: int | Generator | None,
 ) -> Floats:
     """Areas of stratified bootstrap replicates: each class is resampled by itself."""
-    many = as_whole(replicates, most=_MOST_REPLICATES)
-    if many is None or many < 2:
-        raise ArgumentError(
-            f"replicates must be a whole number from 2 to {_MOST_REPLICATES:,}, got "
-            f"{shown(replicates)}. 1000 is usual."
-        )
+    many = Whole(2, _MOST_REPLICATES, "1000 is usual.")(replicates, "replicates")
     random = generator(random_state)
     classes = [np.unique(scores[side], return_counts=True) for side in (truth, ~truth)]
     if any(not values.size for values, _ in classes):
-        raise ArgumentError(
-            "y_true must hold both classes for a bootstrap interval, got one. There is nothing "
-            "to resample."
-        )
+        raise ArgumentError("A bootstrap interval needs rows of both classes in y_true.")
     areas = np.empty(many)
     for k in range(many):
         (up, up_count), (down, down_count) = (

@@ -151,7 +151,7 @@ class Books:
         path = self._storage.path(connection, account)
         if not path:
             raise LedgerError(
-                "account must be one that this ledger opened, got another. Call account() first."
+                "This account is of another ledger. Call account() or register() first."
             )
         ids = [row.id for row, _ in path]
         for place, (row, entry) in enumerate(path):

@@ -1,7 +1,7 @@
 """The ledger: what has been spent on whom, durable before any noise is drawn."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -118,7 +118,7 @@ class Ledger(ByContent):
     def resolve(
         self,
         *,
-        fingerprints: Callable[[], Sequence[bytes]],
+        fingerprints: Sequence[bytes],
         protection: Protection,
         rows: int | None,
         name: str | None,
@@ -130,13 +130,13 @@ class Ledger(ByContent):
         """The account that pays for a session's rows.
 
         With `account`, the registered one (or the one that rows were opened under by this name);
-        with `analyst`, that analyst's share of it. Without, rows are found by their content:
-        `fingerprints` is called only then. `rows` is their number where it is public.
+        with `analyst`, that analyst's share of it. Without, rows are found by their content, of
+        which `fingerprints` are digests. `rows` is their number where it is public.
         """
         if account is None:
             if analyst is not None:
-                raise ArgumentError("analyst must go with account=, whose share it is.")
-            first, *also = fingerprints()
+                raise ArgumentError("analyst= requires account=, the account that the share is of.")
+            first, *also = fingerprints
             return self.account(
                 first, also=also, budget=budget, name=name, protection=protection, new=new
             )

@@ -4,11 +4,13 @@ The sensitivities of `statistics/` are derived for these relations and no others
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from heldout.arguments import as_whole, shown
+from heldout.arguments import shown
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
+from heldout.privacy.loss import Loss
 
 __all__ = ["Neighbours", "Protection"]
 
@@ -28,7 +30,7 @@ class Neighbours(StrEnum):
         """
         try:
             return cls(value)
-        except Exception:  # whatever cannot be compared with a name is none
+        except Exception:  # also for what cannot be compared with a name
             names = " or ".join(f"'{member}'" for member in cls)
             raise ArgumentError(
                 f"neighbours must be {names}, got {shown(value)}. "
@@ -45,34 +47,36 @@ class Protection:
     replace-one takes away 0 to k rows and brings 0 to k others (so the row count is private);
     add-remove takes away 0 to k rows or brings 0 to k, not both.
 
-    >>> Protection(neighbours=Neighbours.REPLACE_ONE).describe()
-    'replace-one neighbours'
+    >>> one = Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=4)
+    >>> one.rows_moved
+    8
     """
 
     neighbours: Neighbours
     unit: bool = False
     rows_per_unit: int = 1
     unit_name: str | None = None
+    row_count_is_public: bool = field(init=False, repr=False, compare=False)
+    """True only for replace-one without a unit column."""
+    rows_moved: int = field(init=False, repr=False, compare=False)
+    """How many rows, leaving and arriving together, tell two neighbours apart at most.
+
+    Disjoint counts move by one a row, so this is their L1 sensitivity.
+    """
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "neighbours", Neighbours.parse(self.neighbours))
-        count = as_whole(self.rows_per_unit, most=2**62)
-        if count is None or count < 1:
-            raise ArgumentError(
-                "rows_per_unit must be a whole number of at least 1, got "
-                f"{shown(self.rows_per_unit)}. Say how many rows one unit may keep."
-            )
+        advice = "Say how many rows one unit may keep."
+        count = Whole(1, 2**62, advice)(self.rows_per_unit, "rows_per_unit")
         object.__setattr__(self, "rows_per_unit", count)
         if not self.unit and (count != 1 or self.unit_name is not None):
             raise ArgumentError(
                 f"rows_per_unit must be 1 without a unit column, got {shown(count)}. "
                 "Name the unit column, or leave rows_per_unit out."
             )
-
-    @property
-    def row_count_is_public(self) -> bool:
-        """True only for replace-one without a unit column."""
-        return self.neighbours is Neighbours.REPLACE_ONE and not self.unit
+        both = self.neighbours is Neighbours.REPLACE_ONE
+        object.__setattr__(self, "row_count_is_public", both and not self.unit)
+        object.__setattr__(self, "rows_moved", count * (2 if both else 1))
 
     @property
     def both_ways(self) -> bool:
@@ -106,6 +110,10 @@ class Protection:
             return sentence
         rows = "1 row" if self.rows_per_unit == 1 else f"{self.rows_per_unit} rows"
         return f"{sentence}, protecting each {self.unit_name or 'unit'} with at most {rows}"
+
+    def terms(self, loss: Loss) -> str:
+        """A price and who is protected, as the end of a sentence."""
+        return f"{loss}, {self.describe()}"
 
     def as_dict(self) -> dict[str, str | int | bool | None]:
         """Plain JSON."""

@@ -44,9 +44,7 @@ def exact(
     """
     number = _read(value, name)
     if max(abs(number.numerator), number.denominator) > _LIMIT:
-        raise ArgumentError(
-            f"{name} must have at most {_DIGITS} digits, got more. Pass a shorter number."
-        )
+        raise ArgumentError(f"{name} must have at most {_DIGITS} digits. Pass a shorter number.")
     if minimum is not None and (number < minimum or (strict and number == minimum)):
         rule = "more than" if strict else "at least"
         bound = show(Fraction(minimum))
@@ -111,9 +109,7 @@ def _read_text(value: str, name: str) -> Fraction:
     text = value.strip()
     decimal = _DECIMAL.fullmatch(text)
     if len(text) > 2 * _DIGITS + 2 or (decimal and abs(int(decimal[1] or 0)) > _DIGITS):
-        raise ArgumentError(
-            f"{name} must have at most {_DIGITS} digits, got more. Pass a shorter number."
-        )
+        raise ArgumentError(f"{name} must have at most {_DIGITS} digits. Pass a shorter number.")
     if decimal:
         return Fraction(text)
     if _FRACTION.fullmatch(text) and int(text.partition("/")[2]) != 0:

@@ -92,11 +92,9 @@ class Storage(tables.Tables):
     @classmethod
     def on_file(cls, path: Path, *, read_only: bool = False) -> "Storage":
         if not path.parent.is_dir():
-            raise LedgerError(
-                f"The ledger must lie in a directory that exists, got '{path}'. Make it first."
-            )
+            raise LedgerError(f"No such directory: '{path.parent}'. Make it before the ledger.")
         if path.is_dir():
-            raise LedgerError(f"The ledger must be a file, got the directory '{path}'. Name one.")
+            raise LedgerError(f"'{path}' is a directory. Name a file for the ledger.")
         return cls(None, f"'{path}'", file=path, read_only=read_only)
 
     @classmethod
@@ -225,8 +223,8 @@ class Storage(tables.Tables):
                     raise self._failure(error) from None
             if time.monotonic() > deadline:
                 raise LedgerError(
-                    f"The ledger at {self.place} must answer within {BUSY_SECONDS} seconds, got "
-                    "no turn. Look for a program that holds it, and try again."
+                    f"The ledger at {self.place} did not answer within {BUSY_SECONDS} "
+                    "seconds. Look for a program that holds it, and try again."
                 )
             time.sleep(0.001 + secrets.randbelow(20) / 1000)
 
@@ -235,8 +233,8 @@ class Storage(tables.Tables):
         if os.getpid() != self._process:
             if self.memory:
                 raise LedgerError(
-                    "A ledger in memory must stay in the process that opened it, got a forked "
-                    "child. Open a ledger file, which processes can share."
+                    "A ledger in memory cannot be used in a forked process. Open a ledger file, "
+                    "which processes can share."
                 )
             # The parent's sockets are the parent's: forget them without closing them.
             self._engine.dispose(close=False)

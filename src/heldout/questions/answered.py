@@ -97,8 +97,9 @@ class Answered:
         request = booked_together(questions, about)
         receipt = Receipt.from_dict(content["receipt"])
         if receipt.loss != price(request.event()):
-            raise ArgumentError("the receipt has another price than the questions.")
+            raise ArgumentError("the receipt's price is not that of the questions.")
         amounts = (content[name] for name in ("spent", "remaining"))
         standing = Standing(Budget.from_dict(content["budget"]), *map(Loss.from_dict, amounts))
         values = from_plain(content["values"])
-        return cls(questions, Drawn(request, values, receipt, about, lambda: standing))
+        terms = about.protection.terms(receipt.loss)
+        return cls(questions, Drawn(request, values, receipt, about, lambda: standing, terms))

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar, Self, get_type_hints
@@ -38,6 +38,8 @@ class Question(ABC):
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
     epsilon: Price
+    price: Fraction = field(init=False, repr=False, compare=False)
+    """Epsilon, exactly."""
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
@@ -46,16 +48,11 @@ class Question(ABC):
 
     def __post_init__(self) -> None:
         rules = _rules(type(self))
-        for each in fields(self):
+        for each in _given(type(self)):
             value = getattr(self, each.name)
             if each.name in rules and not (value is None and each.default is None):
                 object.__setattr__(self, each.name, rules[each.name](value, each.name))
-
-    @property
-    def price(self) -> Fraction:
-        """Epsilon, exactly."""
-        assert isinstance(self.epsilon, Fraction)
-        return self.epsilon
+        object.__setattr__(self, "price", self.epsilon)
 
     def check(self, about: Any) -> None:
         """Refuse rows of another kind, before anything is booked."""
@@ -108,7 +105,7 @@ class Question(ABC):
         """Plain JSON, exact numbers as text; what is left at its default is left out."""
         content = {
             each.name: _plain(getattr(self, each.name))
-            for each in fields(self)
+            for each in _given(type(self))
             if getattr(self, each.name) != each.default
         }
         return {"question": self.kind, "version": VERSION, **content}
@@ -120,7 +117,7 @@ class Question(ABC):
     @classmethod
     def of_fields(cls, content: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote, without `question` and `version`."""
-        known = {each.name: each for each in fields(cls)}
+        known = {each.name: each for each in _given(cls)}
         strange = sorted(set(content) - set(known))
         if strange:
             raise ArgumentError(
@@ -131,6 +128,12 @@ class Question(ABC):
             if each.default is MISSING and each.default_factory is MISSING and name not in content:
                 raise ArgumentError(f"A question of kind {cls.kind!r} needs the field {name!r}.")
         return cls(**content)
+
+
+@cache
+def _given(kind: type[Question]) -> list[Field[Any]]:
+    """The fields that whoever asks gives."""
+    return [each for each in fields(kind) if each.init]
 
 
 @cache

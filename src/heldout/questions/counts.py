@@ -35,16 +35,17 @@ class Confusion(Question):
     weighted: Annotated[bool, Flag()] = False
 
     def request(self, about: ScoredRows) -> Request:
+        price, groups = self.price, how_many(self.by, about)
         at = about.threshold(self.threshold)
         statistic = ThresholdCounts(
             thresholds=(about.counted_threshold(at),),
-            groups=how_many(self.by, about),
+            groups=groups,
             weighted=self.weighted,
         )
         mechanism = DiscreteLaplace.for_epsilon(
-            self.price,
+            price,
             l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=4 * statistic.groups,
+            dimension=4 * groups,
         )
         parameters = {"threshold": at, **about.scale_parameters, **named(self.by, about)}
         parameters |= weighing(self.weighted, about)

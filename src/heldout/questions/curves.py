@@ -21,7 +21,6 @@ from heldout.questions.guess import Guess
 from heldout.questions.rules import By, Numbers, OneOf, Plain
 from heldout.release import Drawn, Request
 from heldout.statistics import ScoreTable
-from heldout.statistics.base import rows_moved
 from heldout.statistics.score_table import ScoreTables
 from heldout.statistics.sealed import Sealed
 
@@ -50,7 +49,7 @@ class Curves(Question):
         statistic: Any = ScoreTable(score_range=about.score_range)
         mechanism: Any = self._mechanism(about, statistic.points)
         if self.by is not None:
-            groups, moved = how_many(self.by, about), rows_moved(about.protection)
+            groups, moved = how_many(self.by, about), about.protection.rows_moved
             # A row that leaves or arrives changes one group's table: each is asked for a row alone.
             row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
             one = replace(self, epsilon=self.price / moved)._mechanism(row, statistic.points)

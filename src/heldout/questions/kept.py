@@ -83,9 +83,7 @@ def _named(value: Any) -> tuple[str, Any]:
             "values": numbers,
         }
     if KEPT.get(kind.__name__) == kind.__module__:
-        return kind.__name__, {
-            each.name: plain(getattr(value, each.name)) for each in fields(value)
-        }
+        return kind.__name__, {name: plain(getattr(value, name)) for name in _hints(kind.__name__)}
     raise TypeError(f"A {kind.__name__} cannot be kept.")
 
 
@@ -152,9 +150,10 @@ def _kept(name: str) -> type:
 
 @cache
 def _hints(name: str) -> dict[str, Any]:
+    """The fields that are given, with their annotations; the others follow from these."""
     kind = _kept(name)
     hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(kind)}
+    return {each.name: hints[each.name] for each in fields(kind) if each.init}
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -11,7 +11,7 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.smooth.choose import METHODS
 from heldout.mechanisms.smooth.exact import LATTICE
-from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.groups import ByGroup
 from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
 from heldout.metrics.ranking_stages import RankingStages
@@ -23,7 +23,6 @@ from heldout.questions.guess import Guess
 from heldout.questions.rules import By, Exact, OneOf, Text, Whole
 from heldout.release import Drawn, Request, Staged
 from heldout.statistics import ScoreTable, Statistic
-from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.by_group import RankedGroups
 from heldout.statistics.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
 
@@ -33,7 +32,7 @@ _MOST_ROWS: Final = 2**50  # four times it, as the top of a ladder, fits 64 bits
 LEAST_EPSILON: Final = Fraction(1, 5000)
 MOST_EPSILON: Final = 100
 """What the default noise has a ladder for, whatever share of it the noisy counts take."""
-DEFAULT: Final = "piecewise-laplace"
+DEFAULT: Final = METHODS[0]
 Method = Annotated[str, OneOf(METHODS, "Leave it out for the most accurate.")]
 SmallerClass = Annotated[
     int | None, Whole(1, _MOST_ROWS, "Leave it out if there is no public guess.")
@@ -70,18 +69,6 @@ class _Ranking(Question):
     def _resolution(self, about: ScoredRows) -> str:
         return resolution_of(about, getattr(self, "scores", None))
 
-    def _mechanism(self, about: ScoredRows) -> RankingMechanism:
-        delta: Fraction | None = getattr(self, "delta", None)
-        return RankingMechanism(
-            metric=self.metric,
-            epsilon=self.price,
-            protection=about.protection,
-            rows=about.rows,
-            smaller_class=self.smaller_class,
-            method=self.method,
-            delta=delta,
-        )
-
     def _statistic(self, about: ScoredRows) -> Statistic:
         if self._resolution(about) == "grid":
             return RankedTable(self.metric, ScoreTable(score_range=about.score_range))
@@ -97,11 +84,9 @@ class _Ranking(Question):
             named["smaller_class"] = self.smaller_class
         return named | about.scale_parameters
 
-    def _stages(self, about: ScoredRows) -> RankingStages | None:
-        """Tables and moments beside the value, where they tell more than they cost."""
-        if self.method != DEFAULT or getattr(self, "delta", None) is not None:
-            return None
-        stages = RankingStages(
+    def _stages(self, about: ScoredRows, *, alone: bool = False) -> RankingStages:
+        """The value, and tables and moments beside it where they tell more than they cost."""
+        return RankingStages(
             metric=self.metric,
             epsilon=self.price,
             protection=about.protection,
@@ -109,24 +94,22 @@ class _Ranking(Question):
             score_range=about.score_range,
             statistic=self._statistic(about),
             smaller_class=self.smaller_class,
+            method=self.method,
+            delta=getattr(self, "delta", None),
+            alone=alone,
         )
-        return stages if stages.worthwhile else None
 
     def _asked(
         self, about: ScoredRows, view: Callable[[Any], Any] | None = None, **named: str
     ) -> Request | Staged:
         parameters = self._parameters(about) | named
-        if (stages := self._stages(about)) is not None:
-            return stages.staged(parameters=parameters, view=view)
-        statistic, mechanism = self._statistic(about), self._mechanism(about)
-        return Request(self.metric, statistic, mechanism, parameters, view=view)
+        return self._stages(about).request(parameters=parameters, view=view)
 
     def request(self, about: ScoredRows) -> Request | Staged:
         return self._asked(about)
 
     def typical(self, about: ScoredRows, guess: Guess) -> RankingDraw:
-        stages = self._stages(about)
-        return self._typical(self._mechanism(about) if stages is None else stages.value, guess)
+        return self._typical(self._stages(about).value, guess)
 
     def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
         counts = guess.counts[: 1 if mechanism.protection.row_count_is_public else 2]
@@ -171,13 +154,13 @@ class _Area(_Ranking):
 
     def _each_group(self, about: ScoredRows) -> EachGroup:
         """A row that leaves or arrives moves one group: each is asked as if for a row alone."""
-        moved = rows_moved(about.protection)
+        moved = about.protection.rows_moved
         if self.method == DEFAULT and self.price / moved < LEAST_EPSILON:
             raise ArgumentError(
                 f"epsilon must be at least {moved * LEAST_EPSILON} by group, got {self.price}."
             )
         row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
-        one = replace(self, epsilon=self.price / moved)._mechanism(row)
+        one = replace(self, epsilon=self.price / moved)._stages(row, alone=True).value
         return EachGroup(self.price, moved, how_many(self.by, about), one)
 
     def read(self, drawn: Drawn) -> RankingRelease | ByGroup:
@@ -255,12 +238,12 @@ class GridTies(_Ranking):
     def _statistic(self, about: ScoredRows) -> Statistic:
         return TiedPairs(ScoreTable(score_range=about.score_range))
 
-    def _stages(self, about: ScoredRows) -> None:
-        return None  # its interval is for noise alone
+    def _stages(self, about: ScoredRows, *, alone: bool = True) -> RankingStages:
+        return super()._stages(about, alone=True)  # its interval is for noise alone
 
     def request(self, about: ScoredRows) -> Request:
-        statistic, mechanism = self._statistic(about), self._mechanism(about)
-        return Request("grid-ties", statistic, mechanism, self._parameters(about))
+        stages = self._stages(about)
+        return Request("grid-ties", stages.statistic, stages.value, self._parameters(about))
 
     def read(self, drawn: Drawn) -> TiesRelease:
         return TiesRelease(drawn)

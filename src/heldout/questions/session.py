@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from heldout import questions as q
 from heldout.arguments import shown
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 Epsilon = Rational
 By = str | Sequence[str] | None
-ONE_OFF = bytes(32)
 
 
 class PrivateSession:
@@ -47,6 +46,9 @@ class PrivateSession:
         same name.
     """
 
+    holds: ClassVar[Any] = PrivateTable
+    """Which rows this kind of session asks about."""
+
     def __init__(
         self,
         dataset: PrivateTable,
@@ -57,12 +59,20 @@ class PrivateSession:
         analyst: str | None = None,
         new: bool = False,
     ) -> None:
+        if not isinstance(dataset, self.holds):
+            raise ArgumentError(
+                f"A {type(self).__name__} needs a {self.holds.__name__}, got a "
+                f"{type(dataset).__name__}."
+            )
         self._table = dataset
-        self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-        dataset.keep_to(None if ledger is None else self._ledger.id)
-        # A ledger of this session's own, in memory, never meets other rows: it needs no digest.
+        kept = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
+        self._about: Description
+        self._about, digests = dataset.opened(
+            None if kept is None else kept.id, by_content=account is None
+        )
+        self._ledger = Ledger.open(None) if kept is None else kept
         self._account = self._ledger.resolve(
-            fingerprints=lambda: (ONE_OFF,) if ledger is None else dataset._fingerprints,
+            fingerprints=digests,
             protection=dataset.protection,
             rows=dataset.public_rows,
             name=dataset.name,
@@ -71,7 +81,6 @@ class PrivateSession:
             analyst=analyst,
             new=new,
         )
-        self._about = dataset.description  # after the digests, which read every cell
 
     @property
     def dataset(self) -> Description:
@@ -198,21 +207,7 @@ class Session(PrivateSession):
     epsilon 5/2
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        *,
-        budget: Budget | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        account: str | None = None,
-        analyst: str | None = None,
-        new: bool = False,
-    ) -> None:
-        if not isinstance(dataset, Dataset):
-            raise ArgumentError(f"dataset must be a heldout.Dataset, got {type(dataset).__name__}.")
-        super().__init__(
-            dataset, budget=budget, ledger=ledger, account=account, analyst=analyst, new=new
-        )
+    holds = Dataset
 
     @property
     def dataset(self) -> Any:

@@ -93,7 +93,7 @@ class RegressionMetrics(Release):
         return Measure(
             value,
             name=name,
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=lambda level: interval(level, True),
             interval=lambda level: interval(level, False),
         )

@@ -14,7 +14,6 @@ from heldout.privacy.neighbours import Protection
 from heldout.regression.search import Interval, Search
 from heldout.release import Answers, Booked, Staged, Step
 from heldout.statistics import Axis, GridCounts, PowerSums, RowCount
-from heldout.statistics.base import rows_moved
 
 __all__ = ["MetricsPlan"]
 
@@ -138,7 +137,7 @@ class MetricsPlan:
 
     def cells(self, answers: Answers) -> int:
         """Within the bounds: more than a few only where noise leaves something to see in them."""
-        visible = self.row_count(answers) * self.part("quantiles") / rows_moved(self.protection)
+        visible = self.row_count(answers) * self.part("quantiles") / self.protection.rows_moved
         return MANY if visible >= ENOUGH else FEW
 
     def residual_edges(self, answers: Answers) -> Any:
@@ -158,7 +157,7 @@ class MetricsPlan:
 
     def quantiles_mechanism(self, cells: int) -> CumulativeCounts:
         return CumulativeCounts(
-            cells=cells, epsilon=self.part("quantiles"), moved=rows_moved(self.protection)
+            cells=cells, epsilon=self.part("quantiles"), moved=self.protection.rows_moved
         )
 
     @property

@@ -17,7 +17,6 @@ from heldout.regression.search import Interval, Search, SearchAsPrinted
 from heldout.regression.table import ResidualTable
 from heldout.release import Answers, Booked, Staged, Step
 from heldout.statistics import Axis, GridCounts, RowCount
-from heldout.statistics.base import rows_moved
 
 __all__ = ["METHODS", "PlotPlan"]
 
@@ -170,7 +169,7 @@ class PlotPlan:
         if self.grid is not None:
             return self.grid
         # How far rows stand out from the noise of a cell.
-        visible = float(rows * self.table_epsilon * 2 / rows_moved(self.protection))
+        visible = float(rows * self.table_epsilon * 2 / self.protection.rows_moved)
         fineness = (max(visible, 1.0) / 125) ** 0.3
         return min(max(round(8 * fineness), 6), 48), min(max(round(6 * fineness), 4), 36)
 
@@ -192,7 +191,7 @@ class PlotPlan:
         )
 
     def mechanism(self, cells: int) -> DiscreteLaplace | HilbertDawa:
-        moved = rows_moved(self.protection)
+        moved = self.protection.rows_moved
         if self.method != "heldout":
             return HilbertDawa(
                 side=math.isqrt(cells),
@@ -232,10 +231,10 @@ class PlotPlan:
         """The request that the door books and draws."""
         return Staged(
             name="residual plot",
-            steps=self._steps(),
             parameters={**named, **self.parameters()},
-            claim="residual-plot",
             description=self.describe(),
+            steps=self._steps(),
+            claim="residual-plot",
             reading=self,
         )
 
@@ -287,6 +286,6 @@ class PlotPlan:
         return ResidualTable(
             noisy=drawn[:-1].reshape(shape),
             outside=float(drawn[-1]),
-            scale=rows_moved(self.protection) / self.table_epsilon,
+            scale=self.protection.rows_moved / self.table_epsilon,
             **facts,
         )

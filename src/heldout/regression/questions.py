@@ -8,21 +8,19 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.arguments import as_number, as_whole, shown
+from heldout.arguments import shown
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.questions import Guess, Question
-from heldout.questions.rules import Flag, Number, OneOf, Whole
+from heldout.questions.rules import Flag, Grid, Intervals, Number, OneOf, Whole
 from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.plot_plan import METHODS, PlotPlan
 from heldout.regression.release import ResidualPlot as PlotRelease
-from heldout.regression.search import Interval
 from heldout.release import Drawn, Staged
 
 __all__ = ["RegressionMetrics", "ResidualPlot"]
 
-NARROWEST, WIDEST = 1e-150, 1e150
 SMALLEST, LARGEST = 1e-140, 1e140
 """Of a scale: whatever bounds are found from it are then within the widths above."""
 MOST_MADE_UP: Final = 20_000
@@ -33,53 +31,6 @@ Scale = Annotated[
         SMALLEST, LARGEST, "Pass the unit of the outcome: 1 for a test score, 1000 for a salary."
     ),
 ]
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Publicly known intervals by name; of a residual one number will do, alike on both sides."""
-
-    names: tuple[str, str]
-
-    def __call__(self, value: Any, name: str) -> dict[str, tuple[float, float]]:
-        if not isinstance(value, Mapping):
-            raise ArgumentError(
-                f"{name} must be intervals by name, got {shown(value)}. Pass {{'residual': 20}}."
-            )
-        if not set(value) <= set(self.names):
-            first, second = self.names
-            raise ArgumentError(
-                f"{name} must name {first!r}, {second!r} or both. Pass {{'residual': 20}}."
-            )
-        return {key: _interval(each, key) for key, each in value.items() if each is not None}
-
-
-def _interval(value: Any, name: str) -> Interval:
-    if name == "residual" and not isinstance(value, tuple | list):
-        value = (-as_number(value), as_number(value))
-    pair = isinstance(value, tuple | list) and len(value) == 2
-    low, high = (as_number(each) for each in value) if pair else (math.nan, math.nan)
-    width = high - low
-    if not (NARROWEST <= width <= WIDEST) or max(abs(low), abs(high)) > 1e9 * width:
-        raise ArgumentError(
-            f"bounds of {name} must be two finite numbers, the lower first, got {shown(value)}."
-        )
-    return (low, high)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Cells of the residual and of the predicted value; one number stands for both."""
-
-    def __call__(self, value: Any, name: str) -> tuple[int, int]:
-        pair = (value, value) if as_whole(value) is not None else value
-        if isinstance(pair, tuple | list) and len(pair) == 2:
-            down, across = (as_whole(each, most=256) for each in pair)
-            if down is not None and across is not None and min(down, across) >= 1:
-                return down, across
-        raise ArgumentError(
-            f"{name} must be whole numbers of cells from 1 to 256, got {shown(value)}."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +86,7 @@ class ResidualPlot(_OfResiduals):
 
     kind: ClassVar[str] = "residual-plot"
     method: Annotated[str, OneOf(METHODS)] = "heldout"
-    bounds: Annotated[Mapping[str, Any], Bounds(("predicted", "residual"))] = field(
+    bounds: Annotated[Mapping[str, Any], Intervals(("predicted", "residual"))] = field(
         default_factory=dict
     )
     grid: Annotated[Any, Grid()] = None
@@ -177,7 +128,7 @@ class RegressionMetrics(_OfResiduals):
     """
 
     kind: ClassVar[str] = "regression-metrics"
-    bounds: Annotated[Mapping[str, Any], Bounds(("observed", "residual"))] = field(
+    bounds: Annotated[Mapping[str, Any], Intervals(("observed", "residual"))] = field(
         default_factory=dict
     )
     r_squared: Annotated[bool, Flag()] = True

@@ -46,8 +46,8 @@ class ResidualPlot(Release):
     """
 
     def __init__(self, drawn: Drawn, plan: PlotPlan) -> None:
-        super().__init__(drawn)
         self.table: ResidualTable = plan.table(drawn.values)
+        super().__init__(drawn)
 
     @property
     def bounds(self) -> Bounds:
@@ -91,13 +91,9 @@ class ResidualPlot(Release):
         return self.table.points(limit)
 
     @property
-    def terms(self) -> str:
-        return self._drawn.terms
-
-    @property
     def data(self) -> str:
         """What the rows are called."""
-        return self._drawn.data
+        return str(self._drawn.about.name)
 
     @cached_property
     def outside(self) -> Measure:

@@ -27,24 +27,7 @@ class RegressionSession(PrivateSession):
     (True, 'epsilon 1')
     """
 
-    def __init__(
-        self,
-        table: RegressionTable,
-        *,
-        budget: Budget | None = None,
-        ledger: str | os.PathLike[str] | Ledger | None = None,
-        account: str | None = None,
-        analyst: str | None = None,
-        new: bool = False,
-    ) -> None:
-        if not isinstance(table, RegressionTable):
-            raise ArgumentError(
-                f"table must be a RegressionTable, got {type(table).__name__}. Say which columns "
-                "are observed and predicted."
-            )
-        super().__init__(
-            table, budget=budget, ledger=ledger, account=account, analyst=analyst, new=new
-        )
+    holds = RegressionTable
 
     def residual_plot(self, *, epsilon: Rational, **options: Any) -> ResidualPlot:
         """Rows by predicted value and residual, as a table with noise.

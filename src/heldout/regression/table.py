@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.arguments import as_number, as_numbers, as_whole, shown
+from heldout.arguments import as_edges, as_number, as_numbers, as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.examples.chance import uniform
 from heldout.regression.density import simplex, smoothed, whole_numbers
@@ -60,12 +60,10 @@ class ResidualTable:
     """False if a cell also has an error that no noise law describes (buckets of DAWA)."""
 
     def __post_init__(self) -> None:
-        for name in ("predicted_edges", "residual_edges", "noisy"):
-            object.__setattr__(self, name, as_numbers(getattr(self, name), name=name))
-        edges = (self.residual_edges, self.predicted_edges)
-        if not all(each.ndim == 1 and each.size > 1 and _rises(each) for each in edges):
-            raise ArgumentError("edges must be two or more finite numbers that rise. Sort them.")
-        if self.noisy.shape != tuple(each.size - 1 for each in edges):
+        for name in ("predicted_edges", "residual_edges"):
+            object.__setattr__(self, name, as_edges(getattr(self, name), name=name))
+        object.__setattr__(self, "noisy", as_numbers(self.noisy, name="noisy"))
+        if self.noisy.shape != (self.residual_edges.size - 1, self.predicted_edges.size - 1):
             raise ArgumentError("noisy must have one count for each residual and predicted cell.")
         if not np.isfinite(self.noisy).all():
             raise ArgumentError("noisy must be finite. Mend the counts.")
@@ -162,10 +160,6 @@ class ResidualTable:
         }
 
 
-def _rises(edges: Any) -> bool:
-    return bool(np.isfinite(edges).all() and (np.diff(edges) > 0).all())
-
-
 def laplace_deviation(scale: Fraction) -> float:
     """Standard deviation of discrete Laplace noise.
 
@@ -182,9 +176,7 @@ def overlaps(edges: Any, others: Any) -> Any:
     >>> overlaps(np.array([0.0, 2.0]), np.array([-1.0, 1.0, 1.5])).tolist()
     [[0.5, 0.25]]
     """
-    edges, others = (as_numbers(each, name="edges") for each in (edges, others))
-    if not all(each.ndim == 1 and _rises(each) for each in (edges, others)):
-        raise ArgumentError("edges must be finite numbers that rise. Sort them.")
+    edges, others = as_edges(edges, name="edges"), as_edges(others, name="edges")
     low = np.maximum(edges[:-1, None], others[None, :-1])
     high = np.minimum(edges[1:, None], others[None, 1:])
     width = np.diff(edges)[:, None]

@@ -86,5 +86,5 @@ def _public_table(source: Any, *, ignore: Sequence[str], categorical: Sequence[s
     texts = [name for name in names if name not in numbers]
     table = read_columns(engine, numbers=numbers, texts=texts, groups=())
     if table.rows < 2:
-        raise EmptyTable("privatized must have at least two rows, got fewer. Check the file.")
+        raise EmptyTable("privatized must have at least two rows. Check the file.")
     return table

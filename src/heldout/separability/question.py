@@ -18,7 +18,6 @@ from heldout.mechanisms.disjoint import Disjoint
 from heldout.questions import Question
 from heldout.release import Drawn, Request
 from heldout.separability.release import SeparabilityRelease
-from heldout.statistics.base import rows_moved
 from heldout.statistics.recipe import Recipe
 from heldout.statistics.separator import Separator, called_true, power_of_two
 
@@ -100,7 +99,7 @@ class Separability(Question):
     def request(self, about: Description) -> Request:
         recipe, vectors, out = self._recipe
         rows = self.table.rows if about.rows is None else about.rows
-        expected, moved = max(1, rows // 2), rows_moved(about.protection)
+        expected, moved = max(1, rows // 2), about.protection.rows_moved
         statistic = Separator(
             recipe=recipe,
             numbers=tuple(self.table.numbers),

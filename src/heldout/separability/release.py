@@ -63,7 +63,7 @@ class SeparabilityRelease(Release):
         def halved(make: Any) -> Any:
             return lambda level: tuple((1 + each) / 2 for each in make(level))
 
-        value, terms = recall.value + share - 1, self._drawn.terms
+        value, terms = recall.value + share - 1, self.terms
         return {
             "separability": Measure(
                 value, name="separability", terms=terms, noise_interval=noise, interval=full

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arguments import as_whole, shown
+from heldout.arguments.rules import Whole
 from heldout.data.two_tables import Table, names_of, read_pair
-from heldout.errors import ArgumentError
 from heldout.separability.deep_dive import DeepDive
 from heldout.separability.encoding import Encoding
 from heldout.separability.fits import Fit, choose, fit, held_out, no_fit
@@ -64,16 +63,12 @@ def separability(
     >>> found.value > 0.4, found.p_value < 0.05
     (True, True)
     """
-    checked_shuffles(shuffles)
+    advice = "One shuffle is noise; use 20, or 200 for a finer p-value."
+    shuffles = Whole(2, advice=advice)(shuffles, "shuffles")
     group_names = names_of(groups, name="groups")
     from numpy.random import default_rng
 
-    start = None if random_state is None else as_whole(random_state)
-    if random_state is not None and (start is None or start < 0):
-        raise ArgumentError(
-            f"random_state must be a whole number from 0, got {shown(random_state)}."
-        )
-    rng = default_rng(start)
+    rng = default_rng(None if random_state is None else Whole(0)(random_state, "random_state"))
     seed = int(rng.integers(2**31))
     chosen = choose(classifier, seed=seed)
     true, private = read_pair(
@@ -132,15 +127,6 @@ def separability(
             true, private, encoding=encoding, fit=real, features=features, is_true=is_true
         ),
     )
-
-
-def checked_shuffles(shuffles: int) -> int:
-    if isinstance(shuffles, bool) or not isinstance(shuffles, int) or shuffles < 2:
-        raise ArgumentError(
-            f"shuffles must be a whole number from 2, got {shuffles!r}. One shuffle is noise; "
-            "use 20, or 200 for a finer p-value."
-        )
-    return shuffles
 
 
 def thinned(table: Table, other: Table, rng: Any) -> Table:

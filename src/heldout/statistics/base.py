@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from heldout.data.sql import Columns
-from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 
 if TYPE_CHECKING:
@@ -54,19 +54,6 @@ class Statistic(ABC):
 def compute(statistic: Statistic, dataset: "PrivateTable") -> Sealed[Any]:
     """Read the rows once and seal what comes out."""
     return Sealed(statistic.read(dataset._fetch(statistic.body())))
-
-
-def rows_moved(protection: Protection) -> int:
-    """How many rows, leaving and arriving together, tell two neighbours apart at most.
-
-    Disjoint counts move by one a row, so this is their L1 sensitivity.
-
-    >>> from heldout.privacy.neighbours import Neighbours, Protection
-    >>> rows_moved(Protection(neighbours=Neighbours.REPLACE_ONE, unit=True, rows_per_unit=4))
-    8
-    """
-    both = protection.neighbours is Neighbours.REPLACE_ONE
-    return protection.rows_per_unit * (2 if both else 1)
 
 
 def registered() -> list[type[Statistic]]:

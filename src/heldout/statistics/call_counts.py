@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
 from heldout.statistics.weights import STEPS, counted
 
@@ -87,4 +87,4 @@ class CallCounts(Statistic):
         return tally(columns["n"], *places)[:-1]
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection) * (STEPS if self.weighted else 1)
+        return protection.rows_moved * (STEPS if self.weighted else 1)

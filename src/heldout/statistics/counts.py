@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
 from heldout.statistics.weights import STEPS, counted
 
@@ -71,7 +71,7 @@ class ThresholdCounts(Statistic):
         return tally(columns["n"], *places, (columns["label"], 2), interval)[:-1]
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection) * (STEPS if self.weighted else 1)
+        return protection.rows_moved * (STEPS if self.weighted else 1)
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from heldout.arguments.rules import OneOf
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.feature_rows import FeatureStatistic
 
 __all__ = ["SCORES", "Counted", "FeatureCounts", "FeatureScores", "Score", "score_named"]
@@ -107,7 +107,7 @@ class TotalCount(Score):
         features_per_row: int,
         most_rows: int | None,
     ) -> int:
-        return min(rows_moved(protection) * features_per_row, protection.rows_per_unit * features)
+        return min(protection.rows_moved * features_per_row, protection.rows_per_unit * features)
 
     def monotone(self, protection: Protection) -> bool:
         return protection.neighbours is Neighbours.ADD_REMOVE
@@ -135,7 +135,7 @@ class DifferenceCount(Score):
         return np.abs(np.asarray(counts.positives - counts.negatives, dtype=float))
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
-        return rows_moved(protection)
+        return protection.rows_moved
 
     def of_all(
         self,
@@ -145,7 +145,7 @@ class DifferenceCount(Score):
         features_per_row: int,
         most_rows: int | None,
     ) -> int:
-        return rows_moved(protection) * features_per_row
+        return protection.rows_moved * features_per_row
 
 
 class PurityIndex(Score):
@@ -175,7 +175,7 @@ class PurityIndex(Score):
         return np.maximum(np.abs(among), np.abs(counts.rows[1] - counts.rows[0] - among))
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
-        return rows_moved(protection)
+        return protection.rows_moved
 
     def of_all(
         self,
@@ -185,7 +185,7 @@ class PurityIndex(Score):
         features_per_row: int,
         most_rows: int | None,
     ) -> int:
-        return rows_moved(protection) * features
+        return protection.rows_moved * features
 
 
 class InformationGain(Score):
@@ -255,8 +255,8 @@ class InformationGain(Score):
             )
         if most_rows > _LARGEST_TABLE:
             raise ArgumentError(
-                f"most_rows must be at most {_LARGEST_TABLE:,} for information-gain, got more. "
-                "Use total-count."
+                f"most_rows must be at most {_LARGEST_TABLE:,} for information-gain. Use "
+                "total-count."
             )
         return most_rows
 
@@ -277,9 +277,7 @@ SCORES: dict[str, Score] = {
 
 def score_named(name: str) -> Score:
     """A score by its name."""
-    if not isinstance(name, str) or name not in SCORES:
-        raise ArgumentError(f"score must be one of {', '.join(SCORES)}, got {name!r}.")
-    return SCORES[name]
+    return SCORES[OneOf(SCORES)(name, "score")]
 
 
 @dataclass(frozen=True)
@@ -358,7 +356,7 @@ class FeatureCounts(FeatureStatistic):
 
     def sensitivity(self, protection: Protection) -> int:
         if self.by_label:
-            return rows_moved(protection) * (self.features_per_row + 1)
+            return protection.rows_moved * (self.features_per_row + 1)
         return SCORES["total-count"].of_all(
             protection,
             features=self.features,

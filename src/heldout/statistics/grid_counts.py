@@ -9,7 +9,7 @@ import numpy as np
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
 
 _MOST_CELLS = 2**20
@@ -94,7 +94,7 @@ class GridCounts(Statistic):
         return tally(columns["n"], *zip(places, self.shape, strict=True))
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection)
+        return protection.rows_moved
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:

@@ -1,8 +1,6 @@
 """How often each feature goes with each label, with one and the same weight for every row."""
 
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +8,6 @@ import numpy as np
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.feature_rows import MOST_ROWS, FeatureStatistic, seen_through
 
 __all__ = ["SIZES", "UNIT", "JointCounts", "row_units", "size_cells"]
@@ -98,23 +95,4 @@ class JointCounts(FeatureStatistic):
 
     def sensitivity(self, protection: Protection) -> int:
         own = min(self.weight, self.features) * UNIT + self.size_units
-        return rows_moved(protection) * own
-
-    def understood(self, noisy: Any) -> tuple[Any, Any]:
-        """Rows by label and size, and weights by label and feature, as real numbers."""
-        noisy = np.asarray(noisy, dtype=float)
-        cells = len(SIZES) + 1
-        rows = noisy[: 2 * cells].reshape(2, cells) / self.size_units
-        return rows, noisy[2 * cells :].reshape(2, self.features) / UNIT
-
-    def mean_weights(self) -> Any:
-        """About what a feature of a row weighs, by cell of sizes; public."""
-        ends = (*SIZES, 2 * SIZES[-1])
-        spans = [np.arange(a, b) for a, b in pairwise(ends)]
-        inner = [np.minimum(1.0, self.weight / span).mean() for span in spans]
-        return np.array([1.0, *inner])
-
-    @staticmethod
-    def units_for(share: Fraction, weight: int) -> int:
-        """The units that make the size cells take this share of a row's weight."""
-        return max(1, round(share / (1 - share) * weight * UNIT))
+        return protection.rows_moved * own

@@ -7,13 +7,37 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heldout.data.sql import Columns
-from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.feature_rows import FeatureStatistic, seen_through
+from heldout.statistics.joint_counts import UNIT, row_units, size_cells
 
-__all__ = ["RightCalls", "RowScores"]
+__all__ = ["RegressionScores", "RightCalls", "RowScores", "SummedScores"]
 
 RowScores = Callable[[Any], Any]
 """A sparse 0/1 matrix -> each row's score in whole lattice steps, of that row alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class SummedScores:
+    """The sum of the weights of a row's features, and the weight of its size."""
+
+    weights: Any
+    size_weights: Any
+
+    def __call__(self, matrix: Any) -> Any:
+        own = np.asarray(matrix.astype(np.int64) @ self.weights).ravel()
+        return own + self.size_weights[size_cells(np.diff(matrix.indptr))]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionScores:
+    """A regression's score of each row, from coefficients in whole lattice steps."""
+
+    coefficients: Any
+    weight: int
+
+    def __call__(self, matrix: Any) -> Any:
+        own = np.asarray(matrix.astype(np.int64) @ self.coefficients[:-1]).ravel()
+        return own * row_units(matrix, self.weight) // UNIT + self.coefficients[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,17 +68,8 @@ class RightCalls(FeatureStatistic):
         label, matrix = columns["label"], seen_through(columns, self.chosen)
         reached: Any = np.searchsorted(self.cuts, self.scores(matrix), side="right")
         cells = len(self.cuts) + 1
-        negatives, positives = (
-            np.bincount(reached[label == each], minlength=cells) for each in (0, 1)
-        )
+        negatives = np.bincount(reached[label == 0], minlength=cells)
+        positives = np.bincount(reached[label == 1], minlength=cells)
         below = np.concatenate([[0], np.cumsum(negatives)])
         above = int(positives.sum()) - np.concatenate([[0], np.cumsum(positives)])
         return (below + above).astype(np.int64)
-
-    @staticmethod
-    def of_each(protection: Protection) -> int:
-        return protection.rows_per_unit
-
-    @staticmethod
-    def monotone(protection: Protection) -> bool:
-        return protection.neighbours is Neighbours.ADD_REMOVE

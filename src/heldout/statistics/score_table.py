@@ -9,7 +9,7 @@ from heldout.data.grid import CELLS, grid_body
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
 
 
@@ -77,7 +77,7 @@ class ScoreTable(Statistic):
         return counts[: self.points], counts[self.points :]
 
     def sensitivity(self, protection: Protection) -> int:
-        return rows_moved(protection)
+        return protection.rows_moved
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:

@@ -12,7 +12,7 @@ from heldout.data.sql import Columns
 from heldout.data.truth import MOST_TIMES
 from heldout.data.two_tables import Table, number_array, text_array
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import Statistic, rows_moved
+from heldout.statistics.base import Statistic
 from heldout.statistics.logistic_loss import logistic
 from heldout.statistics.recipe import Recipe, row_products
 
@@ -82,7 +82,7 @@ class Separator(Statistic):
 
     def sensitivity(self, protection: Protection) -> int:
         """Of the coefficients alone, in lattice steps."""
-        return rows_moved(protection) * self.row + self.slack
+        return protection.rows_moved * self.row + self.slack
 
     @cached_property
     def step(self) -> Fraction:

@@ -19,7 +19,6 @@ from heldout.mechanisms.curves.table import laplace_deviation
 from heldout.privacy import Loss
 from heldout.privacy.events import price
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed
 
 REPLACE = Protection(neighbours="replace-one")
@@ -65,7 +64,7 @@ def test_the_price_is_epsilon_and_the_sum_of_the_parts(
     cuts = one.cuts.epsilon if one.cuts else 0
     counts = one.counts.l1_sensitivity / one.counts.scale
     assert cuts + counts + one.area.epsilon == epsilon
-    assert one.counts.l1_sensitivity == rows_moved(protection)
+    assert one.counts.l1_sensitivity == protection.rows_moved
     assert price(one.area.event()).epsilon == one.area.epsilon
     assert one.describe()["name"] == "heldout"
 
@@ -104,7 +103,7 @@ def test_named_counts_have_the_stated_noise_and_price(protection: Protection) ->
     assert one.named_counts is not None
     bought = one.named_counts.l1_sensitivity / one.named_counts.scale
     assert bought == Fraction(2, 3) * one.epsilon
-    assert one.named_counts.l1_sensitivity == rows_moved(protection)
+    assert one.named_counts.l1_sensitivity == protection.rows_moved
     random = np.random.default_rng(5)
     labels, places = random.integers(0, 2, 400), random.integers(0, POINTS, 400)
     exact = np.histogram2d(labels, places, bins=[[0, 1, 2], [0, 60, 200, POINTS]])[0]

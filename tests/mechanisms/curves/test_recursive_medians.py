@@ -14,7 +14,6 @@ from heldout.mechanisms.curves.median import MedianNissim2007, Rows, SmoothMedia
 from heldout.mechanisms.curves.thresholds import EvenEdges, MediansAsPrinted, RecursiveMedians
 from heldout.privacy.events import Event, price
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 
 Multiset = tuple[int, ...]
 
@@ -171,7 +170,7 @@ def test_no_sequence_of_cuts_is_more_telling_than_claimed(
     protection: Protection, floor: float
 ) -> None:
     points, most = 4, 4
-    cut = RecursiveMedians(levels=2, epsilon=Fraction(2), moved=rows_moved(protection))
+    cut = RecursiveMedians(levels=2, epsilon=Fraction(2), moved=protection.rows_moved)
     known = {values: _outcomes(cut, values, points) for values in _sets(points, most)}
     worst = 0.0
     for values, here in known.items():
@@ -186,7 +185,7 @@ def test_no_sequence_of_cuts_is_more_telling_than_claimed(
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_noise_as_printed_loses_less_than_its_price(relation: Any) -> None:
     protection = Protection(neighbours=relation)
-    cut = MediansAsPrinted(levels=2, epsilon=Fraction(2), moved=rows_moved(protection))
+    cut = MediansAsPrinted(levels=2, epsilon=Fraction(2), moved=protection.rows_moved)
     assert price(Event.composed(cut.events())).as_dict()["epsilon"] == "2"
     worst = _worst(cut, 4, protection)
     assert 0.1 < worst <= 2 * 5 / 8

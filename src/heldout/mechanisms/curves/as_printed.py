@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.mechanisms.curves.counts import BinCounts, Cumulative, Flat
 from heldout.mechanisms.curves.dawa import Dawa
 from heldout.mechanisms.curves.greedy import GreedyTree
@@ -17,10 +18,8 @@ from heldout.mechanisms.curves.published import TableMethod, kind_of_counts, sha
 from heldout.mechanisms.curves.thresholds import MOST_BINS, EvenEdges, MediansAsPrinted
 from heldout.mechanisms.curves.tree import Tree
 from heldout.mechanisms.curves.wavelet import Wavelet
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational
-from heldout.statistics.base import rows_moved
 
 __all__ = ["CumulativeAsPrinted", "DawaChen2016", "DawaLi2014"]
 
@@ -112,8 +111,8 @@ def laplace_2014(
     thresholds: int = 10,
 ) -> TableMethod:
     """Laplace noise of (2t + 1)/epsilon on the true and false positives at t even thresholds."""
-    bins = whole_number(thresholds, "thresholds", least=0, most=MOST_BINS - 1) + 1
-    counts = CumulativeAsPrinted(bins=bins, epsilon=epsilon, moved=rows_moved(protection))
+    bins = Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1
+    counts = CumulativeAsPrinted(bins=bins, epsilon=epsilon, moved=protection.rows_moved)
     return TableMethod(
         name="stoddard-2014-laplace", epsilon=epsilon, points=points, rows=rows,
         edges=EvenEdges(bins=bins), counts=counts, split="joint",
@@ -168,7 +167,7 @@ def priroc_fix_2016(
     edges = EvenEdges(bins=thresholds)
     return TableMethod(
         name="chen-2016-priroc-fix", epsilon=epsilon, points=points, rows=rows, edges=edges,
-        counts=kind(bins=edges.most_bins, epsilon=epsilon / 2, moved=rows_moved(protection)),
+        counts=kind(bins=edges.most_bins, epsilon=epsilon / 2, moved=protection.rows_moved),
         split="halves",
     )  # fmt: skip
 
@@ -184,7 +183,7 @@ def _priroc(
     levels: int,
     share: Rational,
 ) -> TableMethod:
-    part, moved = share_of_medians(share), rows_moved(protection)
+    part, moved = share_of_medians(share), protection.rows_moved
     edges = MediansAsPrinted(levels=levels, epsilon=part * epsilon, moved=moved)
     rest = (1 - part) * epsilon
     return TableMethod(

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import Primitive
 from heldout.mechanisms.curves.public_measure import cumulative_measure
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.mechanisms.smooth.exact import Randomness, rational, working_precision
-from heldout.privacy.events import Event
 
 __all__ = ["MedianCuts", "choose_exactly"]
 
@@ -91,7 +91,7 @@ def _accept(quotient: Fraction, exponent: Fraction, randomness: Randomness | Non
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianCuts:
+class MedianCuts(Primitive):
     """Cuts of the grid by the exponential mechanism, `levels` times over, each part in two.
 
     A cut is penalised by how many more rows lie on one side than on the other. `pseudo_rows`
@@ -119,7 +119,7 @@ class MedianCuts:
     pseudo_rows: int
 
     def __post_init__(self) -> None:
-        whole_number(self.levels, "levels", least=1, most=8)
+        Whole(1, 8)(self.levels, "levels")
         if self.epsilon <= 0 or self.moved < 1 or self.pseudo_rows < 0:
             raise ArgumentError("epsilon and rows moved must be positive.")
 
@@ -127,9 +127,6 @@ class MedianCuts:
     def rate(self) -> Fraction:
         """What one row of imbalance takes off the logarithm of a cut's probability."""
         return self.epsilon / (2 * self.levels * self.moved)
-
-    def event(self) -> Event:
-        return Event("exponential", {"epsilon": self.epsilon})
 
     def draw(self, counts: Any, *, randomness: Randomness | None = None) -> Any:
         """Edges from 0 to the number of points, at most 2^levels bins; counts are exact."""

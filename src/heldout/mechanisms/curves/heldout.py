@@ -8,18 +8,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.cuts import MedianCuts
 from heldout.mechanisms.curves.public_measure import public_edges
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism, RankingStatistic
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
-from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking import area_of_table
 from heldout.statistics.sealed import Sealed
 
@@ -133,7 +132,7 @@ class HeldoutCurves:
 
     @property
     def moved(self) -> int:
-        return rows_moved(self.protection)
+        return self.protection.rows_moved
 
     @cached_property
     def area(self) -> RankingMechanism | None:
@@ -272,14 +271,14 @@ def build(
     rest = 1 - bought
     area = AREA_SHARE if area_share is None else exact(area_share, name="area_share")
     if expected_rows is not None:
-        expected_rows = whole_number(expected_rows, "expected_rows", least=0, most=10**15)
+        expected_rows = Whole(0, 10**15)(expected_rows, "expected_rows")
     if levels is not None:
-        levels = whole_number(levels, "levels", least=0, most=8)
+        levels = Whole(0, 8)(levels, "levels")
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
     if levels is None:
         # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
         left = rest * (1 - area) / (1 - AREA_SHARE)
-        visible = guess * epsilon * left * 2 / rows_moved(protection)
+        visible = guess * epsilon * left * 2 / protection.rows_moved
         if (rows is not None or expected_rows is not None) and visible < 1_000:
             levels = 0
         else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.counts import ClassCounts
@@ -14,10 +15,8 @@ from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.mechanisms.curves.table import NoisyTable, TableNoise
 from heldout.mechanisms.curves.thresholds import EvenEdges
 from heldout.mechanisms.curves.tree import Tree
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["HierarchicalQuantile", "build", "quantiles"]
@@ -77,8 +76,8 @@ class HierarchicalQuantile:
     branching: int
 
     def __post_init__(self) -> None:
-        whole_number(self.quantiles, "quantiles", least=2, most=2**12)
-        whole_number(self.branching, "branching", least=2, most=2**8)
+        Whole(2, 2**12)(self.quantiles, "quantiles")
+        Whole(2, 2**8)(self.branching, "branching")
         if self.tree.bins > _MOST_LEAVES:
             raise ArgumentError(
                 f"branching must be smaller for {self.quantiles} quantiles, got {self.branching}. "
@@ -167,7 +166,7 @@ def build(
     """The method with its public parameters."""
     return HierarchicalQuantile(
         epsilon=epsilon,
-        moved=rows_moved(protection),
+        moved=protection.rows_moved,
         points=points,
         rows=rows,
         quantiles=quantiles,

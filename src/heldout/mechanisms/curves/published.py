@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import OneOf, Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.counts import BinCounts, Cumulative, Flat
@@ -15,11 +16,9 @@ from heldout.mechanisms.curves.table import NoisyTable, TableNoise
 from heldout.mechanisms.curves.thresholds import MOST_BINS, EvenEdges, RecursiveMedians
 from heldout.mechanisms.curves.tree import Tree
 from heldout.mechanisms.curves.wavelet import Wavelet
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
-from heldout.statistics.base import rows_moved
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["COUNTS", "TableMethod", "fixed_space", "laplace", "recursive_medians"]
@@ -98,7 +97,7 @@ def laplace(
     split: str = "joint",
 ) -> TableMethod:
     """A few even thresholds and noise on the true and false positives at each."""
-    edges = EvenEdges(bins=whole_number(thresholds, "thresholds", least=0, most=MOST_BINS - 1) + 1)
+    edges = EvenEdges(bins=Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1)
     return _method(
         "laplace",
         edges,
@@ -150,7 +149,7 @@ def recursive_medians(
 ) -> TableMethod:
     """Thresholds at recursive noisy medians for `share` of epsilon, the rest for the counts."""
     part = share_of_medians(share)
-    edges = RecursiveMedians(levels=levels, epsilon=part * epsilon, moved=rows_moved(protection))
+    edges = RecursiveMedians(levels=levels, epsilon=part * epsilon, moved=protection.rows_moved)
     return _method(
         "recursive-medians",
         edges,
@@ -174,9 +173,7 @@ def share_of_medians(share: Rational) -> Fraction:
 
 def kind_of_counts(counts: str, known: Mapping[str, type[BinCounts]]) -> type[BinCounts]:
     """The class of this name."""
-    if counts not in known:
-        raise ArgumentError(f"counts must be one of {', '.join(known)}, got {counts!r}.")
-    return known[counts]
+    return known[OneOf(known)(counts, "counts")]
 
 
 def _method(
@@ -192,13 +189,12 @@ def _method(
     rows: int | None,
 ) -> TableMethod:
     kind = kind_of_counts(counts, COUNTS)
-    if split not in ("halves", "joint"):
-        raise ArgumentError(f"split must be 'halves' or 'joint', got {split!r}.")
+    OneOf(("halves", "joint"))(split, "split")
     rest = epsilon - spent
     mechanism = kind(
         bins=edges.most_bins,
         epsilon=rest / 2 if split == "halves" else rest,
-        moved=rows_moved(protection),
+        moved=protection.rows_moved,
     )
     return TableMethod(
         name=name,

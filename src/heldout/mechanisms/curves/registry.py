@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.privacy.events import Event
@@ -63,8 +63,7 @@ def method(
     >>> print(price(one.event()))
     epsilon 1
     """
-    if not is_one_of(name, METHODS):
-        raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {shown(name)}.")
+    OneOf(METHODS)(name, "method")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
     build = _builder(name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.median import MedianNissim2007, Rows, SmoothMedian
-from heldout.mechanisms.curves.whole import whole_number
 from heldout.privacy.events import Event
 
 __all__ = ["EvenEdges", "MediansAsPrinted", "RecursiveMedians"]
@@ -27,7 +27,7 @@ class EvenEdges:
     bins: int
 
     def __post_init__(self) -> None:
-        whole_number(self.bins, "thresholds", least=1, most=MOST_BINS)
+        Whole(1, MOST_BINS)(self.bins, "thresholds")
 
     @property
     def most_bins(self) -> int:
@@ -71,7 +71,7 @@ class RecursiveMedians:
     moved: int
 
     def __post_init__(self) -> None:
-        whole_number(self.levels, "levels", least=1, most=14)
+        Whole(1, 14)(self.levels, "levels")
         if self.epsilon <= 0:
             raise ArgumentError("epsilon must be positive.")
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arguments.rules import Whole
 from heldout.mechanisms.curves.counts import LinearCounts
-from heldout.mechanisms.curves.whole import whole_number
 
 __all__ = ["Tree", "branching_for"]
 
@@ -59,7 +59,7 @@ class Tree(LinearCounts):
         super().__post_init__()
         if self.branching is None:
             object.__setattr__(self, "branching", branching_for(self.bins))
-        whole_number(self.branching, "branching", least=2, most=2**20)
+        Whole(2, 2**20)(self.branching, "branching")
 
     @property
     def _branching(self) -> int:

@@ -32,7 +32,9 @@ def sensitivity_for(
     metric: str, *, protection: Protection, method: str = "piecewise-laplace"
 ) -> RungSensitivity:
     """The sensitivity bound of a metric by its name, as a method uses it."""
-    return ranking_metric(metric).local(protection, published=method.startswith("boyd-2015"))
+    kind = ranking_metric(metric)
+    bound = kind.published_bound if method.startswith("boyd-2015") else kind.bound
+    return bound(protection=protection)
 
 
 def guessed_rung(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from heldout.mechanisms.base import Primitive
 from heldout.mechanisms.bisection import falls_to
 from heldout.mechanisms.smooth.exact import LATTICE, Randomness, draw_on_lattice, rational
 from heldout.privacy.events import Event
@@ -48,7 +49,7 @@ class NoiseLaw(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledNoise(ABC):
+class ScaledNoise(Primitive, ABC):
     """f + (S/a) Z, with S the beta-smooth sensitivity and Z of one fixed law."""
 
     local: RungSensitivity

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import Primitive
 from heldout.mechanisms.smooth.exact import (
     LATTICE,
     Randomness,
@@ -16,7 +17,6 @@ from heldout.mechanisms.smooth.exact import (
 )
 from heldout.mechanisms.smooth.ladder import Ladder, build
 from heldout.mechanisms.smooth.law import symmetric
-from heldout.privacy.events import Event
 from heldout.statistics.ranking.sensitivity import RungSensitivity
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ __all__ = ["PiecewiseLaplace"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PiecewiseLaplace:
+class PiecewiseLaplace(Primitive):
     """Laplace noise whose scale is the local sensitivity, and grows outwards by the rungs.
 
     The score of a distance z on rung r is how many rungs one must climb down to move the value so
@@ -54,6 +54,7 @@ class PiecewiseLaplace:
     epsilon 1/2
     """
 
+    rule = ("piecewise-laplace", "epsilon")
     epsilon: Fraction
     local: RungSensitivity
     top: int
@@ -67,9 +68,6 @@ class PiecewiseLaplace:
     @cached_property
     def ladder(self) -> Ladder:
         return build(self.epsilon, self.local, self.top)
-
-    def event(self) -> Event:
-        return Event(kind="piecewise-laplace", version=1, parameters={"epsilon": str(self.epsilon)})
 
     def describe(self) -> dict[str, object]:
         return {"name": "piecewise Laplace", "epsilon": str(self.epsilon), "top": self.top}

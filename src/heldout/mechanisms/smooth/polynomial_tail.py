@@ -10,7 +10,6 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth.exact import rational
 from heldout.mechanisms.smooth.law import ScaledNoise
-from heldout.privacy.events import Event
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,6 +38,7 @@ class PolynomialTail(ScaledNoise):
     epsilon 1
     """
 
+    rule = ("smooth-polynomial-tail", "a", "beta", "nu")
     a: Fraction
     beta: Fraction
     nu: Fraction
@@ -57,13 +57,6 @@ class PolynomialTail(ScaledNoise):
     @property
     def smoothing(self) -> Fraction:
         return self.beta
-
-    def event(self) -> Event:
-        return Event(
-            kind="smooth-polynomial-tail",
-            version=1,
-            parameters={"a": str(self.a), "beta": str(self.beta), "nu": str(self.nu)},
-        )
 
     def describe(self) -> dict[str, object]:
         parameters = {"a": str(self.a), "beta": str(self.beta), "nu": str(self.nu)}

@@ -9,7 +9,6 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms.smooth.exact import rational, working_precision
 from heldout.mechanisms.smooth.law import ScaledNoise
-from heldout.privacy.events import Event
 
 if TYPE_CHECKING:
     from flint import arb
@@ -45,6 +44,7 @@ class Cauchy(_CauchyShape):
     Cost:        about 0.05 ms a draw.
     """
 
+    rule = ("smooth-cauchy", "a", "beta")
     a: Fraction
     beta: Fraction
 
@@ -62,13 +62,6 @@ class Cauchy(_CauchyShape):
     @property
     def smoothing(self) -> Fraction:
         return self.beta
-
-    def event(self) -> Event:
-        return Event(
-            kind="smooth-cauchy",
-            version=1,
-            parameters={"a": str(self.a), "beta": str(self.beta)},
-        )
 
     def describe(self) -> dict[str, object]:
         return {"name": "Cauchy", "a": str(self.a), "beta": str(self.beta)}
@@ -88,6 +81,7 @@ class CauchyBoyd2015(_CauchyShape):
     Cost:        about 0.05 ms a draw.
     """
 
+    rule = ("smooth-cauchy-2015", "epsilon")
     epsilon: Fraction
 
     def __post_init__(self) -> None:
@@ -101,11 +95,6 @@ class CauchyBoyd2015(_CauchyShape):
     @property
     def smoothing(self) -> Fraction:
         return self.epsilon / 6
-
-    def event(self) -> Event:
-        return Event(
-            kind="smooth-cauchy-2015", version=1, parameters={"epsilon": str(self.epsilon)}
-        )
 
     def describe(self) -> dict[str, object]:
         return {"name": "Cauchy as in Boyd et al. 2015", "epsilon": str(self.epsilon)}
@@ -126,6 +115,7 @@ class LaplaceBoyd2015(ScaledNoise):
     Cost:        about 0.05 ms a draw.
     """
 
+    rule = ("smooth-laplace-2015", "epsilon", "delta")
     epsilon: Fraction
     delta: Fraction
 
@@ -154,13 +144,6 @@ class LaplaceBoyd2015(ScaledNoise):
             beta = rational(self.epsilon) / (2 * rational(2 / self.delta).log())
             units = (beta * 2**64).lower().floor().unique_fmpz()
         return Fraction(int(units), 2**64)
-
-    def event(self) -> Event:
-        return Event(
-            kind="smooth-laplace-2015",
-            version=1,
-            parameters={"epsilon": str(self.epsilon), "delta": str(self.delta)},
-        )
 
     def describe(self) -> dict[str, object]:
         name = "Laplace as in Boyd et al. 2015"

@@ -7,11 +7,12 @@ class is large, up to a quarter of epsilon if it is small. The value gets the re
 pure and the parts add up to epsilon whatever the first look says, so all of it costs epsilon.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
+from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
@@ -20,7 +21,6 @@ from heldout.mechanisms.smooth.exact import LATTICE, Randomness, discrete_laplac
 from heldout.mechanisms.smooth.law import NoiseLaw
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
-from heldout.statistics.base import rows_moved
 from heldout.statistics.ranking.metric import ranking_metric
 from heldout.statistics.ranking.ranked import RankingStatistic
 from heldout.statistics.ranking.sensitivity import RungSensitivity
@@ -40,28 +40,26 @@ class RankingDraw:
     units: int
     first_counts: tuple[int, ...] = ()
     second_counts: tuple[int, ...] = ()
+    unclamped: float = field(init=False)
+    """The noisy value as drawn, which may lie outside [0, 1]: what intervals are made of."""
+    value: float = field(init=False)
+    """The noisy value, clamped to [0, 1]."""
+    looks: list[tuple[tuple[int, ...], float]] = field(init=False)
+    """Each release of the counts with the scale of its noise."""
 
-    @property
-    def unclamped(self) -> float:
-        """The noisy value as drawn, which may lie outside [0, 1]: what intervals are made of."""
-        return float(self.units * LATTICE)
-
-    @property
-    def value(self) -> float:
-        """The noisy value, clamped to [0, 1]."""
-        return min(1.0, max(0.0, self.unclamped))
+    def __post_init__(self) -> None:
+        unclamped = float(self.units * LATTICE)
+        object.__setattr__(self, "unclamped", unclamped)
+        object.__setattr__(self, "value", min(1.0, max(0.0, unclamped)))
+        first, second = self.mechanism.first_look, self.mechanism.second_look(self.first_counts)
+        pairs = ((self.first_counts, first), (self.second_counts, second))
+        looks = [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
+        object.__setattr__(self, "looks", looks)
 
     @cached_property
     def law(self) -> NoiseLaw:
         """The law of the value's noise, which the first look at the counts decided."""
         return self.mechanism.law_after(self.first_counts)
-
-    @property
-    def looks(self) -> list[tuple[tuple[int, ...], float]]:
-        """Each release of the counts with the scale of its noise."""
-        first, second = self.mechanism.first_look, self.mechanism.second_look(self.first_counts)
-        pairs = ((self.first_counts, first), (self.second_counts, second))
-        return [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
 
     def as_dict(self) -> dict[str, object]:
         """The released numbers as drawn."""
@@ -109,15 +107,9 @@ class RankingMechanism:
     share: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise ArgumentError(
-                f"method must be one of {', '.join(METHODS)}, got {self.method!r}. "
-                "Leave it out for the most accurate."
-            )
+        OneOf(METHODS, "Leave it out for the most accurate.")(self.method, "method")
         if self.protection.row_count_is_public and self.rows is None:
-            raise ArgumentError(
-                "rows must be given with replace-one neighbours. The row count is public."
-            )
+            raise ArgumentError("Pass rows=: under replace-one neighbours their number is public.")
         if self.share is not None and not 0 <= self.share < 1:
             raise ArgumentError(
                 f"share must be at least 0 and below 1, got {self.share}. Leave it out."
@@ -178,7 +170,7 @@ class RankingMechanism:
     @property
     def _moved(self) -> int:
         """With a public row count only the positives are counted, and one row changes them by 1."""
-        return 1 if self.protection.row_count_is_public else rows_moved(self.protection)
+        return 1 if self.protection.row_count_is_public else self.protection.rows_moved
 
     def _look(self, share: Fraction) -> DiscreteLaplace | None:
         if share == 0:
@@ -202,10 +194,8 @@ class RankingMechanism:
     def event(self) -> Event:
         """Counts, then the rest. With two looks the rest holds the second look and the value:
         how it is split depends on the first look, its price does not."""
-        rest = self._law(self.epsilon * (1 - self._first_share)).event()
-        if self.first_look is None:
-            return rest
-        return Event.composed([self.first_look.event(), rest])
+        look, rest = self.first_look, self._law(self.epsilon * (1 - self._first_share))
+        return rest.event() if look is None else Event.composed([look.event(), rest.event()])
 
     def describe(self) -> dict[str, object]:
         rest = self._law(self.epsilon * (1 - self._first_share)).describe()

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from heldout.arguments.rules import OneOf
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
@@ -107,7 +108,7 @@ class CurvesRelease(ReadDecisions, Release):
         return Measure(
             value,
             name=name,
-            terms=self._drawn.terms,
+            terms=self.terms,
             noise_interval=lambda level: interval(level, True),
             interval=lambda level: interval(level, False),
             share=share,
@@ -279,7 +280,7 @@ class CurvesRelease(ReadDecisions, Release):
                 f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
             )
         told: Any = {
-            "threshold": float(threshold), "terms": self._drawn.terms, "rows": self.table.rows,
+            "threshold": float(threshold), "terms": self.terms, "rows": self.table.rows,
         }  # fmt: skip
         if isinstance(self.table, TableWithArea) and self.table.named is not None:
             edge = grid_point(at, points=self.table.points, score_range=(low, high))
@@ -312,7 +313,7 @@ class CurvesRelease(ReadDecisions, Release):
         given = {name: value for name, value in asked.items() if value is not None}
         if len(given) != 1:
             raise ArgumentError(
-                "threshold_for must get one of recall, precision, specificity and fpr. Pass "
+                "Pass one of recall=, precision=, specificity= and fpr=, such as "
                 "recall=0.9."
             )
         ((name, value),) = given.items()
@@ -369,8 +370,7 @@ class CurvesRelease(ReadDecisions, Release):
 
     def _reading(self, kind: str) -> RocCurve | PrecisionRecallCurve | CalibrationCurve:
         names = {"roc": "roc", "precision-recall": "precision_recall", "calibration": "calibration"}
-        if kind not in names:
-            raise ArgumentError(f"kind must be one of {', '.join(names)}, got {kind!r}.")
+        OneOf(names)(kind, "kind")
         found: RocCurve | PrecisionRecallCurve | CalibrationCurve = getattr(self, names[kind])
         return found
 

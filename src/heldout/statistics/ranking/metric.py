@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from heldout.errors import ArgumentError
-from heldout.privacy.neighbours import Protection
+from heldout.arguments.rules import OneOf
 from heldout.statistics.ranking.auc import area, area_of_table
 from heldout.statistics.ranking.average_precision import (
     average_precision,
@@ -39,12 +38,13 @@ class RankingMetric:
     scales: int
     """How many noise scales of the second look the class should measure: intervals are then within
     a few percent of those with the true count. For areas more, as the smaller of two is used."""
+    shares: tuple[Fraction, Fraction]
+    """Of epsilon, for each score table and for the moments of influence beside the value."""
+    least_visible: int
+    """Rows times epsilon, halved with each row more that neighbours differ in: below it the moments
+    drown in noise, and what they cost is better spent on the value."""
     compares: bool = False
     """Whether it is the `difference` of two models on the same rows."""
-
-    def local(self, protection: Protection, *, published: bool = False) -> RungSensitivity:
-        bound = self.published_bound if published else self.bound
-        return bound(protection=protection)
 
 
 METRICS: Final = {
@@ -59,6 +59,8 @@ METRICS: Final = {
             bound=AreaSensitivity,
             published_bound=AreaSensitivity,
             scales=11,
+            shares=(Fraction(1, 20), Fraction(1, 8)),
+            least_visible=5_000,
         ),
         RankingMetric(
             name="average-precision",
@@ -69,6 +71,10 @@ METRICS: Final = {
             bound=PrecisionSensitivity,
             published_bound=PublishedPrecisionSensitivity,
             scales=9,
+            # A few rows at the top pull so hard at it that moments with noise for them say
+            # nothing: its tables say more alone.
+            shares=(Fraction(1, 10), Fraction(0)),
+            least_visible=5_000,
         ),
         RankingMetric(
             name="auc-difference",
@@ -79,6 +85,8 @@ METRICS: Final = {
             bound=AreaSensitivity,
             published_bound=AreaSensitivity,
             scales=11,
+            shares=(Fraction(1, 20), Fraction(1, 10)),
+            least_visible=500,
             compares=True,
         ),
     )
@@ -91,6 +99,4 @@ def ranking_metric(name: str) -> RankingMetric:
     >>> ranking_metric("auc").words
     'AUC'
     """
-    if name not in METRICS:
-        raise ArgumentError(f"metric must be one of {', '.join(METRICS)}, got {name!r}.")
-    return METRICS[name]
+    return METRICS[OneOf(METRICS)(name, "metric")]

@@ -1,5 +1,6 @@
 """Public arguments, whatever they are: read, or refused in one line that quotes no row."""
 
+import contextlib
 import math
 import operator
 from collections.abc import Collection
@@ -9,6 +10,7 @@ from heldout.errors import ArgumentError
 
 __all__ = [
     "as_array",
+    "as_edges",
     "as_number",
     "as_numbers",
     "as_whole",
@@ -54,7 +56,7 @@ def visible(text: str, *, kept: str = "") -> str:
 
 
 def as_number(value: Any) -> float:
-    """The value as a double; NaN where it is none, whatever it is.
+    """The value as a double; NaN where it is not a number.
 
     >>> as_number("0.5"), as_number(10**400), as_number([1])
     (0.5, nan, nan)
@@ -66,7 +68,7 @@ def as_number(value: Any) -> float:
 
 
 def as_whole(value: Any, *, most: int = 2**63 - 1) -> int | None:
-    """The value as an int from -most to most, or None where it is none; True and 1.0 are none.
+    """The value as an int from -most to most, or None; True and 1.0 are not whole numbers.
 
     >>> as_whole(3), as_whole(True), as_whole(2.0), as_whole(10**30)
     (3, None, None, None)
@@ -81,7 +83,7 @@ def as_whole(value: Any, *, most: int = 2**63 - 1) -> int | None:
 
 
 def pair(value: Any) -> tuple[Any, Any] | None:
-    """The two values of a pair, or None where it is none.
+    """The two values of a pair, or None if it is not a pair.
 
     >>> pair((0, 1)), pair("ab"), pair(7)
     ((0, 1), None, None)
@@ -94,7 +96,7 @@ def pair(value: Any) -> tuple[Any, Any] | None:
 
 
 def is_one_of(value: object, names: Collection[str]) -> bool:
-    """Whether it is one of the names; what cannot be compared is none.
+    """Whether it is one of the names; never raises.
 
     >>> is_one_of("a", ("a", "b")), is_one_of(["a"], {"a": 1})
     (True, False)
@@ -121,10 +123,19 @@ def as_numbers(values: Any, *, name: str) -> Any:
     """
     import numpy as np
 
-    try:
-        found = np.asarray(values)
-        if found.dtype.kind not in _NOT_NUMBERS:
+    found = as_array(values, name=name)
+    if found.dtype.kind not in _NOT_NUMBERS:
+        with contextlib.suppress(Exception):
             return np.asarray(found, dtype=np.float64)
-    except Exception:
-        pass
     raise ArgumentError(f"{name} must be numbers. Pass a list of numbers.")
+
+
+def as_edges(values: Any, *, name: str) -> Any:
+    """An array of doubles, each more than the one before: where cells begin and end."""
+    import numpy as np
+
+    edges = as_numbers(values, name=name)
+    finite = edges.ndim == 1 and edges.size > 1 and np.isfinite(edges).all()
+    if not finite or not (np.diff(edges) > 0).all():
+        raise ArgumentError(f"{name} must be two or more finite numbers that rise. Sort them.")
+    return edges
