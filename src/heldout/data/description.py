@@ -81,7 +81,6 @@ class ScoredRows(Description):
         if self.out_of_range == "clip":
             self.scale_parameters["out_of_range"] = "clip"
 
-
     @property
     def middle(self) -> float:
         """The middle of the range, or the map's centre, in the scores' own unit."""
