@@ -95,9 +95,9 @@ _release(
 )
 _release(
     "curves-by-group",
-    lambda session, epsilon: session.curves(epsilon=epsilon, by="g"),
+    "curves",
     pairs.CURVE_GROUPS,
-    needs="curves",
+    by="g",
     epsilon="4",
     why="a part is for the edges and the area",
 )

@@ -313,8 +313,7 @@ class CurvesRelease(ReadDecisions, Release):
         given = {name: value for name, value in asked.items() if value is not None}
         if len(given) != 1:
             raise ArgumentError(
-                "Pass one of recall=, precision=, specificity= and fpr=, such as "
-                "recall=0.9."
+                "Pass one of recall=, precision=, specificity= and fpr=, such as recall=0.9."
             )
         ((name, value),) = given.items()
         if not 0 <= value <= 1:
