@@ -37,7 +37,7 @@ AMERICAN = re.compile(
     r"i?z(?:e|ed|es|ing|ation|ations|er|ers)\b|analyz)",
     re.IGNORECASE,
 )
-CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<source [^>]*>", re.DOTALL)
 ELSEWHERE = re.compile(r"/(?:home|root|work|Users|tmp|mnt)/|localhost:\d")
 
 
@@ -115,6 +115,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert target.is_file(), f"{_name(page)} links to {link}, which is not there"
         assert ROOT in target.parents, f"{_name(page)} links out of the repository: {link}"
         assert not heading or heading in _headings(target), f"no heading {link}"
+
+
+@each_page
+def test_every_picture_is_there_and_says_what_it_shows(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for file in re.findall(r'\bsrc(?:set)?="([^"]+)"', text):
+        assert (page.parent / file).is_file(), f"{_name(page)} shows {file}, which is not there"
+    for image in re.findall(r"<img [^>]*>", text):
+        assert re.search(r'alt="[^"]{20,}"', image), image
 
 
 def _headings(page: Path) -> set[str]:

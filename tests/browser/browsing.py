@@ -61,17 +61,15 @@ class Live:
         for name, model in MODELS.items():
             (self.files / name).write_text(json.dumps(model), encoding="utf-8")
         (self.files / "mixing.onnx").write_bytes(mixing())
-        self.service = Service(
-            Settings.at(folder / "server", address=self.address, sign_ins_per_minute=10_000)
-        )
+        settings = {"address": self.address, "rows": self.files, "sign_ins_per_minute": 10_000}
+        self.service = Service(Settings.at(folder / "server", **settings))
         prepare(self.service)
         for name, role in ROLES.items():
             accounts.add_person(self.service, name=name, role=role)
         self._stop = threading.Event()
-        settings = uvicorn.Config(
-            make_app(self.service), port=port, log_level="warning", lifespan="off"
-        )
-        self._web = uvicorn.Server(settings)
+        app = make_app(self.service)
+        config = uvicorn.Config(app, port=port, log_level="warning", lifespan="off")
+        self._web = uvicorn.Server(config)
         self._threads = [
             threading.Thread(target=self._web.run),
             threading.Thread(target=run, args=(self.service,), kwargs={"stop": self._stop}),
@@ -132,19 +130,18 @@ class Ready:
         declaration = {"label": "readmitted", "row_key": "encounter_id", "unit": "patient_id",
                        "rows_per_unit": 3, "expected_rows": 5000}  # fmt: skip
         facts = "Made-up hospital stays: who comes back within 30 days?"
-        source = str(live.files / "readmissions.parquet")
-        datasets.register(service, carol, name="stays", source=source,
-                          declaration=declaration, budget="9", facts=facts)  # fmt: skip
+        datasets.register(service, carol, name="stays", source="readmissions.parquet",
+                          declaration=declaration, budget="12", facts=facts)  # fmt: skip
         live.wait(lambda: datasets.find(service, "stays").state == "open")
-        for name, budget in (("ana", "4"), ("bert", "2")):
+        for name, budget in (("ana", "8"), ("bert", "2")):
             datasets.grant(service, carol, "stays", analyst=name, budget=budget)
         self.models = {}
         for name in ("admission.json", "laboratory.json", "mixing.onnx"):
             for owner in ("ana", "bert"):
                 self.models[owner, name] = _submit(live, owner, live.files / name)
         self.answers = [
-            self._asked(live, ana, "admission.json", {"question": "curves", "epsilon": "1/2"}),
-            self._asked(live, ana, "laboratory.json", {"question": "curves", "epsilon": "1/2"}),
+            self._asked(live, ana, "admission.json", {"question": "curves", "epsilon": "2"}),
+            self._asked(live, ana, "laboratory.json", {"question": "curves", "epsilon": "2"}),
             self._asked(live, ana, "laboratory.json", {"question": "report", "epsilon": "1"}),
         ]
         live.wait(lambda: all(_answered(service, ana, each) for each in self.answers))

@@ -18,7 +18,7 @@ def addresses(ready: Ready) -> dict[str, list[str]]:
             f"/artifacts/{ready.models['ana', 'admission.json']}",
             f"/artifacts/{ready.models['ana', 'mixing.onnx']}",
             "/datasets/stays", f"/datasets/stays/ask?{ask}&by=exact&exact=8",
-            f"/datasets/stays/ask?{ask}&question=compare&by=price&cost=28",
+            f"/datasets/stays/ask?{ask}&question=compare&by=price&cost=30",
             f"/datasets/stays/confirm?{ask}&by=exact&exact=8",
             answers[0], answers[2], f"{answers[0]}/report.html",
         ],

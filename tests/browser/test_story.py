@@ -14,7 +14,7 @@ def test_from_the_first_link_to_the_last_epsilon(
 ) -> None:
     link = _administrator_adds_an_analyst(sign_in("adam"))
     carol = sign_in("carol")
-    _custodian_registers(carol, live)
+    _custodian_registers(carol)
     _custodian_grants(carol, "nora", "0.8")
 
     nora = watch.page()
@@ -45,11 +45,11 @@ def _administrator_adds_an_analyst(adam: Page) -> str:
     return str(adam.locator(".secret").inner_text())
 
 
-def _custodian_registers(carol: Page, live: Live) -> None:
+def _custodian_registers(carol: Page) -> None:
     carol.get_by_role("link", name="Register", exact=True).click()
     for label, value in (
         ("Name", "readmissions"),
-        ("File", str(live.files / "readmissions.parquet")),
+        ("File", "readmissions.parquet"),
         ("What analysts should know", "Made-up stays."),
         ("Outcome", "discharged"),
         ("Row key", "encounter_id"),

@@ -1,6 +1,7 @@
 """The custodian's pages: registering rows, granting allowances, watching what is spent."""
 
 from datetime import UTC, datetime, time
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -36,11 +37,11 @@ def register_page(
 ) -> Response:
     """The form for a new data set, or for one that was refused."""
     person.must_be("custodian")
-    told = {} if again is None else _told(datasets.owned(service, person, again))
+    told = {} if again is None else _told(service, datasets.owned(service, person, again))
     return page(request, "register.html", told=told, rows=service.settings.rows)
 
 
-def _told(held: datasets.Held) -> dict[str, Any]:
+def _told(service: Any, held: datasets.Held) -> dict[str, Any]:
     """What was said in the form when a data set was registered."""
     said = held.declared.of_dataset
     groups = said["groups"] or {}
@@ -59,7 +60,10 @@ def _told(held: datasets.Held) -> dict[str, Any]:
         "people": held.declared.content.get("people", ""),
         "new": "yes" if held.declared.content.get("new") else "",
     }
-    from_source = {each: held.source.get(each, "") for each in ("file", "database")}
+    file, root = held.source.get("file", ""), service.settings.rows
+    if file and root is not None:
+        file = str(Path(file).relative_to(root.resolve()))
+    from_source = {"file": file, "database": held.source.get("database", "")}
     plain = {each: said[each] for each in ("positive", "rows_per_unit", "neighbours")}
     maybe = {"unit": held.declared.unit or "", "expected_rows": held.declared.expected_rows or ""}
     return own | from_source | plain | maybe

@@ -15,6 +15,7 @@ from heldout.privacy import Loss
 from heldout.server import artifacts
 from heldout.server.service import Service
 from heldout.server.storage import evaluations
+from heldout.server.words import moment
 
 __all__ = ["Spending", "spending"]
 
@@ -82,7 +83,7 @@ def _figure(points: list[dict[str, Any]]) -> Figure:
         lines += [{"x": x, "y": y, "who": who} for x, y in (*steps, (end, own[-1]["spent"]))]
     chart = Chart(
         [Layer("line", lines, color=Field("who"), style={"interpolate": "step-after"})],
-        x=Numbers(f"{title} since {first:%-d %B %Y}", 0.0, end),
+        x=Numbers(f"{title} since {moment(first.timestamp())} UTC", 0.0, end),
         y=Numbers("Spent in all (epsilon)", 0.0, most[0][1] * 1.05),
         title="Spending over time",
         width=520,
