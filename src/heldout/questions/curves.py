@@ -60,7 +60,8 @@ class Curves(Question):
             chosen["thresholds"] = ", ".join(f"{each:g}" for each in self.thresholds)
         parameters = {"method": self.method, **chosen, **about.scale_parameters}
         parameters |= named(self.by, about)
-        return Request("curves", statistic, mechanism, parameters, view=divided(self.by))
+        name = "curves" if self.by is None else "curves by group"
+        return Request(name, statistic, mechanism, parameters, view=divided(self.by))
 
     def _mechanism(self, about: ScoredRows, points: int) -> Any:
         return curve_method(

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
+import numpy as np
+
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.colours import PALETTE
 from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.groups import ByGroup
@@ -19,20 +21,28 @@ class CurvesByGroup(ByGroup):
         every = next(iter(self.groups.values())).measures
         return (self.metric, "KS", *((error,) if error in every else ()))
 
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        curves = {
+            name: each.curves_as_dict(level)
+            for name, each in self.groups.items()
+            if isinstance(each, CurvesRelease)
+        }
+        return {**super().as_dict(level), "curves": curves}
+
     def figures(self, level: float = 0.95) -> list[Figure]:
         """The areas with their intervals, and the ROC curves of the groups that can be read."""
         found = super().figures(level)
         shown = [name for name in self.groups if name not in self.drowned][: len(PALETTE)]
         if not shown:
             return found
-        rows: list[dict[str, Any]] = []
+        lines = []
         for name in shown:
             release = self.groups[name]
             assert isinstance(release, CurvesRelease)
-            points = zip(release.roc.fpr.tolist(), release.roc.tpr.tolist(), strict=True)
-            rows.append([{"x": x, "y": y, "group": name} for x, y in points])  # type: ignore[arg-type]
+            roc = release.roc
+            lines.append(records(x=roc.fpr, y=roc.tpr, group=np.full(roc.fpr.size, name)))
         chart = Chart(
-            [Layer("line", each, color=Field("group")) for each in rows],  # type: ignore[arg-type]
+            [Layer("line", each, color=Field("group")) for each in lines],
             x=Numbers("False positive rate"),
             y=Numbers("True positive rate"),
             title="ROC curves by group",

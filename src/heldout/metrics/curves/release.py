@@ -374,13 +374,17 @@ class CurvesRelease(ReadDecisions, Release):
         return found
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {**super().as_dict(level), "curves": self.curves_as_dict(level)}
+
+    def curves_as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """The curves alone."""
         curves = {
             "roc": self.roc.as_dict(level),
             "precision_recall": self.precision_recall.as_dict(level),
         }
         if self.judges_probabilities:
             curves["calibration"] = self.calibration.as_dict(level)
-        return {**super().as_dict(level), "curves": curves}
+        return curves
 
 
 def _area_under(x: Any, y: Any) -> float:
