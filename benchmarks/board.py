@@ -120,10 +120,48 @@ def honest(random: Any, *, climbing: bool) -> float:
     return abs(judge.best - quality.max())
 
 
+def picture(place: str) -> None:
+    """What an attacker who boosts sees as the number of submissions grows."""
+    from pathlib import Path
+
+    from heldout.drawing.chart import Chart, Field, Layer, Numbers
+    from heldout.drawing.colours import PALETTE
+
+    points, certificates = [], []
+    for count in (10, 20, 50, 100, 200, 400, 600, 800, 1000):
+        runs = [attacked("boosting", submissions=count, seed=each) for each in range(8)]
+        exact, ours, bound = (float(np.median(each)) for each in zip(*runs, strict=True))
+        certificates.append({"x": count, "y": 0.5 + bound})
+        points += [
+            {"x": count, "y": 0.5 + each, "board": name}
+            for name, each in (("exact board", exact), ("heldout", ours))
+        ]
+    truth = [{"x": 0, "y": 0.5}, {"x": 1000, "y": 0.5}]
+    dashed = {"strokeDash": [4, 3], "strokeWidth": 1.2}
+    chart = Chart(
+        [
+            Layer("line", truth, style=dashed),
+            Layer("line", certificates, style={"strokeDash": [1, 3], "strokeWidth": 1.2}),
+            Layer("line", points, color=Field("board")),
+        ],
+        x=Numbers("Submissions", 0, 1000),
+        y=Numbers("Best score shown", 0.45, 0.65),
+        title="Coin tosses against a leaderboard",
+        colours={"exact board": PALETTE[1], "heldout": PALETTE[0]},
+    )
+    says = "The best score that boosted coin tosses reach; the truth is one half (dashed)."
+    Path(place).write_text(chart.svg(says=says), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=50)
-    runs = parser.parse_args().runs
+    parser.add_argument("--picture", help="draw the attack into this .svg file, and nothing else")
+    told = parser.parse_args()
+    runs = told.runs
+    if told.picture:
+        picture(told.picture)
+        return
     print(
         f"{ROWS:,} rows, {SUBMISSIONS:,} submissions, price {PRICE}, {runs} runs of each attacker"
     )

@@ -76,3 +76,26 @@ def test_a_board_dearer_than_the_budget_is_refused(site: Site, tmp_path: Path) -
     board = site.client("ana").get("/api/v1/boards/spring").json()
     assert board["state"] == "refused"
     assert "Nothing was charged" in board["words"]
+
+
+def test_a_board_is_read_and_submitted_to_on_its_pages(site: Site, tmp_path: Path) -> None:
+    from heldout.server import accounts
+
+    _opened(site, tmp_path)
+    model = site.upload()["id"]
+    anybody = site.client()
+    assert "spring" in anybody.get("/boards").text
+    assert "whatever the other" in anybody.get("/boards/spring").text
+    secret = accounts.sign_in_by_link(site.service, accounts.new_link(site.service, "ana"))
+    ana = site.client()
+    ana.cookies.set("heldout", secret)
+    page = ana.get("/boards/spring").text
+    token = page.split('name="form_token" value="')[1].split('"')[0]
+    form = {"form_token": token, "key": "k", "artifact": model, "title": "Mine & <b>"}
+    assert ana.post("/boards/spring/submissions", data=form).status_code == 200
+    _judged(site)
+    page = anybody.get("/boards/spring").text
+    assert "Mine &amp; &lt;b&gt;" in page
+    assert "My submissions" not in page
+    refused = ana.post("/boards/spring/submissions", data=form | {"form_token": "x", "key": "l"})
+    assert refused.status_code == 403

@@ -13,6 +13,7 @@ from urllib.parse import quote as escaped
 
 from heldout import questions as q
 from heldout.arguments import shown, visible
+from heldout.client.board import RemoteBoard
 from heldout.client.remembered import Heads
 from heldout.client.transport import Transport
 from heldout.errors import (
@@ -82,6 +83,12 @@ class Server:
     def dataset(self, name: str) -> "RemoteDataset":
         """A data set by its name; refuses one that you may not ask about."""
         found = RemoteDataset(self, name)
+        _ = found.facts
+        return found
+
+    def board(self, name: str) -> RemoteBoard:
+        """A leaderboard by its name; refuses one that is not there."""
+        found = RemoteBoard(self, name)
         _ = found.facts
         return found
 
