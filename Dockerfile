@@ -1,5 +1,5 @@
 # The verification server, its workers and the command line: one image. See docs/server.md.
-FROM python:3.12-slim
+FROM python:3.11-slim
 
 # Everybody else's folder is read-only to it; /data holds the server's files, /data/private the
 # rows and scores, which compose.yaml gives to workers alone.
@@ -9,9 +9,12 @@ RUN useradd --create-home --uid 10001 heldout \
  && chmod --recursive 0700 /data
 
 WORKDIR /heldout
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+# Every package is the file whose hash is on record (tools/server_pins.py), and no other.
+COPY requirements-server.txt ./
+RUN python -m pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements-server.txt
+COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN python -m pip install --no-cache-dir --constraint constraints.txt '.[models,postgres,server]'
+RUN python -m pip install --no-cache-dir --no-deps --no-build-isolation .
 
 USER heldout
 VOLUME ["/data", "/data/private"]

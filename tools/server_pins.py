@@ -27,7 +27,9 @@ def wanted(project: dict[str, dict[str, object]]) -> list[str]:
     assert isinstance(extras, dict)
     own = about["dependencies"]
     assert isinstance(own, list)
-    return [*own, *(each for extra in EXTRAS for each in extras[extra])]
+    build = project["build-system"]["requires"]  # the image builds the library without the network
+    assert isinstance(build, list)
+    return [*own, *build, *(each for extra in EXTRAS for each in extras[extra])]
 
 
 def resolved(requirements: list[str], machine: str) -> dict[str, tuple[str, str]]:
