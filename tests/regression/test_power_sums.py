@@ -23,7 +23,7 @@ def test_no_replaced_row_moves_the_parts_further_than_claimed(powers: int, resol
     q = -(-s * s // resolution)
     assert (s <= k).all()
     assert (q <= s).all()
-    parts = np.stack([s, k - s] if powers == 2 else [q, s - q, k - s])
+    parts = np.stack({1: [k], 2: [s, k - s], 3: [q, s - q, k - s]}[powers])
     assert (parts >= 0).all()
     furthest = int(np.abs(parts[:, :, None] - parts[:, None, :]).sum(axis=0).max())
     sums = PowerSums(
@@ -48,6 +48,20 @@ def test_the_sums_are_those_of_the_clipped_numbers() -> None:
     expected = [(t**4).sum(), (t**2 - t**4).sum(), (t - t**2).sum(), (1 - t).sum()]
     assert parts.tolist() == pytest.approx(expected, abs=203 * 4 / sums.resolution)
     assert parts.sum() == 203
+
+
+def test_distances_are_measured_from_the_centre() -> None:
+    observed = np.array([-4.0, 0.0, 2.5, 3.0, 1e308])
+    table = RegressionTable(
+        {"y": observed, "p": np.zeros(5)}, observed="y", predicted="p", neighbours="add-remove"
+    )
+    sums = PowerSums(
+        column="observed", bounds=(0.0, 4.0), with_rest=True, absolute=True, centre=2.0
+    )
+    squared = sums.read(table._fetch(sums.body()))[0] / sums.resolution
+    assert squared == pytest.approx(1 + 0.25 + 0.125**2 + 0.25**2 + 1, abs=1e-4)
+    with pytest.raises(ArgumentError, match="centre"):
+        PowerSums(column="observed", bounds=(0.0, 4.0), with_rest=True, centre=2.0)
 
 
 def test_no_rows_are_zero_sums() -> None:

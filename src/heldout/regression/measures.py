@@ -15,6 +15,7 @@ from heldout.metrics.release import Release
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.moments import MomentRatio, noisy_parts
 from heldout.release import Drawn
+from heldout.statistics import PowerSums
 
 __all__ = ["QUANTILES", "RegressionMetrics"]
 
@@ -22,6 +23,10 @@ SQUARED_BEYOND, ABSOLUTE_BEYOND = (1.2, 3.2), (0.4, 0.7)
 """What residuals beyond a searched bound may add to the mean square and to the mean size, in units
 of the bound: so many times the fourth moment within it, or the share of clipped rows. Chosen on
 normal, Laplace, lognormal and t residuals; a tail as heavy as a cubic power law can add more."""
+SEARCHED: Final = 2.0
+"""How much wider R squared's interval is where bounds were searched: what they clip takes from the
+outcome's variance and from the errors, unequally. Chosen on the same residuals."""
+_SHARES: Final = np.linspace(0.0, 2.0, 2001)
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -50,8 +55,7 @@ class RegressionMetrics(Release):
 
     def _ratio(self, name: str, numerator: Any, square: Any = None, most: float = 1.0) -> Any:
         plan, answers = self._plan, self._drawn.values
-        build = plan.errors_statistic if name == "errors" else plan.outcome_statistic
-        statistic = build(answers)
+        statistic: PowerSums = getattr(plan, f"{name}_statistic")(answers)
         counts = noisy_parts(
             answers[name],
             scale=plan.sums_mechanism(name, statistic).float_scale,
@@ -89,13 +93,16 @@ class RegressionMetrics(Release):
         clipped = min(self.clipped.value, fourth)
         return max(factors[0] * fourth, factors[1] * clipped)
 
-    def _measure(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
+    def _measure(
+        self, name: str, value: float, interval: Callable[[float, bool], Any], **more: Any
+    ) -> Measure:
         return Measure(
             value,
             name=name,
             terms=self.terms,
             noise_interval=lambda level: interval(level, True),
             interval=lambda level: interval(level, False),
+            **more,
         )
 
     @cached_property
@@ -126,36 +133,46 @@ class RegressionMetrics(Release):
         """1 - (mean squared error) / (variance of the outcome), held to [-1, 1]."""
         if self.observed_bounds is None:
             raise ArgumentError("r_squared must be asked for when the metrics are. Pass True.")
-        low, high = self.observed_bounds
-        unit = (self.residual_bound / (high - low)) ** 2
-        mean, spread = self._outcome
-        # The mean of (u - c)^2 for a fixed c is the variance and (mean - c)^2.
-        centre = mean.value
+        mean, spread, reach = self._outcome
+        unit = (self.residual_bound / reach) ** 2
+        width = (self.observed_bounds[1] - self.observed_bounds[0]) / reach
+
+        # The mean squared distance from any point is the variance, and its distance from the mean
+        # squared: of that the noise of the centre tells what is usual, and how far it strays.
+        off = (mean.noise_deviation * width) ** 2
+        variance = max(spread.value - off, 0.0)
 
         def interval(level: float, noise_only: bool) -> Interval:
-            each = 1 - (1 - level) / 3
-            errors = _interval(self._squared, each, noise_only)
-            around = _interval(spread, each, noise_only)
-            means = _interval(mean, each, noise_only)
-            off = max(abs(end - centre) for end in means) ** 2
-            return (
-                _explained(unit * errors[1], around[0] - off),
-                _explained(unit * errors[0], around[1]),
-            )
+            halves = []
+            for ratio in (self._squared, spread):
+                low, high = _interval(ratio, level, noise_only)
+                halves.append(max(high - ratio.value, ratio.value - low))
+            stray = math.hypot(halves[1], single_quantile(level) * math.sqrt(5) * off)
+            # Fieller: the shares left unexplained that both errors together can explain.
+            distance = np.abs(unit * self._squared.value - _SHARES * variance)
+            reached = np.hypot(unit * halves[0], _SHARES * stray)
+            kept = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
+            return 1 - float(kept.max(initial=0.0)), 1 - float(kept.min(initial=2.0))
 
+        # Of a noisy divisor v with deviation d, v/(v^2 + d^2) has less bias than 1/v.
+        noise = spread.noise_deviation
+        steadied = (variance**2 + noise**2) / variance if variance > 0 else 0.0
         return self._measure(
-            "R squared", _explained(unit * self._squared.value, spread.value), interval
+            "R squared",
+            _explained(unit * self._squared.value, steadied),
+            interval,
+            share=lambda value: (value + 1) / 2,
         )
+
+    @property
+    def _declared(self) -> bool:
+        return self._plan.residual is not None and self._plan.observed is not None
 
     @cached_property
-    def _outcome(self) -> tuple[Any, Any]:
-        """Mean of the outcome within its bounds, and of its squared distance from that mean."""
-        mean = self._ratio("outcome", (1, 1, 0), square=(1, 0, 0))
-        c = mean.value
-        spread = self._ratio(
-            "outcome", ((1 - c) ** 2, c * c - 2 * c, c * c), most=max(c, 1 - c) ** 2
-        )
-        return mean, spread
+    def _outcome(self) -> tuple[Any, Any, float]:
+        """Mean of the outcome within its bounds, mean squared distance from that, and its unit."""
+        reach = self._plan.outcome_statistic(self._drawn.values).bounds[1]
+        return self._ratio("centre", (1, 0)), self._ratio("outcome", (1, 0, 0)), reach
 
     # --- quantiles -------------------------------------------------------------------------------
 
@@ -248,7 +265,7 @@ class RegressionMetrics(Release):
         }
 
     def _noisy(self) -> Any:
-        names = ("errors", "outcome") if self._plan.outcome else ("errors",)
+        names = ("errors", "centre", "outcome") if self._plan.outcome else ("errors",)
         sums = {name: self._drawn.values[name].tolist() for name in names}
         return {
             "rows": self.rows,

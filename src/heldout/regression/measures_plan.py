@@ -22,7 +22,10 @@ ENOUGH: Final = 400
 LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fraction(1, 5)
 SLACK: Final = 5
 THRIFT: Final = 4  # what is clipped biases a variance more than a picture
-PARTS: Final = {"errors": 2, "outcome": 1, "quantiles": 1}
+PARTS: Final = {"errors": 2, "quantiles": 1}
+WITH_OUTCOME: Final = {"errors": 4, "centre": 1, "outcome": 3, "quantiles": 2}
+"""Where R squared is wanted. Chosen on normal, skewed and uniform outcomes at 1,000 rows, epsilon
+1/2; the mean needs little, as an error of it enters R squared only squared."""
 WIDER: Final = 2  # than where the search stops: it leaves a few per cent of the rows outside
 # Cells of the residuals; two more hold the rows beyond the bounds. 32 and 121 = 11^2 fill a tree.
 FEW, MANY = 30, 119
@@ -78,7 +81,7 @@ class MetricsPlan:
         if self.outcome and self.observed is None:
             found["observed"] = search / 2
         left = 1 - sum(found.values(), Fraction(0))
-        wanted = {name: part for name, part in PARTS.items() if name != "outcome" or self.outcome}
+        wanted = WITH_OUTCOME if self.outcome else PARTS
         whole = sum(wanted.values())
         return {**found, **{name: left * part / whole for name, part in wanted.items()}}
 
@@ -127,10 +130,28 @@ class MetricsPlan:
             with_rest=self.rows is None,
         )
 
-    def outcome_statistic(self, answers: Answers) -> PowerSums:
+    def centre_statistic(self, answers: Answers) -> PowerSums:
         return PowerSums(
             column="observed",
             bounds=self.observed_bounds(answers),
+            powers=1,
+            with_rest=self.rows is None,
+        )
+
+    def centre(self, answers: Answers) -> float:
+        """The outcome's mean within its bounds, as it was released."""
+        sums, (low, high) = answers["centre"], self.observed_bounds(answers)
+        whole = sums.sum() if self.rows is None else self.rows * PowerSums.resolution
+        return low + (high - low) * min(max(float(sums[0]) / max(float(whole), 1.0), 0.0), 1.0)
+
+    def outcome_statistic(self, answers: Answers) -> PowerSums:
+        """Squared distances from that mean: far less noise than squares of the outcome itself."""
+        (low, high), centre = self.observed_bounds(answers), self.centre(answers)
+        return PowerSums(
+            column="observed",
+            bounds=(0.0, max(centre - low, high - centre)),
+            absolute=True,
+            centre=centre,
             powers=2,
             with_rest=self.rows is None,
         )
@@ -178,9 +199,12 @@ class MetricsPlan:
             return self.searches[name].asked(self.row_count)
         if name == "quantiles":
             return {name: Booked(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)}
-        build = self.errors_statistic if name == "errors" else self.outcome_statistic
+        build, powers = {
+            "errors": (self.errors_statistic, 3),
+            "centre": (self.centre_statistic, 1),
+            "outcome": (self.outcome_statistic, 2),
+        }[name]
         # The sensitivity does not depend on the bounds: any stand for those that come.
-        powers = 3 if name == "errors" else 2
         example = PowerSums(
             column="residual", bounds=(0.0, 1.0), powers=powers, with_rest=self.rows is None
         )

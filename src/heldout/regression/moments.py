@@ -22,6 +22,14 @@ class MomentRatio(Ratio):
     square: Any = None
     most: float = 1.0
 
+    @property
+    def noise_deviation(self) -> float:
+        """Of the mean, by the noise alone and while the number of rows stands out of it."""
+        counts = self.counts
+        weights = counts.spread.T @ (self.numerator - self.value * self.denominator)
+        rows = max(float(self.denominator @ counts.estimate), counts.unit)
+        return float(np.sqrt(2) * counts.scale * np.linalg.norm(weights)) / rows
+
     @cached_property
     def _square_sum(self) -> float:
         """The sum of g^2, as far up as noise may have hidden it."""
