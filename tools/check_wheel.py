@@ -9,6 +9,7 @@ source tree. Ends with one line that begins with PASS, or with an error and stat
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
+HOURS = sorted((ROOT / "docs").glob("tutorial-*.md"))
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 UNWANTED = ("tests/", "benchmarks/", "docs/", "proofs/", "tools/", "papers/")
 ONE_CONFUSION_MATRIX = """
 import pathlib, sys
@@ -99,6 +102,32 @@ def check_content(wheel: Path) -> int:
     return len(names)
 
 
+def script(page: Path, command: Path) -> str:
+    """What a tutorial shows, as one program: its Python, and its commands where they stand."""
+    lines = ["import shlex, subprocess"]
+    for language, text in FENCE.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            lines.append(text)
+        elif language == "console":
+            for each in text.splitlines():
+                words = [str(command), *each.removeprefix("$ heldout ").split(" ")]
+                joined = " ".join(words)
+                lines.append(f"subprocess.run(shlex.split({joined!r}), check=True)")
+    return "\n".join(lines)
+
+
+def first_hour(page: Path, python: Path, command: Path, *, within: Path) -> None:
+    """A kind of user follows the tutorial, from the wheel to the final picture."""
+    place = within / page.stem
+    place.mkdir()
+    begun = time.monotonic()
+    run(python, "-c", script(page, command), within=place)
+    drawn = [each for each in place.iterdir() if each.suffix in (".svg", ".html")]
+    must(bool(drawn), f"{page.name} must end with a picture")
+    must(all("<svg" in each.read_text(encoding="utf-8") for each in drawn), "a picture is an SVG")
+    print(f"{page.stem}: {len(drawn)} pictures in {time.monotonic() - begun:.0f} s")
+
+
 def check_use(wheel: Path, papers: Path, *, within: Path) -> None:
     """Install it where nothing is, then import it, ask it and start its command."""
     environment = within / "environment"
@@ -115,6 +144,8 @@ def check_use(wheel: Path, papers: Path, *, within: Path) -> None:
     version = wheel.name.split("-")[1]
     must(version in run(command, "--version", within=work), f"--version must say {version}")
     must("evaluate" in run(command, "--help", within=work), "--help must name evaluate")
+    for page in HOURS:
+        first_hour(page, python, command, within=within)
     alone = subprocess.run([command, "reproduce", "--list"], capture_output=True, check=False)
     said = alone.stderr.decode()
     must(alone.returncode == 2 and "pip install heldout-papers" in said and said.count("\n") == 1,
