@@ -211,7 +211,7 @@ def run(
     pause: float = 0.6,
 ) -> Outcome:
     """Let clients ask while processes are killed; then hold all that was said to the books."""
-    service, tokens, artifact = _prepared(folder, budget=budget, database=database)
+    service, tokens, artifact = prepared(folder, budget=budget, database=database)
     with Fleet(folder, database, webs, workers) as fleet:
         people = [Client(at, fleet, tokens[at % 2], artifact[at % 2]) for at in range(clients)]
         for each in people:
@@ -231,7 +231,7 @@ def run(
     return _judged(service, people, budget=budget, killed=killed, hung=hung)
 
 
-def _prepared(folder: Path, *, budget: int, database: str | None) -> tuple[Any, Any, Any]:
+def prepared(folder: Path, *, budget: int, database: str | None) -> tuple[Any, Any, Any]:
     """A server with rows, two analysts whose shares are larger than the data set's budget."""
     import asyncio
 
@@ -243,6 +243,7 @@ def _prepared(folder: Path, *, budget: int, database: str | None) -> tuple[Any, 
     from heldout.server.service import Service
     from heldout.server.worker import Worker
 
+    folder.mkdir(exist_ok=True)
     service = Service(settings(folder, database))
     prepare(service)
     rows = {"id": list(range(60)), "x": [0, 1] * 30, "y": [0, 1, 1] * 20}
