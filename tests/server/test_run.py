@@ -1,0 +1,111 @@
+"""Starting and stopping as people do it, and tables that go up, down and up again."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.server.conftest import Site, write_rows
+
+from heldout.server.storage import Store, metadata
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: Any, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'server.sqlite'}"
+    return str(request.getfixturevalue("postgres"))
+
+
+def test_tables_go_up_and_down_and_are_what_the_code_says(url: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    store = Store(url)
+    for revision in ("head", "base", "head"):
+        store.migrate(revision)
+        with store.engine.connect() as connection:
+            names = set(sa.inspect(connection).get_table_names())
+        assert (set(metadata.tables) <= names) == (revision == "head")
+    with store.engine.connect() as connection:
+        told = {"version_table": "server_version", "include_name": _ours}
+        assert compare_metadata(MigrationContext.configure(connection, opts=told), metadata) == []
+    store.migrate("base")
+    store.close()
+
+
+def _ours(name: str | None, kind: str, _: Any) -> bool:
+    return kind != "table" or bool(name and name in metadata.tables)
+
+
+def test_a_whole_evaluation_on_postgresql(postgres: str, tmp_path: Path) -> None:
+    site = Site(tmp_path / "server", database=postgres)
+    try:
+        site.register(write_rows(tmp_path / "rows.parquet"))
+        site.grant()
+        model = site.upload()["id"]
+        found = site.answer({"question": "auc", "epsilon": "1/2"}, artifact=model, key="one")
+        assert found["state"] == "answered"
+        assert site.client("olga").get("/api/v1/ledger/verify").json()["intact"]
+    finally:
+        site.service.store.migrate("base")
+        site.service.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def _get(address: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def test_the_demo_serves_and_stops_when_told(tmp_path: Path) -> None:
+    port = _free_port()
+    command = [sys.executable, "-m", "heldout", "serve", str(tmp_path / "site"), "--demo"]
+    process = subprocess.Popen(
+        [*command, "--port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    address, end = f"http://127.0.0.1:{port}", time.monotonic() + 90
+    try:
+        while _get(f"{address}/ready")[0] != 200:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert json.loads(_get(f"{address}/health")[1]) == {"state": "alive"}
+        assert _get(f"{address}/api/v1/datasets")[0] == 401
+        workers = _children(process.pid)
+        assert workers
+    finally:
+        process.send_signal(signal.SIGTERM)
+    printed, logged = process.communicate(timeout=60)
+    assert "The demo's analyst" in printed
+    assert "/sign-in/heldout_" in printed
+    assert all(json.loads(line)["event"] for line in logged.splitlines())
+    assert not any(Path(f"/proc/{each}").exists() for each in workers)
+
+
+def _children(parent: int) -> list[int]:
+    text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    return [int(each) for each in text.split()]
