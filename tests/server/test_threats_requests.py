@@ -253,6 +253,63 @@ def test_wrong_passwords_wait_longer_and_longer_whether_or_not_the_name_is_there
     site.service.close()
 
 
+def test_a_session_that_was_left_open_does_not_change_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import argon2
+
+    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(accounts, "_hasher", lambda: quick)
+    site, old, new = Site(tmp_path / "server"), "correct horse battery", "another sentence, longer"
+
+    def person(secret: str) -> accounts.Person:
+        found = accounts.of_token(site.service, secret, kind="browser")
+        assert found is not None
+        return found
+
+    by_link = accounts.sign_in_by_link(site.service, accounts.new_link(site.service, "ana"))
+    accounts.change_password(site.service, person(by_link), old)
+    left_open = accounts.sign_in(site.service, name="ana", password=old)
+    for guess in ("", "wrong", new):
+        with pytest.raises(accounts.Forbidden, match="current password"):
+            accounts.change_password(site.service, person(left_open), new, current=guess)
+    accounts.change_password(site.service, person(left_open), new, current=old)
+    assert accounts.of_token(site.service, by_link, kind="browser") is None, "others end"
+    with pytest.raises(accounts.Forbidden):
+        accounts.sign_in(site.service, name="ana", password=old)
+    assert accounts.sign_in(site.service, name="ana", password=new)
+    site.service.close()
+
+
+def test_a_name_that_nobody_has_costs_one_look_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import argon2
+
+    work: list[str] = []
+
+    class Counted(argon2.PasswordHasher):
+        def hash(self, *words: Any, **more: Any) -> str:
+            work.append("hash")
+            return super().hash(*words, **more)
+
+        def verify(self, *words: Any) -> Any:
+            work.append("verify")
+            return super().verify(*words)
+
+    quick = Counted(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(accounts, "_hasher", lambda: quick)
+    site = Site(tmp_path / "server")
+    accounts._nobodys()
+    for name in ("nobody", "ana", "nobody at all"):
+        work.clear()
+        with pytest.raises(accounts.Forbidden):
+            accounts.sign_in(site.service, name=name, password="wrong horse battery")
+        assert work == ["verify"]
+    accounts._nobodys.cache_clear()
+    site.service.close()
+
+
 def test_guesses_made_at_once_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site(tmp_path / "server")
     looked: list[str] = []
@@ -268,6 +325,7 @@ def test_guesses_made_at_once_count_each(tmp_path: Path, monkeypatch: pytest.Mon
             return False
 
     monkeypatch.setattr(accounts, "_hasher", Slow)
+    monkeypatch.setattr(accounts, "_nobodys", lambda: "none")
 
     def guess(n: int) -> str:
         try:

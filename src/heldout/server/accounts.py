@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -51,6 +52,7 @@ LONGEST: Final = 366 * DAY
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 128
 FREE_FAILURES: Final = 5
 MOST_STRANGERS: Final = 10_000
+BY_LINK: Final = "browser, by a link"
 WRONG = "Name or password is wrong."
 
 
@@ -143,13 +145,31 @@ def _hasher() -> Any:
     return PasswordHasher()
 
 
-def change_password(service: Service, person: Person, password: str) -> None:
-    """Set the password and end every other browser session of this person."""
+@cache
+def _nobodys() -> str:
+    """A digest that no password fits, so that a name that nobody has takes as long to refuse."""
+    return str(_hasher().hash(secrets.token_hex(16)))
+
+
+def change_password(service: Service, person: Person, password: str, *, current: str = "") -> None:
+    """Set the password and end every other browser session of this person.
+
+    Whoever signed in by the one they have says it again; by a link, they may have forgotten it.
+    """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise ArgumentError(
             f"password must have {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters. A sentence "
             "will do."
         )
+    with service.store.read() as connection:
+        by_link = sa.select(tokens.c.id).where(
+            tokens.c.id == person.token, tokens.c.label == BY_LINK
+        )
+        known = sa.select(people.c.password).where(people.c.name == person.name)
+        must_say = connection.execute(known).scalar() is not None
+        must_say = must_say and connection.execute(by_link).first() is None
+    if must_say and not _fits(service, person.name, current):
+        raise Forbidden("The current password is wrong.")
     hashed = _hasher().hash(password)
     others = (tokens.c.person == person.name) & (tokens.c.kind != "api")
     others &= (tokens.c.id != person.token) & tokens.c.revoked.is_(None)
@@ -161,22 +181,25 @@ def change_password(service: Service, person: Person, password: str) -> None:
 
 def sign_in(service: Service, *, name: str, password: str) -> str:
     """The secret of a browser session. Each failure after a few makes the next one wait longer."""
-    from argon2.exceptions import Argon2Error, InvalidHashError
-
-    found = _counted_try(service, name)
-    hasher, right = _hasher(), False
-    usable = found is not None and found.password is not None and found.disabled is None
-    try:  # somebody who is not there takes as long as a wrong password
-        known = found.password if usable and found is not None else hasher.hash("nobody's")
-        right = hasher.verify(known, password[: LONGEST_PASSWORD + 1]) and usable
-    except (Argon2Error, InvalidHashError):
-        right = False
-    if not right:
+    if not _fits(service, name, password):
         raise Forbidden(WRONG)
     with service.store.write() as connection:
         mine = people.update().where(people.c.name == name)
         connection.execute(mine.values(failures=0, retry=0.0))
         return _add_token(connection, name, kind="browser", label="browser", scopes=SCOPES)[1]
+
+
+def _fits(service: Service, name: str, password: str) -> bool:
+    """Whether it is this person's password; a try that is counted."""
+    from argon2.exceptions import Argon2Error, InvalidHashError
+
+    found = _counted_try(service, name)
+    usable = found is not None and found.password is not None and found.disabled is None
+    known = found.password if usable and found is not None else _nobodys()
+    try:
+        return bool(_hasher().verify(known, password[: LONGEST_PASSWORD + 1])) and usable
+    except (Argon2Error, InvalidHashError):
+        return False
 
 
 def _counted_try(service: Service, name: str) -> Any:
@@ -213,7 +236,7 @@ def sign_in_by_link(service: Service, secret: str) -> str:
         used = tokens.update().where(tokens.c.id == link.token, tokens.c.revoked.is_(None))
         if connection.execute(used.values(revoked=now())).rowcount != 1:
             raise Forbidden("This link was used before, or is too old. Ask for another one.")
-        named = {"kind": "browser", "label": "browser", "scopes": SCOPES}
+        named = {"kind": "browser", "label": BY_LINK, "scopes": SCOPES}
         return _add_token(connection, link.name, **named)[1]  # type: ignore[arg-type]
 
 

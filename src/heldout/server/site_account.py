@@ -141,8 +141,9 @@ def set_password(service: Anyone, request: Request, sent: Posted) -> Response:
     try:
         if password != again:
             raise ArgumentError("The two passwords differ. Type the same one twice.")
-        accounts.change_password(service, sent.person, password)
-    except ArgumentError as error:
+        current = str(sent.form.get("current", ""))
+        accounts.change_password(service, sent.person, password, current=current)
+    except (ArgumentError, Forbidden) as error:
         return _account(service, request, sent.person, wrong=str(error))
     noted(request, sent.person.name, "set password", sent.person.name)
     return redirect("/account?done=password")
