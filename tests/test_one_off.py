@@ -133,9 +133,33 @@ def test_a_confusion_matrix_is_an_array_of_predicted_labels() -> None:
         ho.confusion_matrix(LABELS, SCORES, epsilon=1)
 
 
+def test_more_than_two_labels_give_a_matrix_of_so_many() -> None:
+    truth = GENERATOR.choice(["a", "b", "c"], 300)
+    said = np.where(GENERATOR.random(300) < 0.7, truth, "b")
+    release = ho.confusion_matrix(truth, said, labels=["c", "a", "b"], epsilon=HUGE)
+    true = reference.confusion_matrix(truth, said, labels=["c", "a", "b"])
+    assert np.asarray(release).tolist() == true.tolist()
+    with pytest.raises(ArgumentError, match="alone"):
+        ho.confusion_matrix(truth, said, labels=["c", "a", "b"], pos_label="a", epsilon=1)
+
+
+def test_rows_may_have_weights_where_the_largest_is_declared() -> None:
+    weight = GENERATOR.integers(1, 4, 400)
+    words = {"sample_weight": weight, "largest_weight": 3, "epsilon": HUGE}
+    matrix = np.asarray(ho.confusion_matrix(LABELS, CALLED, **words))
+    true = reference.confusion_matrix(LABELS, CALLED, sample_weight=weight)
+    assert matrix == pytest.approx(true, abs=2)
+    brier = ho.brier_score_loss(LABELS, SCORES, **words)
+    expected = reference.brier_score_loss(LABELS, SCORES, sample_weight=weight)
+    assert float(brier) == pytest.approx(expected, abs=1e-3)
+    for wrong in ({"sample_weight": weight}, {"largest_weight": 3}):
+        with pytest.raises(ArgumentError, match="together"):
+            ho.brier_score_loss(LABELS, SCORES, epsilon=1, **wrong)
+
+
 @pytest.mark.parametrize("name", ["sample_weight", "average", "normalize", "n_bins", "max_fpr"])
 def test_what_scikit_learn_takes_and_we_cannot_is_refused_by_name(name: str) -> None:
-    for function in (ho.roc_auc_score, ho.roc_curve, ho.confusion_matrix):
+    for function in (ho.roc_auc_score, ho.roc_curve, ho.average_precision_score):
         with pytest.raises(ArgumentError, match=f"{name} is not supported"):
             function(LABELS, CALLED, epsilon=1, **{name: 1})
 

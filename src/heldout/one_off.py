@@ -11,16 +11,17 @@ from heldout.data import Dataset
 from heldout.data.dataset import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.metrics.bounded_mean import MeanRelease
-from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.calibration import check_probabilities
 from heldout.metrics.curves.named import NamedCurve
 from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.privacy import Budget, exact
 from heldout.questions.session import Epsilon, Session
 
+Weights = tuple[Any, float | None]
+"""A weight for each row, and the largest that there can be."""
 DECLARED = ("positive", "negative", "score_range", "score_map", "out_of_range")
 ABSENT = {
-    "sample_weight": "Every row counts once: a weight would multiply what one row can change.",
+    "sample_weight": "confusion_matrix and brier_score_loss take it, with largest_weight=.",
     "max_fpr": "Read the part that you want off heldout.roc_curve.",
     "average": "It is for more than two classes, and these are two.",
     "multi_class": "It is for more than two classes, and these are two.",
@@ -66,21 +67,29 @@ def one_off(
     epsilon: Epsilon,
     neighbours: str = "replace-one",
     delta: Epsilon | None = None,
+    weights: Weights = (None, None),
     **labels: Any,
 ) -> Session:
     """A session on two arrays of the same length, with a budget for one release."""
-    truth, score = as_array(y_true, name="y_true"), as_array(y_score, name="y_score")
-    if truth.ndim != 1 or truth.shape != score.shape:
+    classes = labels.pop("classes", None)
+    role = "score" if classes is None else "prediction"
+    told = (declared(labels) if classes is None else {"classes": classes}) | {role: role}
+    arrays = {"label": as_array(y_true, name="y_true"), role: as_array(y_score, name="y_score")}
+    sizes, largest = weights
+    if (sizes is None) != (largest is None):
+        raise ArgumentError(
+            "Pass sample_weight= and largest_weight= together. The largest weight that there can "
+            "be is public, and never read off the data."
+        )
+    if sizes is not None:
+        arrays["weight"] = as_array(sizes, name="sample_weight")
+        told |= {"weight": "weight", "largest_weight": largest}
+    truth = arrays["label"]
+    if truth.ndim != 1 or any(each.shape != truth.shape for each in arrays.values()):
         raise ArgumentError(
             "y_true and y_score must be one-dimensional and of the same length. Ravel them."
         )
-    dataset = Dataset(
-        {"label": truth, "score": score},
-        label="label",
-        score="score",
-        neighbours=neighbours,
-        **declared(labels),
-    )
+    dataset = Dataset(arrays, label="label", neighbours=neighbours, **told)
     budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
     return Session(dataset, budget=budget)
 
@@ -190,19 +199,36 @@ def _curve(
 
 
 def confusion_matrix(
-    y_true: Any, y_pred: Any, *, epsilon: Epsilon, neighbours: str = "replace-one", **labels: Any
-) -> ConfusionRelease:
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    sample_weight: Any = None,
+    largest_weight: float | None = None,
+    **labels: Any,
+) -> Any:
     """The private confusion matrix of predicted labels; text labels may be predicted as 0 and 1.
+
+    More than two `labels` give a matrix of so many classes. With weights, `largest_weight` is
+    the largest that there can be: public, and what the noise is made for.
 
     >>> release = confusion_matrix([1, 0] * 300, [1, 0] * 300, epsilon="1")
     >>> release.accuracy > 0.9
     True
     """
+    words: dict[str, Any] = {"epsilon": epsilon, "neighbours": neighbours}
+    words["weights"] = (sample_weight, largest_weight)
+    weighted, classes = sample_weight is not None, as_array(labels.get("labels", ()), name="labels")
+    if classes.ndim == 1 and len(classes) > 2:
+        if set(labels) != {"labels"}:
+            raise ArgumentError("Pass labels= alone where there are more than two.")
+        session = one_off(y_true, y_pred, classes=classes.tolist(), **words)
+        return session.confusion(epsilon=epsilon, weighted=weighted)
     told = declared(labels)
     called = _called(as_array(y_pred, name="y_pred"), told)
-    session = one_off(y_true, called, epsilon=epsilon, neighbours=neighbours, **told)
-    found: ConfusionRelease = session.confusion(threshold=0.5, epsilon=epsilon)
-    return found
+    session = one_off(y_true, called, **words, **told)
+    return session.confusion(threshold=0.5, epsilon=epsilon, weighted=weighted)
 
 
 def _called(predicted: Any, told: dict[str, Any]) -> Any:
@@ -218,13 +244,23 @@ def _called(predicted: Any, told: dict[str, Any]) -> Any:
 
 
 def brier_score_loss(
-    y_true: Any, y_prob: Any, *, epsilon: Epsilon, neighbours: str = "replace-one", **labels: Any
+    y_true: Any,
+    y_prob: Any,
+    *,
+    epsilon: Epsilon,
+    neighbours: str = "replace-one",
+    sample_weight: Any = None,
+    largest_weight: float | None = None,
+    **labels: Any,
 ) -> MeanRelease:
-    """The private Brier score of predicted probabilities.
+    """The private Brier score of predicted probabilities; weights as in `confusion_matrix`.
 
     >>> float(brier_score_loss([1, 0] * 500, [0.9, 0.1] * 500, epsilon="1")) < 0.1
     True
     """
-    session = one_off(y_true, y_prob, epsilon=epsilon, neighbours=neighbours, **labels)
-    found: MeanRelease = session.brier(epsilon=epsilon)
+    weights = (sample_weight, largest_weight)
+    session = one_off(
+        y_true, y_prob, epsilon=epsilon, neighbours=neighbours, weights=weights, **labels
+    )
+    found: MeanRelease = session.brier(epsilon=epsilon, weighted=sample_weight is not None)
     return found

@@ -12,7 +12,7 @@ from heldout.metrics.class_averages import Linearised, MeanRatio, class_contrast
 from heldout.metrics.confusion import noisy_counts
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio
-from heldout.metrics.readings import CELLS, ConfusionReadings
+from heldout.metrics.readings import CELLS, AsMatrix, ConfusionReadings
 from heldout.metrics.registry import Metric, attribute, chosen
 from heldout.metrics.release import Release
 from heldout.release import Drawn
@@ -88,7 +88,7 @@ class OneClass(ConfusionReadings):
         return _share(f"{metric.name}, {self._name}", self.ratio(metric), self.terms)
 
 
-class ClassConfusionRelease(Release):
+class ClassConfusionRelease(Release, AsMatrix):
     """Noisy counts of rows by true and called class; every reading of them is free.
 
     `.matrix()`, `.classes["a"].recall`, `.accuracy`, `.balanced_accuracy`, `.macro_f1_score`,

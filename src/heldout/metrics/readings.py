@@ -12,7 +12,23 @@ from heldout.metrics.registry import Metric, attribute, f_score, registered
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
 
-class ConfusionReadings(ABC):
+class AsMatrix(ABC):
+    """What NumPy takes for an array: `np.asarray(release)` is scikit-learn's `confusion_matrix`."""
+
+    @abstractmethod
+    def matrix(self) -> list[list[float]]:
+        """Rows are the truth, columns the prediction."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """`matrix()`, in whole numbers where it has no others."""
+        import numpy as np
+
+        found = np.array(self.matrix())
+        whole = bool((found == np.round(found)).all())
+        return found.astype(dtype or (np.int64 if whole else np.float64))
+
+
+class ConfusionReadings(AsMatrix):
     """The counts of a confusion matrix and the registered ratios of them, by name."""
 
     @abstractmethod
@@ -57,9 +73,3 @@ class ConfusionReadings(ABC):
         """As scikit-learn lays it out: rows are the truth, columns the prediction, 0 first."""
         tp, fp, fn, tn = (self._count(i).value for i in range(4))
         return [[tn, fp], [fn, tp]]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """`matrix()` in whole numbers: what scikit-learn's `confusion_matrix` gives."""
-        import numpy as np
-
-        return np.array(self.matrix(), dtype=np.int64 if dtype is None else dtype)

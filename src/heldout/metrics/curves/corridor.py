@@ -10,7 +10,7 @@ its numbers fill the cube evenly and are the same at each call.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +65,7 @@ class Corridor:
         return Band(recall, np.minimum(low, precision), np.maximum(high, precision))
 
 
+@lru_cache(maxsize=32)  # a page asks for the same few, many times; all of it is public
 def region(
     table: NoisyTable, fit: Fitted | None, *, level: float, simultaneous: bool, noise_only: bool
 ) -> Corridor | Rectangles:
