@@ -14,7 +14,7 @@ def addresses(ready: Ready) -> dict[str, list[str]]:
     answers = [f"/evaluations/{each}" for each in ready.answers]
     return {
         "ana": [
-            "/", "/artifacts", "/account", "/compare?dataset=stays", "/nowhere",
+            "/", "/artifacts", "/account", "/compare?dataset=stays", "/boards", "/nowhere",
             f"/artifacts/{ready.models['ana', 'admission.json']}",
             f"/artifacts/{ready.models['ana', 'mixing.onnx']}",
             "/datasets/stays", f"/datasets/stays/ask?{ask}&by=exact&exact=8",
@@ -22,7 +22,7 @@ def addresses(ready: Ready) -> dict[str, list[str]]:
             f"/datasets/stays/confirm?{ask}&by=exact&exact=8",
             answers[0], answers[2], f"{answers[0]}/report.html",
         ],
-        "carol": ["/", "/register", "/register?again=stays", "/datasets/stays",
+        "carol": ["/", "/register", "/register?again=stays", "/boards", "/datasets/stays",
                   "/ledger?check=true", "/log", answers[0]],
         "olga": ["/", "/datasets/stays", "/ledger", "/log"],
         "adam": ["/", "/account"],

@@ -120,6 +120,25 @@ def test_sessions_and_tokens_do_not_open_one_anothers_doors(
     assert cookie.get("/account").url.path == "/sign-in"
 
 
+def test_a_link_from_another_site_finds_the_session_all_the_same(
+    site: Any, visit: Callable[[str], Visitor]
+) -> None:
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    without = Visitor(site.app).get("/account", headers=elsewhere)  # as a browser would send it
+    assert '<meta http-equiv="refresh" content="0">' in without.text
+    assert "Tokens for programs" in visit("ana").get("/account").text
+    assert Visitor(site.app).get("/account").url.path == "/sign-in"
+
+
+def test_a_part_of_a_page_that_cannot_be_had_reloads_the_page(
+    site: Any, visit: Callable[[str], Visitor]
+) -> None:
+    part = {"HX-Request": "true"}
+    for browser in (visit("ana"), Visitor(site.app)):
+        answer = browser.get("/evaluations/none", headers=part)
+        assert (answer.status_code, answer.headers["hx-refresh"]) == (204, "true")
+
+
 # --- forms ---------------------------------------------------------------------------------------
 
 

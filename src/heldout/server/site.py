@@ -243,9 +243,12 @@ TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not fo
 
 def wrong(request: Request, status: int, words: str) -> Response:
     """What went wrong, as a page; whoever is not signed in is asked to."""
+    if "hx-request" in request.headers:  # a part of a page: all of it says what is wrong
+        return Response(status_code=204, headers={"HX-Refresh": "true"})
     if status == 401:
-        if request.headers.get("hx-request"):
-            return Response(status_code=204, headers={"HX-Redirect": "/sign-in"})
+        # No browser sends the session along a link from elsewhere; the page itself then asks again.
+        if request.method == "GET" and request.headers.get("sec-fetch-site") == "cross-site":
+            return page(request, "again.html")
         return redirect("/sign-in")
     title = TITLES.get(status, "That did not work")
     return page(request, "wrong.html", status=status, title=title, words=words)
@@ -256,15 +259,19 @@ def install(app: FastAPI) -> None:
     from heldout.server import (
         site_account,
         site_analyst,
+        site_asking,
         site_boards,
         site_books,
         site_custodian,
+        site_register,
     )
 
     routers: tuple[APIRouter, ...] = (
         site_account.router,
         site_analyst.router,
+        site_asking.router,
         site_custodian.router,
+        site_register.router,
         site_books.router,
         site_boards.router,
     )

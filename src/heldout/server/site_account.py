@@ -19,7 +19,6 @@ from heldout.server.site import (
     noted,
     page,
     redirect,
-    visitor,
 )
 
 __all__ = ["router"]
@@ -90,11 +89,8 @@ def sign_out(service: Anyone, request: Request, sent: Posted) -> Response:
 
 
 @router.get("/")
-def home(service: Anyone, request: Request) -> Response:
+def home(service: Anyone, request: Request, person: Signed) -> Response:
     """What a person of this role begins with."""
-    person = visitor(request)
-    if person is None:
-        return redirect("/sign-in")
     if person.role == "administrator":
         return _people(service, request)
     held = [_summary(service, person, each) for each in datasets.visible(service, person)]

@@ -1,11 +1,8 @@
 """The analyst's pages: data sets, models, asking, waiting, answers, comparing."""
 
-import secrets
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
@@ -13,11 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.server import artifacts, asking, comparing, datasets, evaluations, quotes
+from heldout.server import artifacts, comparing, datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.gate import REPORT_POLICY, Anyone, status_of
-from heldout.server.service import Forbidden, Missing
-from heldout.server.site import Posted, Signed, noted, page, redirect, sent
+from heldout.server.service import Forbidden
+from heldout.server.site import Signed, noted, page, redirect, sent
 
 __all__ = ["router"]
 
@@ -71,8 +68,6 @@ async def submit(service: Anyone, request: Request, person: Analyst) -> Response
         mine = await run_in_threadpool(artifacts.mine, service, person)
         return page(request, "models.html", status=status_of(error), mine=mine, wrong=str(error))
     await run_in_threadpool(noted, request, person.name, "upload", identity)
-    if request.headers.get("hx-request"):
-        return Response(status_code=204, headers={"HX-Redirect": f"/artifacts/{identity}"})
     return redirect(f"/artifacts/{identity}")
 
 
@@ -146,111 +141,6 @@ def twin(
     lines = datasets.twin(datasets.seen(service, person, name), rows)
     headers = {"Content-Disposition": f'attachment; filename="{name}-twin.csv"'}
     return StreamingResponse(lines, media_type="text/csv", headers=headers)
-
-
-# --- asking --------------------------------------------------------------------------------------
-
-
-@router.get("/datasets/{name}/ask")
-def ask(service: Anyone, request: Request, person: Analyst, name: str) -> Response:
-    """Tick questions, drag what they may cost or how exact they are to be, and see the other.
-
-    The page is there at once; its script then asks for the price, and so does whoever drags.
-    """
-    held = datasets.seen(service, person, name)
-    wish = asking.Wish.of(request.query_params)
-    part = "hx-request" in request.headers
-    offer, wrong = None, None
-    if part or "by" in request.query_params:
-        try:
-            offer = asking.offered(service, person, held, wish)
-        except ArgumentError as error:
-            wrong = str(error)
-    content = _asking(service, person, held, wish, offer) | {"wrong": wrong}
-    return page(request, "offer.html" if part else "ask.html", **content)
-
-
-def _asking(
-    service: Any, person: Person, held: datasets.Held, wish: asking.Wish, offer: Any
-) -> dict[str, Any]:
-    mine = [each for each in artifacts.mine(service, person) if each["state"] != "refused"]
-    if not wish.artifact and len(mine) == 1:
-        wish = replace(wish, artifact=mine[0]["id"])
-    account = datasets.share_of(service, person, held.name)
-    return {
-        "held": held,
-        "wish": wish,
-        "offer": offer,
-        "standing": datasets.standing(service, account),
-        "choices": asking.CHOICES,
-        "ladder": asking.LADDER,
-        "widths": asking.WIDTHS,
-        "mine": mine,
-        "missing": _missing(wish, [each["id"] for each in mine]),
-    }
-
-
-def _missing(wish: asking.Wish, mine: list[str]) -> str:
-    """What is still to be chosen before anything can be bought."""
-    if not mine:
-        return "Submit a model first."
-    if wish.artifact not in mine:
-        return "Choose the model that it is about."
-    if not wish.ticked:
-        return "Tick at least one question."
-    if "compare" in wish.ticked and (wish.rival not in mine or wish.rival == wish.artifact):
-        return "Choose the other model to compare with."
-    return ""
-
-
-@router.get("/datasets/{name}/confirm")
-def confirm(service: Anyone, request: Request, person: Analyst, name: str) -> Response:
-    """The price and what will be left, before anything is bought."""
-    held = datasets.seen(service, person, name)
-    wish = asking.Wish.of(request.query_params)
-    try:
-        offer = asking.offered(service, person, held, wish)
-        content = _asking(service, person, held, wish, offer)
-        if content["missing"] or offer is None or offer.why_not:
-            content["wrong"] = content["missing"] or None
-            return page(request, "ask.html", status=409, **content)
-        agreed = quotes.signed(service, person, name, offer.questions, wish.guessed())
-    except ArgumentError as error:
-        content = _asking(service, person, held, wish, None)
-        return page(request, "ask.html", status=422, **content | {"wrong": str(error)})
-    named = {each["id"]: each["name"] for each in content["mine"]}
-    if wish.artifact not in named:
-        raise Missing("There is no such artefact of yours.")
-    return page(
-        request,
-        "confirm.html",
-        **content,
-        quote=agreed["quote"],
-        key=secrets.token_urlsafe(16),
-        model=named[wish.artifact],
-        rival=named.get(wish.rival, "") if "compare" in wish.ticked else "",
-        back=urlencode(list(request.query_params.multi_items())),
-    )
-
-
-@router.post("/evaluations")
-def pay(service: Anyone, request: Request, posted: Posted) -> Response:
-    """Ask and pay: the button of the page that showed the price."""
-    posted.person.must_be("analyst", scope="ask")
-    agreed = quotes.opened(service, posted.person, posted.text("quote"))
-    row, new = evaluations.submit(
-        service,
-        posted.person,
-        dataset=agreed["dataset"],
-        artifact=posted.text("artifact"),
-        rival=posted.text("rival") or None,
-        content=agreed["questions"],
-        key=posted.text("key"),
-        most=agreed["loss"],
-    )
-    if new:
-        noted(request, posted.person.name, "evaluate", row.id)
-    return redirect(f"/evaluations/{row.id}")
 
 
 # --- waiting and answers -------------------------------------------------------------------------

@@ -49,13 +49,11 @@ function uploads(form) {
     event.preventDefault();
     const request = new XMLHttpRequest();
     request.open("POST", form.action);
-    request.setRequestHeader("HX-Request", "true");
     bar.hidden = false;
     request.upload.onprogress = (told) => { bar.value = 100 * told.loaded / told.total; };
     request.onerror = () => form.submit();
     request.onload = () => {
-      const place = request.getResponseHeader("HX-Redirect");
-      if (place) { window.location.assign(place); return; }
+      if (request.responseURL !== form.action) { window.location.assign(request.responseURL); return; }
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
       document.querySelector("main").replaceWith(page.querySelector("main"));
       document.querySelectorAll("form[data-upload]").forEach(uploads);
