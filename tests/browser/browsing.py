@@ -252,10 +252,11 @@ def sign_in(watch: Watch, live: Live) -> Callable[..., Page]:
     return enter
 
 
-def serious(page: Page) -> list[str]:
-    """What axe finds that is serious or critical."""
+def serious(page: Page, *rules: str) -> list[str]:
+    """What axe finds that is serious or critical, by these rules or by all."""
     page.evaluate(AXE)
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = page.evaluate("(options) => axe.run(document, options)", options)
     return [
         f"{each['id']}: {each['help']} ({each['nodes'][0]['html'][:160]})"
         for each in found["violations"]
