@@ -1,4 +1,4 @@
-"""How often 95% intervals cover: several classes, log loss, weighted rows, ranked lists.
+"""How often 95% intervals cover: several classes, log loss, weights, ranked lists, decisions.
 
     python -m benchmarks.class_coverage [repetitions]
 
@@ -11,7 +11,9 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+from sklearn.metrics import roc_auc_score, roc_curve
 
+import heldout as ho
 from heldout import questions as q
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
@@ -147,6 +149,90 @@ def print_means(runs):
         print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
 
 
+SPREAD = 1.2
+
+
+def made_up(rows):
+    """Three classes whose scores are noisy softmaxes, and two with calibrated ones."""
+    truth = RANDOM.choice(3, rows, p=(0.5, 0.3, 0.2))
+    logits = RANDOM.normal(0, SPREAD, (rows, 3)) + 1.5 * np.eye(3)[truth]
+    scores = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return truth, scores
+
+
+def print_areas(runs):
+    """The macro AUC, by whole sessions."""
+    truth, scores = made_up(10**6)
+    whole = roc_auc_score(truth, scores, multi_class="ovr")
+    print("\n| rows | epsilon | macro AUC |")
+    print("|---|---|---|")
+    for rows, epsilon in product((500, 5_000), ("1", "4")):
+        found = []
+        for _ in range(runs):
+            truth, scores = made_up(rows)
+            table = {"y": truth, "p": scores[:, 0], "q": scores[:, 1], "r": scores[:, 2]}
+            data = ho.Dataset(table, label="y", classes=[0, 1, 2], scores=["p", "q", "r"])
+            area = ho.Session(data, budget=ho.Budget(epsilon=9)).auc(epsilon=epsilon)
+            own = roc_auc_score(truth, scores, multi_class="ovr")
+            found.append(coverage(area.headline, own, whole))
+        a, b = np.mean(found, axis=0)
+        print(f"| {rows:,} | {epsilon} | {a:.2f}, {b:.2f} |")
+
+
+def print_curves(runs):
+    """Readings of curves; the model is twice as sure as it may be."""
+    print("\n| rows | epsilon | net benefit at .2 | cost | partial AUC | slope | intercept |")
+    print("|---|---|---|---|---|---|---|")
+    names = ("net", "cost", "area", "slope", "intercept")
+    truths = _read(*_calibrated(10**6))
+    for rows, epsilon in product((1_000, 10_000), ("1/2", "2")):
+        found = {name: [] for name in names}
+        for _ in range(runs):
+            labels, scores = _calibrated(rows)
+            data = ho.Dataset({"y": labels, "p": scores}, label="y", score="p")
+            curves = ho.Session(data, budget=ho.Budget(epsilon=9)).curves(epsilon=epsilon)
+            measures = {
+                "net": curves.net_benefit(0.2),
+                "cost": curves.cost(0.3, false_negative=5),
+                "area": curves.partial_auc(fpr=(0, 0.2)),
+                "slope": curves.calibration_slope,
+                "intercept": curves.calibration_intercept,
+            }
+            own = _read(labels, scores)
+            for name in names:
+                found[name].append(coverage(measures[name], own[name], truths[name]))
+        cells = [np.mean(each, axis=0) for each in found.values()]
+        print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
+
+
+def _calibrated(rows):
+    odds = RANDOM.normal(-1, 1, rows)
+    labels = (RANDOM.random(rows) < 1 / (1 + np.exp(-odds))).astype(int)
+    return labels, 1 / (1 + np.exp(-2 * odds))
+
+
+def _read(labels, scores):
+    called, at = scores >= 0.2, scores >= 0.3
+    false, true, _ = roc_curve(labels, scores)
+    odds = np.log(scores / (1 - scores))
+    slope, shift = np.zeros(2), 0.0
+    design = np.stack([np.ones(odds.size), odds], axis=1)
+    for _ in range(25):
+        p = 1 / (1 + np.exp(-design @ slope))
+        hessian = design.T @ (design * (p * (1 - p))[:, None])
+        slope = slope + np.linalg.solve(hessian, design.T @ (labels - p))
+        p = 1 / (1 + np.exp(-odds - shift))
+        shift += float((labels - p).sum() / (p * (1 - p)).sum())
+    places = np.linspace(0, 0.2, 2001)
+    return {
+        "net": np.mean(called & (labels == 1)) - 0.25 * np.mean(called & (labels == 0)),
+        "cost": np.mean(at & (labels == 0)) + 5 * np.mean(~at & (labels == 1)),
+        "area": float(np.interp(places, false, true).mean()),
+        "slope": float(slope[1]),
+        "intercept": shift,
+    }
+
+
 def _sums(shares):
     total = int(np.round(shares * STEPS).sum())
     return np.array([total, shares.size * STEPS - total])
@@ -164,6 +250,8 @@ def main(runs=None):
     runs = int(sys.argv[1]) if runs is None and len(sys.argv) > 1 else runs or 40
     print_matrix(runs)
     print_means(runs)
+    print_areas(runs)
+    print_curves(runs)
 
 
 if __name__ == "__main__":

@@ -262,3 +262,27 @@ def test_what_noise_would_leave_nothing_of_is_not_bought_unasked(evaluate):
     accuracy = bought["releases"]["confusion"]["measures"]["accuracy"]
     assert accuracy["informative"] is False
     assert "no information at this price" in evaluate("--epsilon", "1/100", "--yes").out
+
+
+def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
+    truth = [each % 3 for each in range(600)]
+    scores = [[0.7 if at == each else 0.1 + 0.01 * (place % 7) for at in range(3)]
+              for place, each in enumerate(truth)]  # fmt: skip
+    columns = {f"p{at}": [row[at] for row in scores] for at in range(3)}
+    said = ["abc"[each] for each in truth]
+    table = pyarrow.table({"y": said, "said": said, **columns})
+    pyarrow.parquet.write_table(table, here / "classes.parquet")
+    words = "evaluate classes.parquet --label y --classes a,b,c --epsilon 4 --json"
+    content = json.loads(run(*words.split(), "--scores", "p0,p1,p2").out)
+    sections = {"confusion_of_classes", "auc_of_classes", "top_k", "brier"}
+    assert set(content["releases"]) == sections
+    assert content["subject"]["classes"] == ["a", "b", "c"]
+    confusion = content["releases"]["confusion_of_classes"]
+    assert len(confusion["matrix"]) == 3
+    assert confusion["measures"]["accuracy"]["value"] > 0.9
+    called = json.loads(run(*words.split(), "--prediction", "said").out)
+    assert set(called["releases"]) == {"confusion_of_classes"}
+    assert "no scores" in called["left_out"]["brier"]
+    assert run(*words.split(), "--scores", "p0,p1").err == (
+        "heldout: scores must be 3 columns, one for each class, got 2.\n"
+    )

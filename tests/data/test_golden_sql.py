@@ -17,6 +17,7 @@ from heldout.data import sql, validation
 from heldout.data.dialects import transpile
 from heldout.statistics import (
     BoundedSum,
+    CallCounts,
     ScoreTable,
     Statistic,
     ThresholdCounts,
@@ -31,6 +32,16 @@ STATISTICS: dict[str, Statistic] = {
     "labels_and_scores": RankedRows("auc"),  # counted here, where the rows are
     "squared_error": BoundedSum(error="squared", score_range=(0, 1), with_rest=True),
     "absolute_error": BoundedSum(error="absolute", score_range=(-1, 3), with_rest=True),
+}
+OF_CLASSES: dict[str, Statistic] = {
+    "called_classes": CallCounts(classes=2),
+    "ranks_weighted": CallCounts(classes=2, axes=("rank",), weighted=True, groups=2),
+    "log_loss_of_classes": BoundedSum(
+        error="log", score_range=(0, 1), with_rest=True, classes=2, weighted=True
+    ),
+    "squared_error_of_classes": BoundedSum(
+        error="squared", score_range=(0, 1), with_rest=True, classes=2
+    ),
 }
 UNITS: dict[str, dict[str, Any]] = {
     "rows": {},
@@ -51,6 +62,15 @@ ROWS: dict[str, Any] = {
 def dataset(units: str, label: str = "readmitted") -> ho.Dataset:
     values = {} if label == "readmitted" else {"positive": "yes", "negative": "no"}
     return ho.Dataset(ROWS, label=label, score="risk", **values, **UNITS[units])
+
+
+@cache
+def classified() -> ho.Dataset:
+    declared: dict[str, Any] = {"classes": ["no", "yes"], "scores": ["calm", "risk"]}
+    weighted: dict[str, Any] = {"weight": "risk", "largest_weight": 1}
+    groups = {"patient": ["p1"]}
+    table = ROWS | {"calm": 1 - ROWS["risk"]}
+    return ho.Dataset(table, label="outcome", groups=groups, **declared, **weighted)
 
 
 class Elsewhere:
@@ -94,6 +114,9 @@ def statements(dialect: str = "duckdb") -> dict[str, str]:
         columns = people._exposed_columns
         counted = sql.counted(source=people._engine.source, columns=columns)
         found["threshold_counts_of_people_too_many_to_keep"] = sql.assemble(counted, body)
+    for name, statistic in OF_CLASSES.items():
+        grouped = classified().with_groups("patient") if name == "ranks_weighted" else classified()
+        found[name] = grouped.statement(statistic.body())
     text = dataset("rows", "outcome")
     found["threshold_counts_text_label"] = text.statement(STATISTICS["threshold_counts"].body())
     return found
@@ -120,7 +143,8 @@ def test_no_reviewed_file_is_left_over() -> None:
 @pytest.mark.parametrize("name", [name for name in statements() if "validation" not in name])
 def test_the_reviewed_duckdb_text_gives_what_the_program_runs(name: str) -> None:
     """Laying a statement out for a reader must not change what it says."""
-    engine = dataset("units")._engine  # the same rows, and which of them count
+    # The same rows, and which of them count.
+    engine = (classified() if name in OF_CLASSES else dataset("units"))._engine
     program = engine.fetch(statements()[name] + " ORDER BY ALL")
     reviewed = engine.fetch((GOLDEN / "duckdb" / f"{name}.sql").read_text() + " ORDER BY ALL")
     assert {key: list(each) for key, each in program.items()} == {
