@@ -41,12 +41,11 @@ class Judge:
         if self.improved >= self.plan.improvements:
             return None
         noise = self._random.laplace(scale=float(self.plan.test.query_scale))
-        if total + noise < self.plan.total(self.best + float(self.plan.step or 0)) + self._bar:
+        if total + noise < self.plan.reached(self.best + float(self.plan.step or 0)) + self._bar:
             return None
         self.improved += 1
-        shown = self.plan.shown_score(
-            round(total + self._random.laplace(scale=self.plan.noise.float_scale))
-        )
+        noisy = round(total + self._random.laplace(scale=self.plan.noise.float_scale))
+        shown = self.plan.shown_score([noisy], self.best)
         self.best = max(self.best, shown)
         return shown
 

@@ -182,7 +182,7 @@ command("verify", public=True, _0=("file", "signed.html"), out=OUT,
         server_key=("word", entries.signed_answer()["key"]), server=NOT, token_file=NOT)  # fmt: skip
 command("doctor", public=True, ledger=NOT)
 command("board", "plan", public=True, rows=("word", "5000"), price=("word", "2"), improvements=("word", "5"),
-        submissions=("word", "100"), metric=NOT, start=NOT, step=NOT)  # fmt: skip
+        submissions=("word", "100"), metric=NOT, start=NOT, step=NOT, least_class=NOT)  # fmt: skip
 # A file in the place of their folder, or they would serve for ever.
 command("serve", "good.csv", host=NOT, port=NOT, database=NOT, workers=NOT, processes=NOT, rows=NOT,
         address=NOT)  # fmt: skip

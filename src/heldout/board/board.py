@@ -161,7 +161,7 @@ class Board:
                 f"A board of {self.plan.rows:,} rows needs as many, under replace-one neighbours "
                 "without a unit: its certificate counts independent rows."
             )
-        if about.score_map is not None or about.score_range != self.plan.merit.score_range:
+        if about.score_map is not None or about.score_range != (0.0, 1.0):
             raise ArgumentError("A board needs scores from 0 to 1: score_range=(0, 1).")
 
     def _judge(self, rows: Dataset, submission: str, state: State) -> None:
@@ -169,12 +169,11 @@ class Board:
             raise BoardEnded("The board has had its last submission. Nothing was charged.")
         if state.improvements >= self.plan.improvements:
             raise BoardEnded("The board has shown its last improvement. Nothing was charged.")
-        assert self.plan.step is not None
-        bar = self.plan.total(self._best(state) + self.plan.step)
-        mechanism = AboveBar(self.plan.test, bar, state.paid, state.secret)
+        reached = self.plan.reached(self._bar(state))
+        mechanism = AboveBar(self.plan.test, reached, state.paid, state.secret)
         # Written down before anything else happens, so that what follows cannot choose the answer.
         try:
-            above = bool(self._released(rows, mechanism, submission))
+            above = bool(self._released(rows, mechanism, submission, state))
             kept = {"above": above, "score": None, "lost": False}
         except (AlreadyBooked, AnswerLost):  # booked by a process that was lost: it counts
             kept = {"above": False, "score": None, "lost": True}
@@ -185,14 +184,20 @@ class Board:
         """Pay for an improvement's score and show it; a score that was lost is not drawn again."""
         kept = state.submissions[submission]
         try:
-            noisy = int(self._released(rows, self.plan.noise, f"{submission}/score")[0])
-            kept["score"] = self.plan.shown_score(noisy)
+            noisy = self._released(rows, self.plan.noise, f"{submission}/score", state)
+            kept["score"] = self.plan.shown_score([int(each) for each in noisy], self._bar(state))
         except (AlreadyBooked, AnswerLost):
             kept["lost"] = True
         self._file.write(state)
 
-    def _released(self, rows: Dataset, mechanism: Any, what: str) -> Any:
-        request = Request("board", self.plan.merit, mechanism, {"board": self.name})
+    def _bar(self, state: State) -> float:
+        """What a submission has to reach now."""
+        assert self.plan.step is not None
+        return self._best(state) + self.plan.step
+
+    def _released(self, rows: Dataset, mechanism: Any, what: str, state: State) -> Any:
+        merit = self.plan.merit(self._bar(state))
+        request = Request("board", merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
         about, digests = rows.opened(self._ledger.id, by_content=False)
         account = self._ledger.resolve(

@@ -15,7 +15,7 @@ class Certificate:
     """With probability `level`, no submission's score on the rows exceeds its population's by more.
 
     >>> print(certified(rows=50_000, submissions=1000, improvements=10, spacing=0.01, epsilon=2))
-    at most 0.033 above the population, 95%, whatever the other 999 submissions learnt
+    at most 0.034 above the population, 95%, whatever the other 999 submissions learnt
     """
 
     bound: float
@@ -41,10 +41,12 @@ def certified(
     spacing: float,
     epsilon: float,
     level: float = 0.95,
+    least_class: int | None = None,
 ) -> Certificate:
     """The certificate of a board on `rows` independent rows, for a mean of values in [0, 1].
 
-    `spacing` is how far apart shown scores are, `epsilon` the price of the whole board.
+    `spacing` is how far apart shown scores are, `epsilon` the price of the whole board. With
+    `least_class`, the least number of rows of either class, it is for the AUC.
 
     Claim:       with probability `level` no submission's mean over the rows exceeds that over the
                  population by more than `bound`, all submissions together, adaptively chosen.
@@ -53,11 +55,12 @@ def certified(
     """
     failing = 1 - level
     counted = _transcripts(submissions, improvements, math.floor(1 / spacing) + 1)
-    counting = _bound(rows, math.log(submissions) + counted, failing)
+    count = rows if least_class is None else least_class
+    counting = _bound(count, math.log(submissions) + counted, failing)
     # Dwork et al. 2015, theorem 20: the max-information of an epsilon-private transcript, in nats.
     half = failing / 2
     information = epsilon**2 * rows / 2 + epsilon * math.sqrt(rows * math.log(2 / half) / 2)
-    privacy = _bound(rows, math.log(submissions) + information, half)
+    privacy = _bound(count, math.log(submissions) + information, half)
     best = min(counting, privacy)
     return Certificate(
         min(best, 1.0), level, submissions, "counting" if best == counting else "privacy"
@@ -65,7 +68,7 @@ def certified(
 
 
 def _bound(rows: int, logarithm: float, failing: float) -> float:
-    """Hoeffding's bound for exp(logarithm) means at once, one-sided."""
+    """Hoeffding's bound for exp(logarithm) means, or areas, at once, one-sided."""
     return math.sqrt((logarithm + math.log(1 / failing)) / (2 * rows))
 
 

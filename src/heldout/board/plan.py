@@ -1,6 +1,7 @@
 """What a board can show, before it opens: computed from public numbers, no row is read."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import SparseVector
 from heldout.privacy.rational import Rational, exact
-from heldout.statistics.merit import MERITS, Merit
+from heldout.statistics.merit import MERITS, AreaMerit, Merit
 
 __all__ = ["Plan"]
 
@@ -22,6 +23,7 @@ SHOWN = Fraction(1, 4)
 FALSE_ALARMS = 0.05
 FEWEST_STEPS = 2
 """Between the start and a perfect score; a board with fewer would show nothing."""
+METRICS = (*MERITS, "auc")
 FAR = 60.0  # scales of noise; beyond, less than 1e-26 is left
 
 
@@ -31,7 +33,9 @@ class Plan:
 
     `start` is the score that the first submission has to beat. `step` is by how much a submission
     must beat the best: None takes the smallest that false alarms allow. The price is for the whole
-    board: all submissions, and at most `improvements` scores that are shown.
+    board: all submissions, and at most `improvements` scores that are shown. A board by "auc" needs
+    `least_class`, a public number that neither class has fewer rows than: the step and the
+    certificate rest on it, and privacy does not.
 
     >>> plan = Plan(rows=5000, price=2, improvements=5, submissions=300)
     >>> round(plan.step, 4), plan.false_alarms <= 0.05, plan.misses <= 0.05
@@ -46,6 +50,7 @@ class Plan:
     threshold: float = 0.5
     start: float = 0.5
     step: float | None = None
+    least_class: int | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("rows", 100), ("improvements", 1), ("submissions", 2)):
@@ -57,8 +62,8 @@ class Plan:
         if self.improvements > self.submissions:
             raise ArgumentError("improvements must be at most the number of submissions.")
         object.__setattr__(self, "price", exact(self.price, name="price", minimum=0))
-        if not is_one_of(self.metric, MERITS):
-            listed = ", ".join(MERITS)
+        if not is_one_of(self.metric, METRICS):
+            listed = ", ".join(METRICS)
             raise ArgumentError(f"metric must be one of {listed}, got {shown(self.metric)}.")
         for name in ("threshold", "start"):
             number = as_number(getattr(self, name))
@@ -66,7 +71,21 @@ class Plan:
                 given = shown(getattr(self, name))
                 raise ArgumentError(f"{name} must be a score, below 1 to start with, got {given}.")
             object.__setattr__(self, name, number)
+        self._settle_classes()
         self._settle_step()
+
+    def _settle_classes(self) -> None:
+        if not self.by_area:
+            if self.least_class is not None:
+                raise ArgumentError("least_class must be left out unless the metric is 'auc'.")
+            return
+        count = as_whole(self.least_class, most=self.rows // 2)
+        if count is None or count < 10:
+            raise ArgumentError(
+                "least_class must be a whole number from 10 to half of the rows: neither class "
+                f"has fewer rows, got {shown(self.least_class)}."
+            )
+        object.__setattr__(self, "least_class", count)
 
     def _settle_step(self) -> None:
         smallest = self.smallest_step
@@ -92,32 +111,50 @@ class Plan:
         assert isinstance(self.price, Fraction)
         return self.price
 
+    @property
+    def by_area(self) -> bool:
+        return self.metric == "auc"
+
+    def merit(self, bar: float) -> Merit | AreaMerit:
+        """What is computed of the rows for a submission that has to reach a score."""
+        if not self.by_area:
+            return Merit(metric=self.metric, threshold=self.threshold)
+        steps = min(math.ceil(bar * AreaMerit.STEPS_OF_A_BAR), AreaMerit.STEPS_OF_A_BAR)
+        return AreaMerit(Fraction(steps, AreaMerit.STEPS_OF_A_BAR), self.rows)
+
     @cached_property
-    def merit(self) -> Merit:
-        return Merit(metric=self.metric, threshold=self.threshold)
+    def _most(self) -> int:
+        return self.merit(0.5).most
 
     @cached_property
     def test(self) -> SparseVector:
         """Says which submissions are above the bar, for its share of the price."""
         return SparseVector(
-            self._price * (1 - SHOWN), sensitivity=self.merit.most, limit=self.improvements
+            self._price * (1 - SHOWN), sensitivity=self._most, limit=self.improvements
         )
 
     @cached_property
     def noise(self) -> DiscreteLaplace:
-        """Of a score that is shown."""
+        """Of a score that is shown; for an area also of the number of positive rows."""
+        merit = self.merit(0.5)
+        more = merit.weight if isinstance(merit, AreaMerit) else 0
         return DiscreteLaplace.for_epsilon(
-            self._price * SHOWN / self.improvements, l1_sensitivity=self.merit.most, dimension=1
+            self._price * SHOWN / self.improvements,
+            l1_sensitivity=self._most + more,
+            dimension=2 if more else 1,
         )
 
     @property
     def whole(self) -> int:
-        """The total of a perfect score."""
-        return self.rows * self.merit.most
+        """The total of a perfect score; of an area, with as few pairs as there may be."""
+        if self.least_class is None:
+            return self.rows * self._most
+        pairs = self.least_class * (self.rows - self.least_class)
+        return 2 * AreaMerit.STEPS_OF_A_BAR * pairs
 
-    def total(self, score: float) -> int:
-        """The least total that is a score."""
-        return math.ceil(score * self.whole)
+    def reached(self, bar: float) -> int:
+        """The total from which on a submission has this score."""
+        return 0 if self.by_area else math.ceil(bar * self.whole)
 
     @property
     def spacing(self) -> float:
@@ -125,9 +162,18 @@ class Plan:
         assert self.step is not None
         return self.step
 
-    def shown_score(self, noisy_total: int) -> float:
-        """A noisy total as it is shown: on the grid, within [0, 1]."""
-        cell = round(noisy_total / self.whole / self.spacing)
+    def shown_score(self, noisy: Sequence[int], bar: float) -> float:
+        """Noisy numbers as they are shown: on the grid, within [0, 1]."""
+        score = noisy[0] / self.whole
+        merit = self.merit(bar)
+        if isinstance(merit, AreaMerit):
+            assert self.least_class is not None
+            positives = min(
+                max(noisy[1] / merit.weight, self.least_class), self.rows - self.least_class
+            )
+            pairs = positives * (self.rows - positives)
+            score = float(merit.bar) + noisy[0] / (2 * merit.STEPS_OF_A_BAR * pairs)
+        cell = round(score / self.spacing)
         return min(max(cell * self.spacing, 0.0), 1.0)
 
     # --- what to expect --------------------------------------------------------------------------
@@ -188,12 +234,20 @@ class Plan:
             spacing=self.spacing,
             epsilon=float(self._price),
             level=level,
+            least_class=self.least_class,
         )
 
     def noise_half_width(self, level: float = 0.95) -> float:
         """How far a shown score is from the rows' own, noise and rounding together."""
-        scale = self.noise.float_scale / self.whole
-        return scale * math.log(1 / (1 - level)) + self.spacing / 2
+        scale, failing = self.noise.float_scale, 1 - level
+        if self.least_class is None:
+            return scale / self.whole * math.log(1 / failing) + self.spacing / 2
+        merit = self.merit(0.5)
+        assert isinstance(merit, AreaMerit)
+        # Half of the failures for each number; what lies above the bar is told by the second.
+        tail = math.log(2 / failing)
+        classes = min(scale / merit.weight * tail / self.least_class, 1.0)
+        return scale / self.whole * tail + classes * (1 - self.start) + self.spacing / 2
 
     # --- as data ---------------------------------------------------------------------------------
 

@@ -14,9 +14,10 @@ def plan(
     price: str,
     improvements: int,
     submissions: int,
-    metric: Literal["accuracy", "brier", "mean-absolute-error"] = "accuracy",
+    metric: Literal["accuracy", "auc", "brier", "mean-absolute-error"] = "accuracy",
     start: float = 0.5,
     step: float | None = None,
+    least_class: int | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
     """Say what a board could show, and what its scores would be worth. Spends nothing.
@@ -26,6 +27,8 @@ def plan(
     ```
     heldout board plan --rows 50000 --price 2 --improvements 10 --submissions 1000
     heldout board plan --rows 5000 --price 1 --improvements 5 --submissions 200 --json
+    heldout board plan --rows 20000 --price 2 --improvements 5 --submissions 200 \\
+      --metric auc --least-class 2000
     ```
 
     Parameters
@@ -39,11 +42,13 @@ def plan(
     submissions
         How many submissions may be judged.
     metric
-        Accuracy at 0.5, or 1 less the Brier score or the mean absolute error.
+        Accuracy at 0.5, AUC, or 1 less the Brier score or the mean absolute error.
     start
         The score that the first submission has to beat.
     step
         By how much a submission must beat the best. Left out: the smallest that can be seen.
+    least_class
+        For the AUC: neither class has fewer rows than this; public.
     as_json
         Print JSON and nothing else.
     """
@@ -58,6 +63,7 @@ def plan(
         metric=metric,
         start=start,
         step=step,
+        least_class=least_class,
     )
     certificate = found.certificate()
     if as_json:

@@ -21,6 +21,7 @@ router = APIRouter()
 Order = Annotated[Sent, Depends(custodian)]
 METRICS = {
     "accuracy": "accuracy at a score of 0.5",
+    "auc": "AUC",
     "brier": "1 less the Brier score",
     "mean-absolute-error": "1 less the mean absolute error",
 }
@@ -51,6 +52,8 @@ def open_board(service: Anyone, request: Request, order: Order) -> Response:
             "metric": order.text("metric"),
             "start": float(_number(order, "start", whole=False)),
         }
+        if order.text("least_class"):
+            terms["least_class"] = _number(order, "least_class")
         name = order.text("name")
         boards.open_board(
             service,

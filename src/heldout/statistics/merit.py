@@ -1,6 +1,7 @@
 """How good a model is on the rows as one whole number: the higher, the better."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from heldout.data.sql import Columns, double
@@ -9,7 +10,7 @@ from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic
 from heldout.statistics.bounded_sum import ERRORS, check_resolution
 
-__all__ = ["MERITS", "Merit"]
+__all__ = ["MERITS", "AreaMerit", "Merit"]
 
 STEPS = 2**20
 MERITS = {"accuracy": 1, "brier": STEPS, "mean-absolute-error": STEPS}
@@ -75,3 +76,61 @@ class Merit(Statistic):
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic]:
         return [cls(metric=each) for each in MERITS]
+
+
+@dataclass(frozen=True)
+class AreaMerit(Statistic):
+    """How far the pairs of a positive and a negative row that a model ranks rightly exceed a bar.
+
+    Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of
+    all pairs, in steps of `1/STEPS_OF_A_BAR`; and the number of positive rows, `weight` for each.
+    The AUC is above the bar where the first number is above 0, whatever the classes' sizes are.
+
+    Claim:       the first number moves by at most `most`, the second by `weight`. [claim: board]
+    Neighbours:  replace-one, the number of rows public.
+    Sensitivity: every pair counts -2b to 2 - 2b steps for a bar b. A replaced row of the same
+                 class changes its pairs by 2 each, of which there are at most n - 1; one that
+                 changes its class leaves n0 pairs and enters n1 - 1 others, n - 1 in all.
+    Numerics:    exact integers.
+    Refuses:     more rows than 64 bits have room for; a bar that is no whole number of steps.
+    Reference:   proofs/board.md.
+    Cost:        one scan and a sort.
+    """
+
+    bar: Fraction
+    rows: int
+    claim: ClassVar[str] = "board"
+    shown_by: ClassVar[str] = (
+        "tests/board/test_area.py::test_no_small_neighbours_move_it_further_than_claimed"
+    )
+    STEPS_OF_A_BAR: ClassVar[int] = 10_000
+    MOST_ROWS: ClassVar[int] = 10_000_000
+
+    def __post_init__(self) -> None:
+        if self.rows > self.MOST_ROWS:
+            raise ArgumentError(f"A board by AUC takes at most {self.MOST_ROWS:,} rows.")
+        if (self.bar * self.STEPS_OF_A_BAR).denominator != 1:
+            raise ArgumentError("bar must be a whole number of steps.")
+
+    @property
+    def most(self) -> int:
+        return 2 * (self.rows - 1) * self.STEPS_OF_A_BAR
+
+    @property
+    def weight(self) -> int:
+        return (self.rows - 1) * self.STEPS_OF_A_BAR
+
+    def body(self) -> str:
+        return "SELECT label, score\nFROM evaluated"
+
+    def read(self, columns: Columns) -> Any:
+        import numpy as np
+
+        label, score = np.asarray(columns["label"]), np.asarray(columns["score"])
+        positives, negatives = score[label == 1], np.sort(score[label == 0])
+        right = int(np.searchsorted(negatives, positives, side="left").sum())
+        tied = int(np.searchsorted(negatives, positives, side="right").sum()) - right
+        pairs = len(positives) * len(negatives)
+        steps = int(self.bar * self.STEPS_OF_A_BAR)
+        above = (2 * right + tied) * self.STEPS_OF_A_BAR - 2 * steps * pairs
+        return np.array([above, len(positives) * self.weight], dtype=np.int64)
