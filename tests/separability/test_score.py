@@ -27,7 +27,7 @@ def noisy():
     frames = [
         {"area": area, **{f"type {i}": table[:, i] for i in range(20)}} for table in (truth, other)
     ]
-    return separability(*frames, groups="area", random_state=2)
+    return separability(*frames, groups="area", random_state=2, classifier="logistic")
 
 
 def test_noise_on_empty_cells_is_found_and_explained(noisy):
@@ -166,9 +166,10 @@ def test_a_tree_finds_what_is_not_linear():
     rng = np.random.default_rng(8)
     truth, other = rng.normal(size=(400, 2)), rng.normal(size=(400, 2))
     other[:, 1] = np.sign(rng.normal(size=400)) * (2 + rng.normal(size=400) * 0.1)
-    line = separability(truth, other, random_state=1)
+    line = separability(truth, other, classifier="logistic", random_state=1)
     tree = separability(truth, other, classifier="tree", random_state=1)
     assert line.value < 0.1
+    assert "each column by itself" in line.verdict
     assert tree.value > 0.4
     assert tree.deep_dive.method == "impurity"
 
@@ -183,7 +184,7 @@ def test_tables_without_a_varying_column_score_0():
     ("change", "error", "message"),
     [
         ({"shuffles": 1}, ArgumentError, "shuffles must be a whole number from 2"),
-        ({"classifier": "forest"}, ArgumentError, "classifier must be 'logistic', 'tree'"),
+        ({"classifier": "forest"}, ArgumentError, "classifier must be 'both', 'logistic', 'tree'"),
         ({"classifier": object()}, ArgumentError, "classifier must be"),
         ({"groups": "nowhere"}, MissingColumn, "groups must name columns"),
         ({"ignore": ["0", "1", "2"]}, ArgumentError, "tables must have a column to compare"),
@@ -204,3 +205,49 @@ def test_the_package_of_that_name_does_not_hide_the_function(first: str) -> None
     code += "import numpy as np\nprint(ho.separability(np.array(rows), np.array(rows)).value < 1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+# --- the forest beside it ------------------------------------------------------------------------
+
+
+def joined(rows, *, seed):
+    """Three columns that go together."""
+    rng = np.random.default_rng(seed)
+    first = rng.normal(size=rows)
+    second = first + rng.normal(size=rows) * 0.3
+    return np.stack([first, second, np.sign(first * second) + rng.normal(size=rows) * 0.3], axis=1)
+
+
+def test_a_copy_with_independent_columns_is_seen_and_ranked_below_a_good_one():
+    truth, good = joined(600, seed=1), joined(600, seed=2)
+    rng = np.random.default_rng(3)
+    crude = np.stack([rng.permutation(column) for column in joined(600, seed=4).T], axis=1)
+    found = {
+        name: separability(truth, copy, shuffles=5, random_state=1)
+        for name, copy in (("good", good), ("crude", crude))
+    }
+    assert found["crude"].value > 0.3
+    assert found["good"].value < 0.15
+    assert found["crude"].p_value < 0.001
+    assert "easily" in found["crude"].verdict or "partly" in found["crude"].verdict
+    assert found["crude"].paper_value < 0.1, "a linear classifier is blind to it"
+    assert "forest" in str(found["crude"])
+    assert found["crude"].as_dict()["ensemble"]["detection_auc"] > 0.7
+
+
+def test_on_alike_tables_the_forest_keeps_to_its_size():
+    from heldout.separability import ensemble
+
+    rng = np.random.default_rng(9)
+    labels = np.arange(80) < 40
+    seen = [
+        ensemble.told_apart(rng.normal(size=(80, 2)), labels, seed=each).p_value < 0.2
+        for each in range(20)
+    ]
+    # At a fifth each, ten or more of 20 have a chance of 3 in 1,000; none has one of 1 in 100.
+    assert sum(seen) < 10
+
+
+def test_a_handful_of_rows_has_no_forest():
+    found = separability(np.eye(3), np.eye(3) + 1, shuffles=2, random_state=1)
+    assert found.ensemble is None

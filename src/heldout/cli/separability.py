@@ -16,7 +16,7 @@ def separability(
     /,
     *,
     groups: str | None = None,
-    classifier: Literal["logistic", "tree"] = "logistic",
+    classifier: Literal["both", "logistic", "tree"] = "both",
     shuffles: int = 20,
     ignore: str | None = None,
     categorical: str | None = None,
@@ -53,7 +53,8 @@ def separability(
     groups
         Columns that name a row (area,month): no features, but the report goes by them.
     classifier
-        logistic, or tree (of depth 5).
+        logistic, tree (of depth 5), or both: logistic, and a random forest on rows held out; the
+        verdict goes by the stronger.
     shuffles
         How often labels are shuffled; the p-value is at least 1 over this plus 1.
     ignore
@@ -169,6 +170,10 @@ def _print_plain(found: "Separability") -> None:
     say = console()
     say.print(f"{found}")
     rows = [["separability", f"{found.value:.3f}", _between(found.interval())]]
+    if found.ensemble is not None:
+        forest = found.ensemble
+        rows.append(["random forest, held out", f"{forest.value:.3f}", _between(forest.interval())])
+        rows.append(["linear, the paper's ratio", f"{found.paper_value:.3f}", ""])
     held_out = found.cross_validated
     if held_out is not None:
         rows.append(["on rows held out", f"{held_out.value:.3f}", _between(held_out.interval())])

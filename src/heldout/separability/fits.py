@@ -59,7 +59,7 @@ def choose(classifier: Any, *, seed: int) -> Chosen:
         }
         if classifier not in known:
             raise ArgumentError(
-                f"classifier must be 'logistic', 'tree' or a scikit-learn classifier, "
+                f"classifier must be 'both', 'logistic', 'tree' or a scikit-learn classifier, "
                 f"got {classifier!r}."
             )
         estimator, name = known[classifier]
