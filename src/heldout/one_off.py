@@ -237,10 +237,13 @@ def _called(predicted: Any, told: dict[str, Any]) -> Any:
     negative = other_label(positive, told.get("negative"))
     if isinstance(positive, str) and predicted.dtype.kind in "biuf":
         positive, negative = 1, 0
-    yes, no = predicted == positive, predicted == negative
-    if predicted.ndim != 1 or not bool((yes | no).all()):
-        raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")
-    return yes.astype(float)
+    try:
+        yes, no = predicted == positive, predicted == negative
+        if predicted.ndim == 1 and bool((yes | no).all()):
+            return yes.astype(float)
+    except Exception:
+        pass  # raised outside: cells that cannot be compared are no labels, and are not quoted
+    raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")
 
 
 def brier_score_loss(

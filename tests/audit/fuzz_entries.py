@@ -309,13 +309,18 @@ def _in_place(where: Any) -> Any:
     return where
 
 
-@entry("heldout.confusion_matrix", "heldout.roc_auc_score", "heldout.average_precision_score",
+@entry("heldout.confusion_matrix", y_true=LABELS, y_pred=LABELS, epsilon=ONE, neighbours=REPLACE,
+       labels=NONE, sample_weight=("column", None), largest_weight=NONE)  # fmt: skip
+def matrices(*, y_true: Any, y_pred: Any, **words: Any) -> Any:
+    return ho.confusion_matrix(y_true, y_pred, **words)
+
+
+@entry("heldout.roc_auc_score", "heldout.average_precision_score",
        "heldout.brier_score_loss", "heldout.roc_curve", "heldout.precision_recall_curve",
        "heldout.calibration_curve", which=("number", 0), y_true=LABELS, y_score=SCORES, epsilon=ONE,
        neighbours=REPLACE, pos_label=("number", 1))  # fmt: skip
 def scores(*, which: Any, y_true: Any, y_score: Any, pos_label: Any, **words: Any) -> Any:
     functions = (
-        ho.confusion_matrix,
         ho.roc_auc_score,
         ho.average_precision_score,
         ho.brier_score_loss,

@@ -111,7 +111,7 @@ def _cube() -> Any:
 
 def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
-    columns = []
+    columns, scale = [], max(scale, 1e-280)  # whole numbers over it stay finite
     for centre, u in zip(np.asarray(centres, dtype=float), uniform.T, strict=True):
         edge = -0.5
         if centre <= edge:
