@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.server.conftest import LINEAR, Site, write_rows
@@ -401,6 +402,36 @@ def test_strange_questions_are_refused_in_words(plain_site: Any, field: dict[str
         content = json.dumps(body | more).encode()
         answer = plain_site.client("ana").post(f"/api/v1/{path}", content=content, headers=headers)
         assert 400 <= answer.status_code < 500, answer.text
+
+
+HALVES = [
+    ("ana", "POST", "/quotes", {"dataset": "%s", "questions": [AUC]}),
+    ("ana", "POST", "/evaluations", ASK | {"artifact": "%s"}),
+    ("ana", "POST", "/evaluations", {"artifact": "x", "quote": "%s"}),
+    ("ana", "POST", "/tokens", {"label": "x", "scopes": ["%s"]}),
+    ("carol", "POST", "/datasets/readmissions/grants", {"analyst": "%s", "budget": "1"}),
+    ("carol", "PATCH", "/datasets/readmissions", {"budget": "%s"}),
+    ("adam", "POST", "/people", {"name": "new", "role": "%s"}),
+    ("ana", "GET", "/ledger/verify?receipt=%s", None),
+    ("ana", "GET", "/evaluations?dataset=%s", None),
+    ("ana", "GET", "/evaluations/%s", None),
+    ("carol", "GET", "/datasets/%s", None),
+]
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\x00", "\U0001f600", "\u202e"], ids=ascii)
+@pytest.mark.parametrize("asked", HALVES, ids=lambda asked: f"{asked[1]} {asked[2]}")
+def test_texts_that_no_database_keeps_are_refused(plain_site: Any, text: str, asked: Any) -> None:
+    who, method, path, body = asked
+    escaped = json.dumps(text)[1:-1]
+    content = None if body is None else json.dumps(body).replace("%s", escaped).encode()
+    filled = path.replace("%s", quote(text, errors="surrogatepass"))
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "half"}
+    answer = plain_site.client(who).request(
+        method, f"/api/v1{filled}", content=content, headers=headers
+    )
+    assert answer.status_code in (200, 400, 404, 409, 422), answer.text
+    assert answer.status_code == 200 or answer.json()["detail"].isprintable()
 
 
 NAMES = ["<script>alert(1)</script>", "a\x1b[2Jb", "a\nb", "a\u202eb", "'\"><img src=x>", "../../x"]

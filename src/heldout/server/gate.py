@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from heldout.errors import (
@@ -100,6 +101,13 @@ def install(app: FastAPI) -> None:
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"][1:])
         words = f"{where or 'The request'}: {first['msg']}."
+        content = {"type": "RequestError", "status": 422, "detail": words}
+        return JSONResponse(content, 422, media_type="application/problem+json")
+
+    @app.exception_handler(UnicodeEncodeError)
+    @app.exception_handler(DataError)
+    def _text(_: Request, error: Exception) -> Response:
+        words = "A text holds a character that no database keeps: a NUL, or half of one."
         content = {"type": "RequestError", "status": 422, "detail": words}
         return JSONResponse(content, 422, media_type="application/problem+json")
 
