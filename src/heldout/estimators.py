@@ -4,7 +4,8 @@ import os
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from heldout.arguments import as_array, as_whole, is_one_of, shown
+from heldout.arguments import as_array, shown
+from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
 from heldout.data.dataset import other_label
 from heldout.errors import ArgumentError, BudgetExceeded
@@ -159,14 +160,11 @@ class Search:
                 "promises for one fit. A model carries the rows that it was trained on into every "
                 "score, and no noise on the scores hides that."
             )
-        for name, number, least in (("candidates", candidates, 1), ("folds", folds, 2)):
-            if (as_whole(number, most=10**6) or 0) < least:
-                raise ArgumentError(f"{name} must be a whole number from {least}.")
-        if not is_one_of(metric, METRICS):
-            raise ArgumentError(f"metric must be one of {', '.join(METRICS)}, got {shown(metric)}.")
+        self.candidates = Whole(1, 10**6)(candidates, "candidates")
+        self.folds = Whole(2, 10**6)(folds, "folds")
+        self.metric = OneOf(METRICS)(metric, "metric")
         if (ledger is None) != (account is None):
             raise ArgumentError("Pass ledger= and account= together, or neither.")
-        self.candidates, self.folds, self.metric = int(candidates), int(folds), metric
         self.epsilon = exact(epsilon, name="epsilon")
         fit = Fraction(0) if training_epsilon is None else exact(training_epsilon, name="epsilon")
         self.each = self.epsilon / self.candidates - (self.folds - 1) * fit

@@ -29,21 +29,7 @@ By = str | Sequence[str] | None
 class PrivateSession:
     """Private rows of any kind, a budget and a ledger: what every kind of session has.
 
-    Parameters
-    ----------
-    dataset
-        The private rows, validated.
-    budget
-        What may be spent on these rows in all, by anyone. It is kept with the rows in the ledger:
-        the same rows under another name have the same budget. None takes the one on record.
-    ledger
-        None (in memory, for one-off use), a file, or a SQLAlchemy URL.
-    account, analyst
-        The registered account that pays, and whose share of it. Without an account the ledger
-        finds the rows by a digest of their content.
-    new
-        Open a budget for rows that the ledger has not seen, although it knows other rows by the
-        same name.
+    Its parameters are those of `Session`.
     """
 
     holds: ClassVar[Any] = PrivateTable
@@ -195,8 +181,12 @@ class Session(PrivateSession):
         the same rows under another name have the same budget. None takes the one on record.
     ledger
         None (in memory, for one-off use), a file, or a SQLAlchemy URL.
-    account, analyst, new
-        As in `PrivateSession`.
+    account, analyst
+        The registered account that pays, and whose share of it. Without an account the ledger
+        finds the rows by a digest of their content.
+    new
+        Open a budget for rows that the ledger has not seen, although it knows other rows by the
+        same name.
 
     >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
     >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(epsilon="3"))

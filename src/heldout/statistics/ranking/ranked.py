@@ -36,18 +36,8 @@ class RankingStatistic:
 
 
 @dataclass(frozen=True)
-class RankedRows(Statistic):
-    """A ranking metric of the exact scores.
-
-    Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
-                 any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
-    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
-    Numerics:    exact: scores are only compared.
-    Refuses:     a metric it does not know.
-    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
-    Cost:        one scan, one sort a class, O(rows) memory.
-    """
+class _Ranked(Statistic):
+    """A ranking metric by its name, with the claim that it has."""
 
     metric: str
     claim: ClassVar[str] = "auc-sensitivity"
@@ -59,6 +49,21 @@ class RankedRows(Statistic):
     @property
     def kind(self) -> RankingMetric:
         return ranking_metric(self.metric)
+
+
+@dataclass(frozen=True)
+class RankedRows(_Ranked):
+    """A ranking metric of the exact scores.
+
+    Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
+                 any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
+    Numerics:    exact: scores are only compared.
+    Refuses:     a metric it does not know.
+    Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
+    Cost:        one scan, one sort a class, O(rows) memory.
+    """
 
     def body(self) -> str:
         rival = ", rival" if self.kind.compares else ""
@@ -75,7 +80,7 @@ class RankedRows(Statistic):
 
 
 @dataclass(frozen=True)
-class RankedTable(Statistic):
+class RankedTable(_Ranked):
     """A ranking metric of the scores rounded to the public grid, in memory that does not grow.
 
     Rows at one point of the grid are tied. The claim is that of the exact scores, since it holds
@@ -91,17 +96,7 @@ class RankedTable(Statistic):
     Cost:        one scan a model, O(cells) memory.
     """
 
-    metric: str
     table: ScoreTable
-    claim: ClassVar[str] = "auc-sensitivity"
-    shown_by: ClassVar[str] = _BRUTE_FORCE
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "claim", self.kind.claim)
-
-    @property
-    def kind(self) -> RankingMetric:
-        return ranking_metric(self.metric)
 
     def body(self) -> str:
         own = self.table.body()
