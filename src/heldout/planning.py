@@ -237,7 +237,7 @@ def _cells(
     if positives is None:
         if len(set(metric.denominator)) > 1:
             raise ArgumentError(
-                f"positives must be given for {metric.name}. A guess of the prevalence will do."
+                f"{metric.name} needs positives=. A guess of the prevalence will do."
             )
         positives = rows // 2  # the split does not matter to a ratio over all rows
     negatives = rows - positives
