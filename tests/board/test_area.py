@@ -51,7 +51,8 @@ def test_a_board_by_area_shows_areas(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     ledger = ho.Ledger.open(None)
     ledger.register("rows", budget=ho.Budget(9))
-    plan = Plan(rows=count, price=8, improvements=2, submissions=20, metric="auc", least_class=900)
+    terms: dict[str, Any] = {"price": 8, "improvements": 2, "submissions": 20, "start": 0.6}
+    plan = Plan(rows=count, metric="auc", least_class=900, **terms)
     board = Board("spring", plan=plan, ledger=ledger, account="rows", state=tmp_path / "b.json")
     shown = []
     scores = [1 / (1 + np.exp(-random.normal(each * labels, 1))) for each in (0.0, 1.0, 2.5)]
