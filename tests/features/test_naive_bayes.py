@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataError, UnknownLabel
-from heldout.features import FeatureMatrix, PrivateNaiveBayes, select
+from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from heldout.features.budget import features_to_take, selection_share, shares_for
 from heldout.features.cut import STEP, Cuts
 from heldout.features.naive_bayes_plan import NaiveBayesPlan, size_units
@@ -356,3 +356,36 @@ def test_labels_that_were_not_declared_are_told_how_to_be() -> None:
         PrivateNaiveBayes(epsilon="1").fit(X, y)
     model = PrivateNaiveBayes(epsilon="1", classes=("ham", "spam")).fit(X, y)
     assert model.classes_.tolist() == ["ham", "spam"]
+
+
+def test_a_model_of_texts_predicts_texts_and_never_rows_that_are_private() -> None:
+    texts = ["win cash now", "see you soon"] * 200
+    table = {"message": texts, "spam": [1, 0] * 200}
+    private = FeatureMatrix.from_table(
+        table, label="spam", text="message", space=HashedText(size=256), features_per_row=5
+    )
+    model = PrivateNaiveBayes(epsilon="20").fit(private)
+    likely = model.predict_proba(["win cash today", "see you later"])[:, 1]
+    assert likely[0] > 0.5 > likely[1]
+    assert model.predict(np.array(["cash now please"])).tolist() == [1]
+    with pytest.raises(ArgumentError, match="private rows"):
+        model.predict_proba(private)
+    plain = PrivateNaiveBayes(epsilon="1").fit(np.eye(4, dtype=int), [0, 1, 0, 1])
+    with pytest.raises(ArgumentError, match="Texts need"):
+        plain.predict(["cash"])
+
+
+def test_training_and_evaluation_pay_from_one_account(tmp_path) -> None:
+    ledger = ho.Ledger.open(tmp_path / "ledger.sqlite")
+    ledger.register("messages", budget=ho.Budget(epsilon="3"))
+    rng = np.random.default_rng(1)
+    y = np.arange(400) % 2
+    X = (rng.random((400, 6)) < np.where(y[:, None] == 1, 0.7, 0.3)).astype(int)
+    model = PrivateNaiveBayes(epsilon="1", ledger=ledger, account="messages").fit(X[:200], y[:200])
+    held = {"y": y[200:], "p": model.predict_proba(X[200:])[:, 1]}
+    session = ho.Session(ho.Dataset(held, label="y", score="p"), ledger=ledger, account="messages")
+    assert session.remaining.epsilon == 2
+    session.auc(epsilon="1")
+    kept = select(X, y, epsilon="1/2", k=2, ledger=ledger, account="messages")
+    assert len(kept.indices) <= 2
+    assert session.remaining.epsilon == Fraction(1, 2)

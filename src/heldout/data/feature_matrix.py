@@ -199,6 +199,11 @@ class FeatureMatrix(PrivateTable):
         self.most_rows = None if most_rows is None else Whole()(most_rows, "most_rows")
         super().__init__(table, **protection)
 
+    @property
+    def space(self) -> Space | None:
+        """The public space of words, where the features are those of a text."""
+        return self._source.space if isinstance(self._source, Texts) else None
+
     def _exposed(self) -> dict[str, str]:
         self._require(self._label, *self._source.needs)
         types = self._types

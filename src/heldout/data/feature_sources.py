@@ -65,18 +65,18 @@ class Texts:
     """A column of texts, and a public space of words."""
 
     def __init__(self, column: str, space: Space) -> None:
-        self._column, self._space = column, space
+        self._column, self.space = column, space
         self.needs = (column,)
         self.features = space.size
 
     def names(self) -> tuple[str, ...] | None:
-        return self._space.names()
+        return self.space.names()
 
     def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
         return {"words": f"coalesce({sql.as_text(self._column)}, '')"}
 
     def matrix(self, columns: sql.Columns) -> Any:
-        return _binary(self._space.matrix([str(each) for each in columns["words"]]))
+        return _binary(self.space.matrix([str(each) for each in columns["words"]]))
 
 
 class Flags:

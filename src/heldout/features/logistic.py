@@ -62,6 +62,7 @@ class PrivateLogisticRegression(PrivateClassifier):
         rows_per_unit: int = 1,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         budget: Budget | None = None,
+        account: str | None = None,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -73,6 +74,7 @@ class PrivateLogisticRegression(PrivateClassifier):
             rows_per_unit=rows_per_unit,
             ledger=ledger,
             budget=budget,
+            account=account,
         )
         self.weight = weight
         self.ridge = ridge

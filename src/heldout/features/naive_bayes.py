@@ -58,6 +58,7 @@ class PrivateNaiveBayes(PrivateClassifier):
         rows_per_unit: int = 1,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         budget: Budget | None = None,
+        account: str | None = None,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -69,6 +70,7 @@ class PrivateNaiveBayes(PrivateClassifier):
             rows_per_unit=rows_per_unit,
             ledger=ledger,
             budget=budget,
+            account=account,
         )
         self.weight = weight
 

@@ -80,6 +80,7 @@ class PrivatePipeline(PrivateClassifier):
         rows_per_unit: int = 1,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         budget: Budget | None = None,
+        account: str | None = None,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -91,6 +92,7 @@ class PrivatePipeline(PrivateClassifier):
             rows_per_unit=rows_per_unit,
             ledger=ledger,
             budget=budget,
+            account=account,
         )
         self.select = select
         self.classifier = classifier

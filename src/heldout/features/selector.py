@@ -52,6 +52,7 @@ def select(
     most_rows: int | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     budget: Budget | None = None,
+    account: str | None = None,
     not_private: bool = False,
 ) -> Selection | NotPrivateSelection:
     """The features that are worth keeping, at a price of epsilon.
@@ -64,7 +65,7 @@ def select(
     `features_per_row` features (10 unless told) keeps so many of them. `method` and `score` are in
     docs/features.md; three published methods that are not private run with `not_private=True`.
 
-    Without a ledger nobody keeps count across calls.
+    Without a ledger nobody keeps count across calls; `account` names the one in it that pays.
 
     >>> import numpy as np
     >>> X = np.zeros((1000, 50), dtype=int); X[:, 7] = 1; X[:500, 3] = 1
@@ -109,6 +110,7 @@ def select(
         threshold=threshold,
         ledger=ledger,
         budget=budget,
+        account=account,
         not_private=not_private,
     )
 
@@ -123,6 +125,7 @@ def select_from(
     threshold: float | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     budget: Budget | None = None,
+    account: str | None = None,
     session: PrivateSession | None = None,
     not_private: bool = False,
 ) -> Selection | NotPrivateSelection:
@@ -151,7 +154,7 @@ def select_from(
     asked = SelectionQuestion(epsilon=amount, method=method, score=score, k=k, threshold=threshold)
     if session is None:
         spare = Budget(epsilon=amount) if budget is None and ledger is None else budget
-        session = PrivateSession(private, budget=spare, ledger=ledger)
+        session = PrivateSession(private, budget=spare, ledger=ledger, account=account)
     found: Selection = session.viewing(private).ask(asked)
     return found
 

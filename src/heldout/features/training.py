@@ -58,6 +58,13 @@ def without_cells(message: str) -> str:
     return known[0] + advice
 
 
+def _are_texts(X: Any) -> bool:
+    """Whether X is a list, an array or a column of texts."""
+    if isinstance(X, str) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
+        return False
+    return len(X) > 0 and all(isinstance(each, str) for each in X)
+
+
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fits private rows of 0/1 features with two labels, for a price that is booked first.
 
@@ -81,6 +88,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Where the price is booked, and what these rows may cost in all; None is a ledger in memory
         with a budget of `epsilon`, which forgets. A path or an address can be cloned with the
         estimator (cross-validation does that); an open `Ledger` cannot.
+    account
+        The ledger's registered account that pays. A session that evaluates the model and names the
+        same account pays from what is left there.
     """
 
     def __init__(
@@ -95,6 +105,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows_per_unit: int = 1,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         budget: Budget | None = None,
+        account: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
@@ -105,6 +116,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rows_per_unit = rows_per_unit
         self.ledger = ledger
         self.budget = budget
+        self.account = account
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
         """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
@@ -113,7 +125,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             budget = Budget(epsilon=price)
         question = self._question(price)
         private = self._private(X, y, unit=unit, row_keys=row_keys)
-        session = PrivateSession(private, budget=budget, ledger=self.ledger)
+        session = PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
         release = session.ask(question)
         drawn = release._drawn
         self.release_, self.split_ = release, release.split
@@ -148,7 +160,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ArgumentError("Leave y, unit and row_keys out with a FeatureMatrix.")
             self.classes_ = np.array([X._values.negative, X._values.positive])
             self.n_features_in_ = X.features
+            self.space_ = X.space
             return X
+        self.space_ = None
         X, y = self._validated(X, y)
         features, bound = self._set(X), self._bound()
         self.classes_ = self._declared_classes(y)
@@ -226,6 +240,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "release_")
+        if isinstance(X, FeatureMatrix):
+            raise ArgumentError(
+                "A FeatureMatrix holds private rows, and predictions row by row would tell them. "
+                "Pass public rows or texts; or score the rows where they lie and evaluate them "
+                "with a Session."
+            )
+        if _are_texts(X):
+            if self.space_ is None:
+                raise ArgumentError(
+                    "X must be numbers, as the rows that this model was fitted to. Texts need a "
+                    "model that was fitted to FeatureMatrix.from_table(..., text=, space=)."
+                )
+            X = self.space_.matrix([str(each) for each in X])
         return self._set(self._validated(X, reset=False))
 
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:

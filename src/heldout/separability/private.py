@@ -30,6 +30,7 @@ def private_separability(
     categorical: str | Sequence[str] | None = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
+    account: str | None = None,
     **custody: Unpack[Custody],
 ) -> SeparabilityRelease:
     """How well a separator tells the confidential truth from the public, privatized rows.
@@ -41,7 +42,8 @@ def private_separability(
     can be told apart at least so well.
 
     The privatized table must be public already: its rows, ranges and categories are used freely.
-    Without `budget` the ledger's own is used, or for a ledger in memory exactly `epsilon`.
+    Without `budget` the ledger's own is used, or for a ledger in memory exactly `epsilon`;
+    `account` names the registered account that pays.
 
     Claim:       pure DP, epsilon.                                     [claim: separability]
 
@@ -71,7 +73,7 @@ def private_separability(
     )
     if budget is None and ledger is None:
         budget = Budget(epsilon=price)
-    session = PrivateSession(dataset, budget=budget, ledger=ledger)
+    session = PrivateSession(dataset, budget=budget, ledger=ledger, account=account)
     asked = Separability(epsilon=price, privatized=as_columns(private))
     found: SeparabilityRelease = session.ask(asked)
     return found
