@@ -45,7 +45,8 @@ def test_logits_are_told_of_the_map_and_percentages_of_the_declared_range(run, h
     rows = pd.DataFrame({"y": [0, 1, 1] * 200, "logit": np.log(scores / (1 - scores)),
                          "percent": 100 * scores})  # fmt: skip
     rows.to_parquet(here / "odd.parquet", index=False)
-    words = ("evaluate", "odd.parquet", "--label", "y", "--epsilon", "2")
+    words = ("evaluate", "odd.parquet", "--label", "y", "--epsilon", "2", "--sections", "confusion",
+             "brier")  # fmt: skip
     for score in ("logit", "percent"):
         refused = run(*words, "--score", score)
         assert refused.code == 2
