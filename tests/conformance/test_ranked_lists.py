@@ -63,11 +63,14 @@ def test_ndcg_and_precision_are_those_of_scikit_learn_and_of_counting() -> None:
     table = {"q": np.repeat(np.arange(200), 9), "y": labels.ravel(), "p": scores.ravel()}
     rows = ho.Dataset(table, label="y", score="p", unit="q", rows_per_unit=9)
     for k in (1, 3, 9, 20):
-        total, rest = unseal(compute(RankedLists("ndcg", k), rows.with_lists()))
-        assert total / (total + rest) == pytest.approx(ndcg_score(labels, scores, k=k), abs=1e-6)
-        total, rest = unseal(compute(RankedLists("precision", k), rows.with_lists()))
+        *found, rest = unseal(compute(RankedLists("ndcg", k), rows.with_lists())) / (200 * STEPS)
+        assert sum(found) == pytest.approx(ndcg_score(labels, scores, k=k), abs=1e-6)
+        square, *_ = parts = unseal(compute(RankedLists("precision", k), rows.with_lists()))
         first = np.take_along_axis(labels, np.argsort(-scores, axis=1)[:, :k], axis=1)
-        assert total / (total + rest) == pytest.approx(first.sum() / (200 * k), abs=1e-6)
+        each = first.sum(axis=1) / k
+        assert 1 - parts[2] / (200 * STEPS) == pytest.approx(each.mean(), abs=1e-6)
+        assert square / (200 * STEPS) == pytest.approx((each**2).mean(), abs=1e-6)
+        assert sum(found) + rest == 1
 
 
 def test_lists_need_units_and_a_unit_pays_once_however_many_rows_it_has() -> None:

@@ -11,7 +11,6 @@ from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 from heldout.statistics import BoundedSum
-from heldout.statistics.ranked_lists import RankedLists
 
 
 class MeanRelease(Release):
@@ -24,7 +23,7 @@ class MeanRelease(Release):
     def __init__(self, drawn: Drawn) -> None:
         super().__init__(drawn)
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
-        assert isinstance(statistic, BoundedSum | RankedLists)
+        assert isinstance(statistic, BoundedSum)
         assert isinstance(mechanism, DiscreteLaplace)
         self._largest = statistic.largest
         self._ratio = Ratio(

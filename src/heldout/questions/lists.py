@@ -8,12 +8,13 @@ import numpy as np
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import MeanRelease
+from heldout.metrics.lists import ListsRelease
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
 from heldout.questions.rules import Whole
 from heldout.release import Drawn, Request
 from heldout.statistics.ranked_lists import RankedLists
+from heldout.statistics.weights import STEPS
 
 __all__ = ["Ndcg", "PrecisionAtK"]
 
@@ -35,19 +36,21 @@ class _RankedLists(Question):
             raise ArgumentError("Ranked lists must fit into memory. Copy the rows.")
         statistic = RankedLists(self.measure, self.k)
         mechanism = DiscreteLaplace.for_epsilon(
-            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=2
+            self.price, l1_sensitivity=statistic.sensitivity(about.protection), dimension=3
         )
         parameters = {"score": about.score, "k": self.k, **about.scale_parameters}
         name = self.title.format(self.k)
         return Request(name, statistic, mechanism, parameters, view=lambda rows: rows.with_lists())
 
-    def read(self, drawn: Drawn) -> MeanRelease:
-        return MeanRelease(drawn)
+    def read(self, drawn: Drawn) -> ListsRelease:
+        return ListsRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
         lists = max(1, sum(guess.counts) // about.protection.rows_per_unit)
-        found = round(guess.precision() * lists * RankedLists.resolution)
-        return np.array([found, lists * RankedLists.resolution - found], dtype=np.int64)
+        found = guess.precision()
+        square = found**2 + found * (1 - found) / 4  # lists that differ half as much as they may
+        parts = np.array([square, found - square, 1 - found])
+        return np.round(parts * lists * STEPS).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)

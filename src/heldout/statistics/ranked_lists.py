@@ -19,7 +19,10 @@ MEASURES: Final = ("ndcg", "precision")
 
 @dataclass(frozen=True)
 class RankedLists(Statistic):
-    """The sum of a measure of each unit's list, and the sum of what it falls short of 1.
+    """Sums over lists of a measure v of each: of v^2, of v - v^2 and of 1 - v.
+
+    The first two add up to the sum of v, all three to the number of lists; and the first tells how
+    much lists differ, so that the mean's sampling error need not be guessed.
 
     A list is the rows of one unit (a query, a user) that count, highest score first and negative
     rows first among equals. "precision" is the share of positive rows among the first `k`, where
@@ -29,7 +32,7 @@ class RankedLists(Statistic):
 
     Claim:       L1 sensitivity STEPS a unit that leaves or arrives.       [claim: ranked-lists]
     Neighbours:  replace-one and add-remove, by unit.
-    Sensitivity: a unit adds (v, STEPS - v) for a whole number v of its own rows alone: STEPS in
+    Sensitivity: a unit adds three whole numbers, none below 0, of its own rows alone: STEPS in
                  all, however many rows it has. Add-remove moves one unit, replace-one two.
     Numerics:    exact sums of whole numbers. A list's value is computed in doubles by operations on
                  its own rows, in the order of their ranks, then rounded and held to 0 and STEPS.
@@ -49,9 +52,6 @@ class RankedLists(Statistic):
         "tests/conformance/test_ranked_lists.py"
         "::test_no_unit_moves_the_sums_further_than_claimed_and_some_do_as_far"
     )
-    resolution: ClassVar[int] = STEPS
-    largest: ClassVar[float] = 1.0
-    with_rest: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES or self.k < 1:
@@ -77,8 +77,9 @@ class RankedLists(Statistic):
             held = np.minimum(np.bincount(member, weights=positive, minlength=lists), self.k)
             values = values / np.cumsum(gains)[np.maximum(held.astype(np.int64) - 1, 0)]
         steps = np.clip(np.floor(values * STEPS + 0.5), 0, STEPS).astype(np.int64)
-        total = int(steps.sum())
-        return np.array([total, lists * STEPS - total], dtype=np.int64)
+        squares = np.clip(np.floor(values * values * STEPS + 0.5), 0, steps).astype(np.int64)
+        parts = (squares, steps - squares, STEPS - steps)
+        return np.array([int(each.sum()) for each in parts], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:
