@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo serve test test-spark test-browser bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-spark test-cluster test-browser bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -51,6 +51,10 @@ test-spark: .venv/spark
 test-browser: .venv/dev
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
 	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest -q tests/browser
+
+# One master, two workers and Spark Connect on loopback; one worker is killed on the way.
+test-cluster: .venv/spark
+	$(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -q tests/engines -k "spark or connect or worker"
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py

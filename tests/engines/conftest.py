@@ -1,7 +1,9 @@
 """The engines that the same questions are put to: DuckDB, PostgreSQL and Spark.
 
 PostgreSQL is tested where HELDOUT_TEST_POSTGRES is set (tools/with_postgres.sh sets it), Spark
-where HELDOUT_TEST_SPARK is (make test-spark sets it: a JVM takes its time to start).
+where HELDOUT_TEST_SPARK is (make test-spark sets it: a JVM takes its time to start), and Spark
+Connect where HELDOUT_TEST_CONNECT is its address. Under tools/with_cluster.py (make test-cluster)
+both are asked of a standalone cluster, whose master HELDOUT_TEST_SPARK then names.
 """
 
 import os
@@ -15,6 +17,7 @@ import pytest
 ENGINES = [
     "postgres",
     "spark",
+    "connect",
 ]
 """The fixtures of what is compared with DuckDB; each has `hold(table)`."""
 
@@ -111,7 +114,9 @@ def spark_session() -> Iterator[Any]:
         pytest.skip("HELDOUT_TEST_SPARK is not set; make test-spark sets it")
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").appName("heldout")
+    master = os.environ["HELDOUT_TEST_SPARK"]
+    master = master if master.startswith("spark://") else "local[2]"
+    builder = SparkSession.builder.master(master).appName("heldout")
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -134,6 +139,23 @@ def spark_session() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def spark(spark_session: Any) -> Spark:
     return Spark(spark_session)
+
+
+@pytest.fixture(scope="session")
+def connect_session() -> Iterator[Any]:
+    address = os.environ.get("HELDOUT_TEST_CONNECT")
+    if not address:
+        pytest.skip("HELDOUT_TEST_CONNECT is not set; make test-cluster sets it")
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(address).create()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect(connect_session: Any) -> Spark:
+    return Spark(connect_session)
 
 
 @pytest.fixture(scope="session")

@@ -471,3 +471,26 @@ def test_no_private_value_decides_between_an_answer_and_a_failure(
     else:
         session = ho.Session(ho.Dataset(source, **declared), budget=ho.Budget(epsilon=1))
         assert -1 <= session.compare(score="r", epsilon=1).value <= 1
+
+
+def test_a_partitioned_table_is_one_table_and_a_snapshot(postgres: Any) -> None:
+    place = f"{postgres.schema}.parted"
+    run = postgres.connection.execute
+    run(f"CREATE TABLE {place} (visit INT, y INT, p FLOAT8, ward TEXT) PARTITION BY LIST (ward)")
+    for ward in ("a", "b"):
+        run(f"CREATE TABLE {place}_{ward} PARTITION OF {place} FOR VALUES IN ('{ward}')")
+    run(
+        f"INSERT INTO {place} SELECT i, i % 2, i / 100.0, CASE WHEN i < 40 THEN 'a' ELSE 'b' END "
+        "FROM generate_series(0, 99) AS t(i)"
+    )
+    dataset = ho.Dataset(
+        ho.PostgresTable(postgres.address, table=place),
+        label="y",
+        score="p",
+        row_key="visit",
+        groups={"ward": ["a", "b"]},
+    )
+    run(f"INSERT INTO {place} VALUES (100, 1, 0.5, 'a')")
+    assert dataset.public_rows == 100
+    body = "SELECT member, count(*) AS n FROM evaluated GROUP BY 1 ORDER BY 1"
+    assert dataset.with_groups("ward")._fetch(body)["n"].tolist() == [40, 60]

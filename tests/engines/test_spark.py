@@ -79,7 +79,7 @@ def test_a_stream_and_other_frames_are_refused(spark_session: Any) -> None:
     stream = spark_session.readStream.format("rate").load()
     with pytest.raises(ArgumentError, match="stream"):
         ho.Dataset(stream, label="value", score="value", row_key="value")
-    with pytest.raises(ArgumentError, match="DataFrame of a classic"):
+    with pytest.raises(ArgumentError, match="Spark DataFrame"):
         ho.Dataset(spark_session, **DECLARED)
     with pytest.raises(ArgumentError, match="schema= is for CSV files only"):
         ho.Dataset(stream, schema={"value": "BIGINT"}, **DECLARED)

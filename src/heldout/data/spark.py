@@ -10,6 +10,13 @@ from typing import Any
 from heldout.data.dialects import transpile
 from heldout.data.engine import Elsewhere
 from heldout.data.reading import HOUR, as_numpy, check_names, checked_timeout, or_raise
+from heldout.data.spark_connect import (
+    Operations,
+    hushed,
+    is_connect,
+    is_steady_by_its_text,
+    stamp_by_listing,
+)
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
@@ -43,8 +50,8 @@ class SparkTable(Elsewhere):
     Parameters
     ----------
     frame
-        A DataFrame of a classic session, such as spark.table("clinic.stays"). Passed without this
-        class it has the time-out of an hour.
+        A DataFrame, such as spark.table("clinic.stays"), of a classic session or of Spark Connect.
+        Passed without this class it has the time-out of an hour.
     timeout
         Seconds that one statement may take.
     """
@@ -63,19 +70,20 @@ class SparkTable(Elsewhere):
         """Check that the frame gives the same rows each time, and make a view of it."""
         frame = self._frame
         try:
-            from pyspark.sql.classic.dataframe import DataFrame
+            from pyspark.sql import DataFrame
         except ImportError:
             raise MissingDependency(
                 "Reading Spark requires PySpark 4. Install it with: pip install 'heldout[spark]'"
             ) from None
         if not isinstance(frame, DataFrame):
             raise ArgumentError(
-                f"table must be a DataFrame of a classic Spark session, got "
-                f"{type(frame).__name__}. Pass spark.table('name') or a frame's to_spark()."
+                f"table must be a Spark DataFrame, got {type(frame).__name__}. Pass "
+                "spark.table('name') or a frame's to_spark()."
             )
         if frame.isStreaming:
             raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
-        if not or_raise(lambda: _is_steady(frame._jdf.queryExecution().analyzed()), _unreadable):
+        steady = is_steady_by_its_text if is_connect(frame) else _is_steady
+        if not or_raise(lambda: steady(frame), _unreadable):
             raise ArgumentError(
                 "table must give the same rows each time, but its plan draws a sample, takes the "
                 "first rows of no order, or reads a clock. Store it first."
@@ -95,12 +103,14 @@ class SparkEngine:
     remote = True
     ordered = False
     copied = False
-    steady = True  # as far as its plan says, which was looked at
     names_may_be_cells = False
 
     def __init__(self, frame: Any, *, timeout: float) -> None:
         self._frame = frame
         self._timeout = timeout
+        self._connect = is_connect(frame)
+        # As far as its plan says, which was looked at; a plan's text alone is not believed.
+        self.steady = not self._connect
         self._session = frame.sparkSession.newSession()
         for name, value in SETTINGS.items():
             if self._session.conf.get(name, None) != value:
@@ -112,13 +122,17 @@ class SparkEngine:
         self.source = f"{identifier(space)}.{identifier(view)}"
         check_names(frame.columns, "the frame")
         self.columns = {name: _type_of(kind) for name, kind in frame.dtypes}
-        self._stamp = _stamp(frame)
+        self._stamp = self._look()
+
+    def _look(self) -> tuple[Any, ...]:
+        return stamp_by_listing(self._frame) if self._connect else _stamp(self._frame)
 
     def fetch(self, statement: str) -> Columns:
         text = transpile(statement, dialect=self.dialect)
 
         def run() -> Columns:
-            with _cancelled_after(self._timeout, self._session.sparkContext) as late:
+            jobs = Operations(self._session) if self._connect else self._session.sparkContext
+            with hushed(), _cancelled_after(self._timeout, jobs) as late:
                 table = or_raise(
                     lambda: self._session.sql(text).toArrow(),
                     lambda: _too_slow() if late.is_set() else _unreadable(),
@@ -128,7 +142,7 @@ class SparkEngine:
         return or_raise(run, _unreadable)
 
     def has_changed(self) -> bool:
-        return or_raise(lambda: _stamp(self._frame), _unreadable) != self._stamp
+        return or_raise(self._look, _unreadable) != self._stamp
 
 
 @contextlib.contextmanager
@@ -157,8 +171,9 @@ def _cancelled_after(seconds: float, context: Any) -> Iterator[threading.Event]:
         context.removeJobTag(tag)
 
 
-def _is_steady(plan: Any) -> bool:
+def _is_steady(frame: Any) -> bool:
     """Whether the plan gives the same rows whenever it is run."""
+    plan = frame._jdf.queryExecution().analyzed()
     if not plan.deterministic():
         return False
     waiting = [plan]

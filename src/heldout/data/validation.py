@@ -263,7 +263,8 @@ def reading(engine: Engine, cells: Sequence[str]) -> str:
     """One number of all these texts, row by row, in any order: the same if they are."""
     row = " || '/' || ".join(f"coalesce({cell}, '')" for cell in cells)
     number = f"CAST('0x' || substr(md5({row}), 1, 15) AS BIGINT)"
-    return f"SELECT CAST(sum({number}) AS VARCHAR) AS cells\nFROM {engine.source} AS held"
+    wide = f"CAST({number} AS DECIMAL(38, 0))"  # a sum of 64-bit integers overflows in Spark
+    return f"SELECT CAST(sum({wide}) AS VARCHAR) AS cells\nFROM {engine.source} AS held"
 
 
 def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:

@@ -14,6 +14,7 @@ from heldout.pooling.answer import (
     PooledReport,
     mean_range,
 )
+from heldout.pooling.curves import PooledCurves
 from heldout.pooling.site import Site, checked_sites
 
 __all__ = ["pool"]
@@ -22,6 +23,7 @@ KINDS: Final[Mapping[str, type[Pooled]]] = {
     "auc": PooledArea,
     "average-precision": PooledArea,
     "auc-difference": PooledArea,
+    "curves": PooledCurves,
     "confusion": PooledConfusion,
     "Brier score": PooledMean,
     "mean absolute error": PooledMean,
@@ -34,9 +36,9 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
 
     Each of `answers` is a release or a report, or its `as_dict()` (what `--json` writes); `names`
     are the sites'. Confusion matrices and means are added up, with the law of all noises
-    together; areas and their differences are combined by meta-analysis. No row is read and
-    nothing is paid: the price is what each site booked, and holds as it stands for people who
-    are in one site alone.
+    together; areas and their differences are combined by meta-analysis, and curves at common
+    thresholds. No row is read and nothing is paid: the price is what each site booked, and holds as
+    it stands for people who are in one site alone.
     """
     if isinstance(answers, str | bytes | Mapping) or not isinstance(answers, Iterable):
         raise ArgumentError(f"Pass a list of answers, one a site, got {shown(answers)}.")
@@ -84,9 +86,11 @@ def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:
     checked_sites(sites)
     try:
         return KINDS[kinds[0]](sites)
+    except ArgumentError:
+        raise
     except (ArithmeticError, KeyError, TypeError, ValueError):
         raise ArgumentError(
-            "The noisy counts of a release cannot be read. Pass what its as_dict() gives."
+            "The noisy counts or curves of a release cannot be read. Pass what its as_dict() gives."
         ) from None
 
 

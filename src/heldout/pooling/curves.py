@@ -1,0 +1,177 @@
+"""Curves of several sites as one, at common thresholds over the public range of scores.
+
+Each site's curve says what share of its positives and of its negatives scores at least t. Weighted
+by the sites' released numbers of positives and negatives these are the shares over all sites, and
+precision, calibration and prevalence follow. Read off releases: no row is read, nothing is paid.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.errors import ArgumentError
+from heldout.metrics.measure import Measure, checked_level
+from heldout.pooling.answer import PooledArea
+from heldout.pooling.site import Site
+
+__all__ = ["PooledCalibration", "PooledCurves", "PooledPrecisionRecall", "PooledRoc"]
+
+POINTS: Final = 129
+BINS: Final = 10
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledRoc:
+    """Shares of positives and negatives that score at least each threshold, over all sites.
+
+    It has no band: a site's holds its own curve at each false positive rate, and the sites' rates
+    at one threshold differ. The pooled area has an interval.
+    """
+
+    fpr: Vector
+    tpr: Vector
+    thresholds: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class PooledPrecisionRecall:
+    """Precision and recall over all rows of all sites."""
+
+    recall: Vector
+    precision: Vector
+    thresholds: Vector
+    prevalence: float
+
+
+@dataclass(frozen=True, eq=False)
+class PooledCalibration:
+    """Observed share of positives by bins of the score, over all rows of all sites."""
+
+    predicted: Vector
+    observed: Vector
+    share: Vector
+    edges: Vector
+
+
+class _Curve:
+    """One site's curve: shares by threshold, and how many positives and negatives they are of."""
+
+    def __init__(self, site: Site) -> None:
+        noisy, roc = site.content["noisy"], site.content["curves"]["roc"]
+        self.positives, self.negatives = (
+            max(float(np.sum(np.array(noisy[name], dtype=float))), 1.0)
+            for name in ("positives", "negatives")
+        )
+        columns = [np.array(roc[name], dtype=float) for name in ("thresholds", "tpr", "fpr")]
+        if len({len(each) for each in columns}) != 1 or not np.isfinite(columns).all():
+            raise ValueError
+        # Thresholds run downwards, and interpolation wants them upwards.
+        self._thresholds, *self._shares = (each[::-1] for each in columns)
+        self.range = (float(self._thresholds[0]), float(self._thresholds[-1]))
+        if not self.range[0] < self.range[1]:
+            raise ValueError
+
+    def at(self, thresholds: Vector) -> tuple[Vector, ...]:
+        """TPR and FPR."""
+        return tuple(np.interp(thresholds, self._thresholds, each) for each in self._shares)
+
+
+class PooledCurves(PooledArea):
+    """Curves of all sites as one; the headline is their area, by meta-analysis."""
+
+    def __init__(self, sites: Sequence[Site]) -> None:
+        super().__init__(sites)
+        self._curves = [_Curve(each) for each in sites]
+        for each in self._curves[1:]:
+            if each.range != self._curves[0].range:
+                raise ArgumentError(
+                    "The sites' curves have different score ranges. Ask with the same at all."
+                )
+
+    @cached_property
+    def roc(self) -> PooledRoc:
+        """The ROC curve over all rows of all sites."""
+        thresholds = np.linspace(*self._curves[0].range, POINTS)[::-1]
+        positives, negatives = self._weights
+        each = [one.at(thresholds) for one in self._curves]
+        return PooledRoc(
+            fpr=negatives @ np.array([fpr for _, fpr in each]),
+            tpr=positives @ np.array([tpr for tpr, _ in each]),
+            thresholds=thresholds,
+        )
+
+    @property
+    def _weights(self) -> tuple[Vector, Vector]:
+        counts = np.array([[each.positives, each.negatives] for each in self._curves])
+        shares = counts / counts.sum(axis=0)
+        return shares[:, 0], shares[:, 1]
+
+    @property
+    def prevalence(self) -> float:
+        """The share of positives over all sites."""
+        positives = sum(each.positives for each in self._curves)
+        return positives / (positives + sum(each.negatives for each in self._curves))
+
+    @property
+    def precision_recall(self) -> PooledPrecisionRecall:
+        """The precision-recall curve over all rows of all sites."""
+        roc, share = self.roc, self.prevalence
+        true, false = share * roc.tpr, (1 - share) * roc.fpr
+        called = true + false
+        precision = np.divide(true, called, out=np.ones_like(true), where=called > 0)
+        return PooledPrecisionRecall(roc.tpr, precision, roc.thresholds, share)
+
+    @property
+    def calibration(self) -> PooledCalibration:
+        """Observed shares in ten bins of equal width; scores must be probabilities."""
+        roc, share = self.roc, self.prevalence
+        low, high = roc.thresholds[-1], roc.thresholds[0]
+        if low < -1e-3 or high > 1 + 1e-3:
+            raise ArgumentError("Calibration is for scores that are probabilities, from 0 to 1.")
+        true, false = (-np.diff(each[::-1]) for each in (share * roc.tpr, (1 - share) * roc.fpr))
+        mass, middle = true + false, np.convolve(roc.thresholds[::-1], [0.5, 0.5], "valid")
+        which = np.minimum((middle * BINS).astype(int), BINS - 1)
+        rows, hits, scores = (
+            np.bincount(which, each, BINS).astype(float) for each in (mass, true, mass * middle)
+        )
+        seen = rows > 0
+        return PooledCalibration(
+            predicted=scores[seen] / rows[seen],
+            observed=hits[seen] / rows[seen],
+            share=rows[seen],
+            edges=np.linspace(0, 1, BINS + 1),
+        )
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found = super().measures
+        others = [name for name in self.sites[0].content["measures"] if "average prec" in name]
+        for name in others:
+            each = PooledArea([_of(site, name) for site in self.sites])
+            found |= each.measures
+        return found
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        checked_level(level)
+        roc, pr = self.roc, self.precision_recall
+        drawn = {
+            "roc": {name: getattr(roc, name).tolist() for name in ("fpr", "tpr", "thresholds")},
+            "precision_recall": {
+                "recall": pr.recall.tolist(),
+                "precision": pr.precision.tolist(),
+                "prevalence": pr.prevalence,
+            },
+        }
+        return {**super().as_dict(level), "curves": drawn}
+
+
+def _of(site: Site, measure: str) -> Site:
+    """The same release with another of its measures as the headline."""
+    content: Mapping[str, Any] = site.content
+    chosen = {**content, "measures": {measure: content["measures"][measure]}}
+    return Site(site.name, chosen, site.range)

@@ -1,0 +1,102 @@
+"""Spark Connect like classic Spark, and a cluster that loses a worker: tools/with_cluster.py."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import heldout as ho
+from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
+
+ROWS = pa.table(
+    {
+        "visit": range(60),
+        "y": [i % 3 % 2 for i in range(60)],
+        "p": [i / 60 for i in range(60)],
+        "q": [1 - i / 60 for i in range(60)],
+    }
+)
+DECLARED: dict[str, Any] = {"label": "y", "score": "p", "row_key": "visit"}
+
+
+def test_every_release_works_on_a_frame_of_connect(connect_session: Any) -> None:
+    frame = connect_session.createDataFrame(ROWS).selectExpr("*", "visit div 4 AS person")
+    dataset = ho.Dataset(frame, **DECLARED, rivals=["q"], unit="person", rows_per_unit=2)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=20))
+    assert -1 <= session.compare(score="q", epsilon=2).value <= 1
+    assert "remaining" in session.report(epsilon=2, curves=True).as_dict()
+    before = connect_session.conf.get("spark.sql.session.timeZone")
+    assert before == connect_session.conf.get("spark.sql.session.timeZone")
+
+
+def test_connect_plans_that_draw_at_random_are_refused(connect_session: Any) -> None:
+    frame = connect_session.createDataFrame(ROWS)
+    assert ho.Dataset(frame.orderBy("visit").limit(30), **DECLARED).public_rows == 30
+    for drawn in (frame.selectExpr("*", "rand() AS r"), frame.sample(0.5), frame.limit(30)):
+        with pytest.raises(ArgumentError, match="same rows each time"):
+            ho.Dataset(drawn, **DECLARED)
+    stream = connect_session.readStream.format("rate").load()
+    with pytest.raises(ArgumentError, match="stream"):
+        ho.Dataset(stream, label="value", score="value", row_key="value")
+
+
+def test_connect_files_that_changed_are_refused(connect_session: Any, tmp_path: Path) -> None:
+    pq.write_table(ROWS, tmp_path / "part-0.parquet")
+    dataset = ho.Dataset(connect_session.read.parquet(str(tmp_path)), **DECLARED)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
+    session.confusion(epsilon="1/4")
+    pq.write_table(ROWS.slice(0, 50), tmp_path / "part-0.parquet")
+    with pytest.raises(UnreadableTable, match="must not change"):
+        session.confusion(epsilon="1/4")
+    assert session.spent == ho.Loss.pure("1/4")
+
+
+def test_a_connect_frame_that_fails_says_nothing_of_its_rows(
+    connect_session: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame = connect_session.createDataFrame(ROWS)
+    failing = frame.selectExpr("visit", "y", "IF(visit = 7, CAST('x8675309' AS DOUBLE), p) AS p")
+    with pytest.raises(UnreadableTable) as caught:
+        ho.Dataset(failing, **DECLARED)
+    assert "8675309" not in str(caught.value)
+    assert "8675309" not in "".join(capfd.readouterr())
+
+
+def test_a_worker_that_is_killed_leaves_a_whole_answer_or_a_booked_failure(
+    spark_session: Any, tmp_path: Path
+) -> None:
+    """Runs last in the file: the cluster has one worker less after it."""
+    workers = os.environ.get("HELDOUT_TEST_WORKERS")
+    if not workers:
+        pytest.skip("HELDOUT_TEST_WORKERS is not set; make test-cluster sets it")
+    many = spark_session.range(0, 3_000_000, 1, 16).selectExpr(
+        "id AS visit", "CAST(id % 3 % 2 AS INT) AS y", "(id % 1000) / 1000.0D AS p"
+    )
+    many.write.parquet(str(tmp_path / "rows"))
+    dataset = ho.Dataset(spark_session.read.parquet(str(tmp_path / "rows")), **DECLARED)
+    session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
+    victim = int(workers.split(",")[0])
+
+    def kill() -> None:
+        time.sleep(0.2)
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        found = session.confusion(threshold=0.5, epsilon="1/2")
+        # Every row once: half of the third that is positive lies above the threshold.
+        assert abs(found.true_positives.value - 500_000) < 1000
+        assert abs(sum(each.value for each in found._named_counts.values()) - 3_000_000) < 1000
+    except AnswerLost:
+        pass
+    killer.join()
+    assert session.spent == ho.Loss.pure("1/2")
+    later = session.confusion(threshold=0.5, epsilon="1/2")
+    assert abs(later.true_positives.value - 500_000) < 1000
