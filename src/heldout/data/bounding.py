@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from heldout.data import sql
+from heldout.data.reading import as_numpy
 from heldout.data.sql import FITTING_TYPES, MIXING
 
 __all__ = ["Local", "counted_rows", "repeats", "sortable"]
@@ -99,7 +100,7 @@ def _blocks(engine: Local, statement: str, names: list[str], *, rows: int) -> It
         return found
 
     for batch in engine.batches(statement, 2**18):
-        waiting.append([batch[name].to_numpy(zero_copy_only=False) for name in names])
+        waiting.append([as_numpy(batch[name]) for name in names])
         held += len(batch)
         if held >= rows:
             yield block()
