@@ -128,7 +128,7 @@ def table(title, head, rows):
         print(f"{name:34}" + "".join(f"{share:11.3f}" for share in shares))
 
 
-def main(repetitions):
+def main(repetitions=2000):
     cases = [(e, b) for e in (1, 0.2) for b in (0, 0.1, 0.3)]
     rows = []
     for epsilon, between in cases:
@@ -156,4 +156,4 @@ def main(repetitions):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    main(*map(int, sys.argv[1:2]))

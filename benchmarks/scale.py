@@ -1,16 +1,18 @@
-"""A whole evaluation of a large file, and each engine's score table, against the plain scan.
+"""A whole evaluation of a large file, people, a ledger, and each engine, against the plain scan.
 
     python -m benchmarks.scale [rows] [--keep FOLDER]
     python -m benchmarks.scale --costs                 the table of docs/engines-cost.md
+    python -m benchmarks.scale --people 300000000      people alone: opening, questions, memory
     bash tools/with_postgres.sh python -m benchmarks.scale
 
-Makes a Parquet file of random labels (int8) and scores (float64), 8 bytes a row, and measures in
-turn, so that what else the machine does falls on all alike: DuckDB's plain sum of the two columns,
-the command on a small file (its start-up), and the command on the large one. PostgreSQL and Spark
-are measured where there is a server or a JVM, on fewer rows: both sides of their ratio read the
-same ones.
+Makes Parquet files of random labels (int8) and scores (float64), 8 bytes a row, one of five
+columns, and one of people with three rows each, and measures in turn, so that what else the machine
+does falls on all alike: DuckDB's plain sum of the two columns, the command on a small file (its
+start-up), and the command on the large one. PostgreSQL and Spark are measured where there is a
+server or a JVM, on fewer rows: both sides of their ratio read the same ones.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -87,28 +89,123 @@ def scikit_learn(path: Path) -> Cost:
     return run(sys.executable, "-c", code, str(path))
 
 
-def bounding_ratio(folder: Path, rows: int) -> float:
-    """Seconds of the score table with at most 2 rows of a person over those without bounding."""
-    path = folder / "people.parquet"
-    duckdb.sql(
-        "COPY (SELECT CAST(random() < 0.1 AS TINYINT) AS y, random() AS p, i AS visit, "
-        f"CAST(floor(random() * {rows // 3}) AS BIGINT) AS person FROM range({rows}) AS t(i)) "
-        f"TO '{path}' (FORMAT parquet)"
+def people(folder: Path, rows: int) -> list[bool]:
+    """Opening with at most 2 rows of a person, and what later questions cost then."""
+    path = folder / f"people-{rows}.parquet"
+    if not path.exists():
+        duckdb.sql(
+            "COPY (SELECT CAST(random() < 0.1 AS TINYINT) AS y, random() AS p, i AS visit, "
+            f"CAST(floor(random() * {rows // 3}) AS BIGINT) AS person FROM range({rows}) AS t(i)) "
+            f"TO '{path}' (FORMAT parquet)"
+        )
+    code = (
+        "import json, sys\n"
+        "from benchmarks.scale import person_costs\n"
+        "print(json.dumps(person_costs(sys.argv[1])))"
     )
-    declared = {"label": "y", "score": "p", "neighbours": "add-remove"}
-    sides = [
-        Dataset(path, **declared),
-        Dataset(path, unit="person", rows_per_unit=2, row_key="visit", **declared),
+    # A process of its own, whose largest memory is that of people alone.
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    told = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+    print(f"{rows:,} rows of {rows // 3:,} people: {told}")
+    figures = [
+        judge(
+            "opening with persons / streamed score table, processor time",
+            found["opening"] / found["table"],
+            7,
+        ),
+        judge(
+            "opening with persons / GROUP BY, processor time",
+            found["opening"] / found["group by"],
+            7,
+        ),
+        judge(
+            "streamed score table / GROUP BY, processor time",
+            found["table"] / found["group by"],
+            0.6,
+        ),
+        judge("peak memory with persons", found["memory"], 2, unit=" GiB"),
     ]
-    turns = [_reading(side) for side in sides]
-    unbounded, bounded = medians(turns)
-    print(f"{rows:,} rows of {rows // 3:,} people: {unbounded:.2f} s and {bounded:.2f} s")
-    return bounded / unbounded
+    for name in ("confusion", "brier", "curves"):
+        ratio = found[f"{name} of people"] / found[name]
+        figures.append(judge(f"second {name} with persons / without", ratio, 1.2))
+    return figures
 
 
-def _reading(side: Dataset) -> Callable[[], object]:
-    statement = side.statement(LABELS_AND_SCORES)
-    return lambda: side._tallied(statement)
+def person_costs(path: str) -> dict[str, float]:
+    """Processor seconds to open, of a score table, and of a GROUP BY; seconds of questions."""
+    import resource
+
+    import heldout as ho
+
+    declared = {"label": "y", "score": "p", "neighbours": "add-remove", "rivals": ()}
+    Dataset({"y": [0, 1], "p": [0.0, 1.0]}, label="y", score="p")  # what is imported once
+    start = time.process_time()
+    bounded = Dataset(path, unit="person", rows_per_unit=2, row_key="visit", **declared)
+    found = {"opening": time.process_time() - start}
+    free = Dataset(path, **declared)
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    grouped = (
+        f"SELECT y, CAST(p * 65536 AS INTEGER), count(*) FROM read_parquet('{path}') GROUP BY ALL"
+    )
+    sides = {
+        "table": lambda: free._tallied(free.statement(LABELS_AND_SCORES)),
+        "group by": lambda: connection.execute(grouped).fetchnumpy(),
+    }
+    for name, side in sides.items():
+        took = []
+        for _ in range(3):
+            start = time.process_time()
+            side()
+            took.append(time.process_time() - start)
+        found[name] = statistics.median(took)
+    sessions = {"": free, " of people": bounded}
+    for word, dataset in sessions.items():
+        session = ho.Session(dataset, budget=ho.Budget(epsilon=100))
+        for name in ("confusion", "brier", "curves"):
+            getattr(session, name)(epsilon=1)
+            turns = medians([lambda s=session, n=name: getattr(s, n)(epsilon=1)], rounds=3)
+            found[name + word] = turns[0]
+    found["memory"] = max(
+        found["memory"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    )
+    return found
+
+
+def five_columns(folder: Path, rows: int, start: Cost) -> list[bool]:
+    """AUC, AP and curves of a table of five columns, without a ledger and from an account."""
+    import heldout as ho
+
+    path = folder / f"five-{rows}.parquet"
+    if not path.exists():
+        duckdb.sql(
+            "COPY (SELECT CAST(random() < 0.1 AS TINYINT) AS y, random() AS p, random() AS a, "
+            f"random() AS b, i AS visit FROM range({rows}) AS t(i)) TO '{path}' (FORMAT parquet)"
+        )
+    with tempfile.TemporaryDirectory() as temporary:
+        ledger = str(Path(temporary) / "ledger.sqlite")
+        with_ledger = ho.Ledger.open(ledger)
+        with_ledger.register("rows", budget=ho.Budget(epsilon=100))
+        with_ledger.close()
+        named = ("--ledger", ledger, "--account", "rows")
+        scans, without, paid = [], [], []
+        for _ in range(ROUNDS):
+            scans.append(plain_scan(path))
+            without.append(evaluate(path, *RANKED))
+            paid.append(evaluate(path, *RANKED, *named))
+    scan, ours, booked = median(scans), median(without), median(paid)
+    print(f"five columns: scan {scan.seconds:.2f} s, {ours.seconds:.2f} s, {booked.seconds:.2f} s")
+    return [
+        judge(
+            "(evaluation - start-up) / plain scan", (ours.seconds - start.seconds) / scan.seconds, 4
+        ),
+        judge(
+            "evaluation from a registered account / without", booked.seconds / ours.seconds, 1.15
+        ),
+        judge("start-up of the command line", start.seconds, 1, unit=" s"),
+    ]
 
 
 def medians(turns: list[Callable[[], object]], *, rounds: int = 5) -> list[float]:
@@ -162,8 +259,9 @@ def main(rows: int = 100_000_000, *, folder: Path | None = None) -> bool:
                 make(path, count)
         print(f"{rows:,} rows, {large.stat().st_size / 1e9:.2f} GB")
         figures = whole_evaluation(large, small)
-        bounded = bounding_ratio(Path(temporary), min(rows, 10_000_000))
-        figures.append(judge("at most 2 rows of a person / all rows, DuckDB", bounded, 8))
+        start = median([evaluate(small, *RANKED, "--scores", "grid") for _ in range(ROUNDS)])
+        figures += five_columns(place, rows, start)
+        figures += people(place, min(rows, 10_000_000))
     for name, ratio in (("PostgreSQL", postgres_ratio()), ("Spark", spark_ratio())):
         if ratio is not None:
             figures.append(judge(f"score table / plain GROUP BY, {name}", ratio, 1.3))
@@ -196,7 +294,11 @@ if __name__ == "__main__":
     if "--keep" in arguments:
         kept = Path(arguments.pop(arguments.index("--keep") + 1))
         arguments.remove("--keep")
-    if "--costs" in arguments:
+    if "--people" in arguments:
+        with tempfile.TemporaryDirectory() as temporary:
+            count = int(arguments[arguments.index("--people") + 1])
+            people(kept or Path(temporary), count)
+    elif "--costs" in arguments:
         costs(None if kept is None else kept / "large.parquet")
     else:
         main(int(arguments[0]) if arguments else 100_000_000, folder=kept)

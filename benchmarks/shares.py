@@ -42,7 +42,11 @@ def main(draws: int = 4000) -> bool:
         ours, theirs = width(once(sites, draws)), width(pooled(sites, draws))
         print(f"{sites} sites: pooled ±{theirs:.1f}, noise once ±{ours:.1f}")
         figures.append(
-            judge(f"noise once / pooled, {sites} sites, times sqrt(sites)", ours / theirs * sites**0.5, 1.25)
+            judge(
+                f"noise once / pooled, {sites} sites, times sqrt(sites)",
+                ours / theirs * sites**0.5,
+                1.25,
+            )
         )
     return all(figures)
 
