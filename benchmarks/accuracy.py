@@ -1,6 +1,6 @@
 """How much the same epsilon says: widths, coverage and power, in one run, with standard errors.
 
-    python -m benchmarks.accuracy [--data DIR] [--runs 60] [--tables compare areas]
+    python -m benchmarks.accuracy [--data DIR] [--runs 60] [--tables compare bands]
 
 Rows are drawn with replacement from a population whose truth is known: made-up scores, heavy-tailed
 ones among them, and, where DIR has them, two models each on adult (which shares of epsilon were
@@ -236,9 +236,9 @@ def regression(populations: list[Population], runs: int, random: Any) -> bool:
 
 def curves(populations: list[Population], runs: int, random: Any) -> bool:
     print("\ncurves, 5,000 rows, epsilon 1: the area off the curve, and recall at one half")
-    good = True
+    good, covered = True, []
     for each in populations:
-        errors, reach = [], []
+        errors, reach, named = [], [], []
         for _ in range(runs):
             rows = each.sample(5_000, random)
             door, truth = rows.session(), rows.of(area)
@@ -250,22 +250,149 @@ def curves(populations: list[Population], runs: int, random: Any) -> bool:
                 (abs(released.auc.value - truth), abs(float(door.auc(epsilon=1)) - truth))
             )
             reach.append(((high - low) / 2, abs(recall.value - exact), low <= exact <= high))
+            beforehand = door.curves(epsilon=1, thresholds=[0.5]).confusion(0.5).recall
+            alone = door.confusion(threshold=0.5, epsilon=1).recall
+            named.append([_width(one.noise_interval()) for one in (beforehand, alone)])
         ours, alone = np.mean(errors, axis=0)
         half, error, held = np.mean(reach, axis=0)
+        known, whole = np.mean(named, axis=0)
+        covered += [bool(hit) for _, _, hit in reach]
         print(
             f"  {each.name:24s} area's error {ours:.4f}, session.auc {alone:.4f}; recall's "
             f"half-width {half:.4f}, mean error {error:.4f}, holds {held:.3f}"
         )
         good &= judge("area off the curve / session.auc", ours / alone, 1.15)
         good &= judge("recall: half-width / mean error", half / error, 4.0)
+        good &= judge("named threshold: noise / confusion(t)", known / whole, 1.5)
+    print(f"  all together: recall's interval holds {_share(covered)}")
+    return good & judge("distance of the coverage from .96", abs(np.mean(covered) - 0.96), 0.02)
+
+
+def bands(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\nROC bands of level .95, simultaneous, 1,000 rows, epsilon 1: the population's curve")
+    places, covered, widths = np.linspace(0.005, 0.995, 199), [], []
+    for each in populations:
+        positives = np.sort(each.own[each.labels == 1])
+        cuts = np.quantile(each.own[each.labels == 0], 1 - places, method="higher")
+        truth = 1 - np.searchsorted(positives, cuts, side="left") / len(positives)
+        hits, wide = [], []
+        for _ in range(runs):
+            band = each.sample(1_000, random).session().curves(epsilon=1).roc.band(at=places)
+            # A population of finitely many rows has steps.
+            inside = (band.low <= truth + 2e-3) & (truth - 2e-3 <= band.high)
+            hits.append(bool(inside.all()))
+            wide.append(band.mean_width)
+        covered += hits
+        widths.append(float(np.mean(wide)))
+        print(f"  {each.name:24s} holds {_share(hits)}, mean width {widths[-1]:.3f}")
+    print(f"  all together: holds {_share(covered)}, mean width {np.mean(widths):.3f}")
+    good = judge("distance of the coverage from .965", abs(np.mean(covered) - 0.965), 0.03)
+    return good & judge("mean width (edges alone: about .5)", float(np.mean(widths)), 0.25)
+
+
+def reports(populations: list[Population], runs: int, random: Any) -> bool:
+    print(
+        "\na report with curves, 2,000 rows, epsilon 1: widths over those of sections bought apart"
+    )
+    good = True
+    for each in populations:
+        ratios = []
+        for _ in range(max(runs // 10, 3)):
+            door = each.sample(2_000, random).session()
+            joint, shares = door.report(epsilon=1, curves=True), (1 / 12, 1 / 6, 1 / 2)
+            apart = [
+                door.auc(epsilon=f"{shares[0]:.4f}"),
+                door.confusion(threshold=0.5, epsilon=f"{shares[1]:.4f}").recall,
+                door.curves(epsilon=f"{shares[2]:.4f}").roc.band(),
+            ]
+            together = [
+                joint["auc"].headline,
+                joint["confusion"].recall,
+                joint["curves"].roc.band(),
+            ]
+            ratios.append(
+                [_reach(one) / _reach(two) for one, two in zip(together, apart, strict=True)]
+            )
+        found = np.exp(np.log(ratios).mean(axis=0))
+        print(
+            f"  {each.name:24s} AUC {found[0]:.2f}, recall {found[1]:.2f}, ROC band {found[2]:.2f}"
+        )
+        good &= judge("geometric mean of the three", float(np.exp(np.log(found).mean())), 1.0)
     return good
+
+
+def _reach(one: Any) -> float:
+    return float(one.mean_width) if hasattr(one, "mean_width") else _width(one.interval())
+
+
+def r_squared(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\nR squared, 1,000 rows, epsilon 1/2, declared bounds: its bias against these rows' own")
+    laws: dict[str, Callable[[], Any]] = {
+        "normal": lambda: random.normal(10, 3, 1_000),
+        "skewed": lambda: random.lognormal(1, 0.6, 1_000),
+        "uniform": lambda: random.uniform(0, 10, 1_000),
+    }
+    good = True
+    for name, law in laws.items():
+        for share in (0.3, 0.8):
+            strays = []
+            for _ in range(runs):
+                predicted = law()
+                noise = predicted.std() * math.sqrt(1 / share - 1)
+                observed = predicted + random.normal(0, noise, 1_000)
+                around = 4 * math.hypot(predicted.std(), noise)
+                centre = float(predicted.mean())
+                bounds = {"residual": 4 * noise, "observed": (centre - around, centre + around)}
+                found = regression_metrics(
+                    {"y": observed, "p": predicted},
+                    observed="y",
+                    predicted="p",
+                    epsilon="1/2",
+                    bounds=bounds,
+                )
+                true = 1 - np.mean((observed - predicted) ** 2) / observed.var()
+                strays.append(found.r_squared.value - true)
+            error = float(np.std(strays)) / math.sqrt(runs)
+            print(f"  {name:10s} true {share:.1f}: bias {np.mean(strays):+.3f} ±{error:.3f}")
+            good &= judge("size of the bias", abs(float(np.mean(strays))), 0.1 + 2 * error)
+    return good
+
+
+def separability(populations: list[Population], runs: int, random: Any) -> bool:
+    print("\nseparability, 1,000-row pairs: alike, and with independent columns")
+    told: dict[str, list[bool]] = {"alike": [], "independent columns": []}
+    values: dict[str, list[float]] = {name: [] for name in told}
+    for _ in range(max(runs // 3, 5)):
+        first, second = (_joined(1_000, random) for _ in range(2))
+        crude = np.stack([random.permutation(column) for column in second.T], axis=1)
+        for name, copy in zip(told, (second, crude), strict=True):
+            found = ho.separability(first, copy, progress=False)
+            told[name].append(found.interval()[0] > 0)
+            values[name].append(found.value)
+    for name, hits in told.items():
+        print(f"  {name:24s} told apart in {_share(hits)}, mean value {np.mean(values[name]):.2f}")
+    good = judge("crude copies that are missed", 1 - np.mean(told["independent columns"]), 0.1)
+    error = 2 * math.sqrt(0.05 * 0.95 / len(told["alike"]))
+    return good & judge("alike tables told apart", float(np.mean(told["alike"])), 0.06 + error)
+
+
+def _joined(rows: int, random: Any) -> Any:
+    """Columns of which each has a plain distribution and that go together."""
+    hidden = random.normal(size=rows)
+    shown = [hidden + 0.7 * random.normal(size=rows) for _ in range(3)]
+    return np.stack([*shown, random.poisson(np.exp(0.5 * hidden))], axis=1)
 
 
 def _width(interval: tuple[float, float]) -> float:
     return interval[1] - interval[0]
 
 
-TABLES = {each.__name__: each for each in (compare, areas, regression, curves)}
+TABLES = {
+    each.__name__: each
+    for each in (
+        compare, areas, regression, r_squared, curves, bands, reports, separability,
+    )
+}  # fmt: skip
 
 
 def main() -> bool:
