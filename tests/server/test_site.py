@@ -284,6 +284,8 @@ def test_a_refused_model_is_explained_and_a_good_one_can_be_asked_about(
     assert "nothing was charged" in refused.text
     good = submit("model.json", b'{"coefficients": {"age": 0.1}}')
     assert "Ask about it on readmissions" in good.text
+    keyed = submit("scores.csv", b"key,score\na0,0.5\na1,0.25\nnobody,1\n")
+    assert "Predictions by row key" in keyed.text
 
 
 # --- asking and paying ---------------------------------------------------------------------------

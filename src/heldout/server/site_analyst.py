@@ -80,9 +80,12 @@ async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
 def model(service: Anyone, request: Request, person: Analyst, identity: str) -> Response:
     """What was found in a file, and how to mend it."""
     found = artifacts.public(artifacts.find(service, person, identity))
+    part = "hx-request" in request.headers
+    if part and found["state"] == "checking":
+        return Response(status_code=204)  # nothing new
     return page(
         request,
-        "state_model.html" if request.headers.get("hx-request") else "model.html",
+        "state_model.html" if part else "model.html",
         model=found,
         held=datasets.visible(service, person),
         asked=_asked_about(service, person, identity),
@@ -155,13 +158,18 @@ Reader = Annotated[Person, Depends(_reader)]
 
 
 @router.get("/evaluations/{identity}")
-def evaluation(service: Anyone, request: Request, person: Reader, identity: str) -> Response:
-    """Its state while it waits; its answer when it is there."""
+def evaluation(
+    service: Anyone, request: Request, person: Reader, identity: str, place: int | None = None
+) -> Response:
+    """Its state while it waits; its answer when it is there. A page that looks again tells what
+    place in the queue it shows, and is sent nothing until there is something new."""
     row = evaluations.find_one(service, person, identity)
     found = evaluations.public(service, row, answers=False)
     if request.headers.get("hx-request"):
         if found["state"] != "waiting":
             return Response(status_code=204, headers={"HX-Refresh": "true"})
+        if found["queue_place"] == place:
+            return Response(status_code=204)
         return page(request, "state_evaluation.html", found=found)
     blocks = comparing.blocks(row) if found["state"] == "answered" else ()
     names = artifacts.names(service, [row.artifact, row.rival or ""])

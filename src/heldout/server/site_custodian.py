@@ -54,10 +54,9 @@ def _shown(
         for each in accounts.everyone(service)
         if each["role"] == "analyst" and not each["disabled"] and each["name"] not in have
     ]
-    if request.headers.get("hx-request"):
-        if held.state != "checking":
-            return Response(status_code=204, headers={"HX-Refresh": "true"})
-        return page(request, "state_dataset.html", held=held)
+    if "hx-request" in request.headers:
+        new = {} if held.state == "checking" else {"HX-Refresh": "true"}
+        return Response(status_code=204, headers=new)
     entries = ledger_view.entries(service, person, name) if opened else []
     return page(
         request,

@@ -21,10 +21,12 @@ document.addEventListener("input", (event) => {
   document.querySelector(`input[name=by][value=${mine}]`).checked = true;
 });
 
-// The slider that was not dragged moves to where the offer puts it, unless it is dragged by now.
+// A new price is read aloud. The slider that was not dragged moves to where the offer puts it,
+// unless it is dragged by now.
 document.addEventListener("htmx:afterSwap", () => {
   const offer = document.getElementById("offer");
   if (!offer?.dataset.by) return;
+  document.getElementById("spoken").textContent = offer.querySelector(".total").textContent;
   if (document.querySelector("input[name=by]:checked")?.value !== offer.dataset.by) return;
   const other = offer.dataset.by === "exact" ? "cost" : "exact";
   const slider = document.getElementById(other);
