@@ -128,7 +128,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_nothing_goes_on(here, words):
     begun = time.monotonic()
     said = started.communicate(timeout=30)[1]
     assert time.monotonic() - begun < 2
-    assert started.returncode == 130, said
+    assert started.returncode in (130, -signal.SIGINT), said  # a shell calls both 130
     assert said.splitlines() == ["heldout: interrupted. What was booked stays booked."]
     assert _living(started.pid) == []
 
