@@ -37,6 +37,9 @@ def here(tmp_path: Path, bundled: pyarrow.Table, monkeypatch: pytest.MonkeyPatch
     """A working directory with test.parquet, test.csv and model.json."""
     pyarrow.parquet.write_table(bundled, tmp_path / "test.parquet")
     pyarrow.csv.write_csv(bundled, tmp_path / "test.csv")
+    flowers = {"species": list("abc") * 200, "pa": [0.6, 0.2, 0.2] * 200,
+               "pb": [0.3, 0.5, 0.3] * 200, "pc": [0.1, 0.3, 0.5] * 200}  # fmt: skip
+    pyarrow.parquet.write_table(pyarrow.table(flowers), tmp_path / "flowers.parquet")
     (tmp_path / "model.json").write_text(MODEL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

@@ -161,5 +161,5 @@ def test_more_confidence_is_a_wider_interval():
     ],
 )
 def test_bad_arguments_are_refused(options):
-    with pytest.raises(ArgumentError, match="must|needs|Pass"):
+    with pytest.raises(ArgumentError, match=r"must|needs|Pass"):
         pr.interval(**options)
