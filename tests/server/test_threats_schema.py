@@ -1,6 +1,7 @@
 """Every route with made-up requests: no error inside, and no answer that is not declared."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -19,10 +20,12 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.server import test_threats_roles as roles  # noqa: E402
 from tests.server.conftest import DECLARATION, Site, write_rows  # noqa: E402
 
 from heldout import questions as q  # noqa: E402
 from heldout.server import declaration, evaluations  # noqa: E402
+from heldout.server import site as site_module  # noqa: E402
 from heldout.server.app import make_app  # noqa: E402
 from heldout.server.service import Service, Settings  # noqa: E402
 
@@ -163,3 +166,46 @@ def test_odd_declarations_are_refused_or_checked_to_an_end(
     for each in site.client("carol").get("/api/v1/datasets").json():
         assert each["state"] != "checking"
         assert "given up" not in each["words"], declared
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+TEMPLATES = Path(site_module.__file__).parent / "pages"
+NAMES = sorted(
+    {
+        name
+        for each in TEMPLATES.glob("*.html")
+        for name in re.findall(r'name="(\w+)"', each.read_text(encoding="utf-8"))
+    }
+)
+TYPED = strategies.one_of(
+    strategies.text(max_size=12),
+    strategies.sampled_from(["", "0", "-1", "1e999", "nan", "1/0", "9" * 400, "\x00", "{}", "a,b"]),
+    strategies.sampled_from(["readmissions", "ana", "auc", "compare", "curves", "0.5", "1/100"]),
+)
+FORM = strategies.dictionaries(strategies.sampled_from(NAMES), TYPED, max_size=6)
+
+
+@pytest.mark.parametrize("route", sorted(roles.SITE), ids=" ".join)
+def test_odd_forms_and_addresses_get_a_page(site: Site, route: tuple[str, str]) -> None:
+    method, path = route
+    if path in ("/sign-out", "/account/password") or path.endswith("/close"):
+        return
+    browser = roles.session(site, roles.ROLES[sorted(roles.SITE[route])[0]])
+    filled = re.sub(r"\{name\}", "readmissions", path).replace("{analyst}", "ana")
+    filled = filled.replace("{identity}", "nothing")
+    if path.startswith("/people"):
+        filled = filled.replace("readmissions", "nobody")
+
+    @BRIEFLY
+    @hypothesis.given(form=FORM)
+    def every(form: dict[str, str]) -> None:
+        if method == "GET":
+            answer = browser.get(filled, params=form, follow_redirects=False)
+        else:
+            sent = form | {"form_token": browser.form}
+            answer = browser.post(filled, data=sent, follow_redirects=False)
+        assert answer.status_code < 500, answer.text
+        assert answer.headers.get("location") != "/sign-in"
+
+    every()
