@@ -1,6 +1,7 @@
 """Every route with made-up requests: no error inside, and no answer that is not declared."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -29,11 +30,12 @@ from heldout.server import site as site_module  # noqa: E402
 from heldout.server.app import make_app  # noqa: E402
 from heldout.server.service import Service, Settings  # noqa: E402
 
-EXAMPLES = 10
+DEEP = os.environ.get("HELDOUT_FUZZ") == "deep"
+EXAMPLES = 150 if DEEP else 6
 BRIEFLY = hypothesis.settings(
     max_examples=EXAMPLES,
     deadline=None,
-    derandomize=True,
+    derandomize=not DEEP,
     database=None,
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
     suppress_health_check=list(hypothesis.HealthCheck),
@@ -141,7 +143,7 @@ def as_json(content: Any) -> dict[str, Any]:
     }
 
 
-@hypothesis.settings(BRIEFLY, max_examples=60)
+@hypothesis.settings(BRIEFLY, max_examples=8 * EXAMPLES)
 @hypothesis.given(questions=strategies.lists(QUESTION, max_size=3), guess=ODD)
 def test_odd_questions_are_priced_or_refused(site: Site, questions: Any, guess: Any) -> None:
     odd = {"rows": guess} if not isinstance(guess, dict) else guess
@@ -153,7 +155,7 @@ def test_odd_questions_are_priced_or_refused(site: Site, questions: Any, guess: 
     assert answer.status_code in (*ANSWERS, 404), answer.text
 
 
-@hypothesis.settings(BRIEFLY, max_examples=40)
+@hypothesis.settings(BRIEFLY, max_examples=4 * EXAMPLES)
 @hypothesis.given(declared=DECLARED, number=strategies.integers(1, 10**9))
 def test_odd_declarations_are_refused_or_checked_to_an_end(
     site: Site, declared: Any, number: int
@@ -197,7 +199,7 @@ def test_odd_forms_and_addresses_get_a_page(site: Site, route: tuple[str, str]) 
     if path.startswith("/people"):
         filled = filled.replace("readmissions", "nobody")
 
-    @BRIEFLY
+    @hypothesis.settings(BRIEFLY, max_examples=EXAMPLES // 2)
     @hypothesis.given(form=FORM)
     def every(form: dict[str, str]) -> None:
         if method == "GET":
