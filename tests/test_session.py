@@ -92,7 +92,7 @@ def test_a_beta_that_is_none_is_refused(beta: Any) -> None:
 
 
 def test_a_session_wants_a_data_set_and_a_budget() -> None:
-    with pytest.raises(ArgumentError, match="dataset"):
+    with pytest.raises(ArgumentError, match="needs a Dataset"):
         ho.Session(ROWS, budget=ho.Budget(epsilon=1))  # type: ignore[arg-type]
     dataset = ho.Dataset(ROWS, label="y", score="p")
     with pytest.raises(ArgumentError, match="budget"):
