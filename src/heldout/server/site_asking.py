@@ -1,4 +1,4 @@
-"""Asking: what to know, how exact or how dear, the price, and paying it."""
+"""Asking: what to know, how exact or at which price, and paying it."""
 
 import secrets
 from dataclasses import replace
