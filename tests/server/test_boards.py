@@ -52,6 +52,18 @@ def test_submissions_learn_whether_they_improved(site: Site, tmp_path: Path) -> 
     assert site.client("olga").get("/api/v1/ledger/verify").json()["intact"]
 
 
+def test_clicks_at_once_are_one_submission(site: Site, tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    _opened(site, tmp_path)
+    model = site.upload()["id"]
+    with ThreadPoolExecutor(8) as pool:
+        sent = list(pool.map(lambda _: _submit(site, model, "click"), range(12)))
+    assert {each.status_code for each in sent} == {202}
+    assert len({each.json()["id"] for each in sent}) == 1
+    assert len(_judged(site)) == 1
+
+
 def test_an_analyst_may_only_submit_so_often(site: Site, tmp_path: Path) -> None:
     _opened(site, tmp_path)
     model = site.upload(LINEAR | {"intercept": -90})["id"]

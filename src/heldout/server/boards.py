@@ -177,12 +177,8 @@ def submit(
     """Put a model before a board, or find the submission that this key stands for."""
     checked_name("Idempotency-Key", key)
     checked_name("title", title)
-    with service.store.read() as connection:
-        mine_by_key = (submissions.c.owner == person.name) & (submissions.c.key == key)
-        old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
+    old = _of_key(service, person, key, name, artifact)
     if old is not None:
-        if (old.board, old.artifact) != (name, artifact):
-            raise Conflict("This Idempotency-Key stands for another submission. Use a new one.")
         return old
     posted = find_board(service, name)
     if posted.over is not None:
@@ -206,19 +202,38 @@ def submit(
         "created": now(),
         "visible": None,
     }
+    try:
+        return _added(service, row, brought, held, each=posted.each)
+    except IntegrityError:  # the same key, or the same scoring, at the same time
+        old = _of_key(service, person, key, name, artifact)
+        return old or _added(service, row, brought, held, each=posted.each)
+
+
+def _added(service: Service, row: dict[str, Any], brought: Any, held: Held, *, each: int) -> Any:
+    """Put a submission into the table, if its owner has one left."""
     with service.store.write() as connection:
         made = sa.select(sa.func.count()).where(
-            submissions.c.board == name,
-            submissions.c.owner == person.name,
+            submissions.c.board == row["board"],
+            submissions.c.owner == row["owner"],
             submissions.c.state != "refused",
         )
-        if connection.execute(made).scalar_one() >= posted.each:
-            raise Forbidden(f"You have made your {posted.each} submissions to this board.")
+        if connection.execute(made).scalar_one() >= each:
+            raise Forbidden(f"You have made your {each} submissions to this board.")
         after = scored_first(connection, brought, held, None)
         connection.execute(submissions.insert(), row)
         jobs.enqueue(connection, "judge", str(row["id"]), after=after)
         found = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"]))
         return found.one()
+
+
+def _of_key(service: Service, person: Person, key: str, name: str, artifact: str) -> Any:
+    """The submission that a key stands for, or None."""
+    mine_by_key = (submissions.c.owner == person.name) & (submissions.c.key == key)
+    with service.store.read() as connection:
+        old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
+    if old is not None and (old.board, old.artifact) != (name, artifact):
+        raise Conflict("This Idempotency-Key stands for another submission. Use a new one.")
+    return old
 
 
 def _still_there(held: Held, posted: Posted) -> None:

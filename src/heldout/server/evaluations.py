@@ -187,19 +187,22 @@ def submit(
         "created": now(),
         "visible": None,
     }
-    try:
-        with service.store.write() as connection:
-            _not_too_many(service, connection, person)
-            after = None
-            for each in brought:
-                after = scored_first(connection, each, held, after)
-            connection.execute(evaluations.insert(), row)
-            jobs.enqueue(connection, "evaluate", row["id"], after=after)
-    except IntegrityError:  # the same key at the same time
-        old = _of_key(service, person, key)
-        if old is None:
-            raise
-        return _same(old, digest), False
+    for left in (2, 1, 0):
+        try:
+            with service.store.write() as connection:
+                _not_too_many(service, connection, person)
+                after = None
+                for each in brought:
+                    after = scored_first(connection, each, held, after)
+                connection.execute(evaluations.insert(), row)
+                jobs.enqueue(connection, "evaluate", str(row["id"]), after=after)
+            break
+        except IntegrityError:  # the same key, or the same scoring, at the same time
+            old = _of_key(service, person, key)
+            if old is not None:
+                return _same(old, digest), False
+            if not left:
+                raise
     return Row(**row), True
 
 

@@ -90,4 +90,5 @@ def fail(service: Service, connection: sa.Connection, job: Job, error: str) -> N
     held = find(service, find_board(service, row.board).dataset)
     visible = shown_at(row.created, scoring_tick(service, held))
     change = submissions.update().where(submissions.c.id == job.subject)
+    change = change.where(submissions.c.state == "waiting")  # another worker may have judged it
     connection.execute(change.values(state="refused", words=error, visible=visible))
