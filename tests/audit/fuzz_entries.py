@@ -280,7 +280,8 @@ def compare(**words: Any) -> Any:
     return unpaid(asked, lambda: asked.compare(**words))
 
 
-@entry("heldout.Session", epsilon=ONE, method=("name", "heldout"), level=("number", 0.95))
+@entry("heldout.Session", epsilon=ONE, method=("name", "heldout"), thresholds=NONE,
+       level=("number", 0.95))  # fmt: skip
 def curves(*, level: Any, **words: Any) -> Any:
     asked = session()
     found = unpaid(asked, lambda: asked.curves(**words))

@@ -48,5 +48,5 @@ def test_a_place_that_cannot_be_written_costs_nothing(run):
 def test_evaluate_shows_curves_when_asked(run):
     outcome = run("evaluate", *ASK[1:], "--curves", "--json")
     found = json.loads(outcome.out)
-    assert found["shares"]["curves"] == "1/2"
+    assert found["shares"]["curves"] == "11/40"
     assert "curves" in found["releases"]
