@@ -88,6 +88,8 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
     "confusion mapped": (lambda: scored("mapped"), (q.Confusion(epsilon="1", threshold=0.3),)),
     "confusion by sex": (scored, (q.Confusion(epsilon="1", by="sex"),)),
     "curves": (scored, (q.Curves(epsilon="1"),)),
+    "curves with a named threshold": (scored, (q.Curves(epsilon="1", thresholds=[0.5]),)),
+    "report with curves": (scored, (q.Report(epsilon="2", curves=True),)),
     "curves by sex": (scored, (q.Curves(epsilon="1", by="sex"),)),
     "curves added": (lambda: scored("added"), (q.Curves(epsilon="1"),)),
     "curves published": (

@@ -28,6 +28,7 @@ KEPT: Final = {
     "FeatureRows": "heldout.data.feature_matrix",
     "FittedRows": "heldout.data.regression_table",
     "Groups": "heldout.data.groups",
+    "NamedCounts": "heldout.mechanisms.curves.heldout",
     "NoisyTable": "heldout.mechanisms.curves.table",
     "Protection": "heldout.privacy.neighbours",
     "RankingDraw": "heldout.mechanisms.smooth.ranking",

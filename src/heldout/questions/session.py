@@ -321,6 +321,8 @@ class Session(PrivateSession):
         are named beforehand `confusion` is nearly as sharp as if all of epsilon were for it. `by`
         gives a `heldout.metrics.curves.release.CurvesRelease` for each declared group.
         """
+        if method != "heldout" and thresholds is not None:
+            options["thresholds"], thresholds = thresholds, None  # how many: an option of theirs
         named = {"thresholds": thresholds, "by": by}
         return self.ask(q.Curves(epsilon=epsilon, method=method, options=options, **named))
 
