@@ -31,11 +31,11 @@ class Dataset(PrivateTable):
     Parameters
     ----------
     rows
-        A path (.parquet, .csv, .tsv), a pandas, Polars or Arrow table, a DuckDB relation, a Spark
-        DataFrame, or the postgresql:// address of a database with `table` or `query`. Frames
-        are copied; a file must not change afterwards. A CSV file is never sniffed: give
-        `schema={"column": "TYPE", ...}` for all of its columns, or each is read as text and the
-        declared ones are cast.
+        A path (.parquet, .csv, .tsv), a folder of Parquet files or a pattern, a pandas, Polars or
+        Arrow table or data set, a DuckDB relation, a Spark DataFrame, or the postgresql:// address
+        of a database with `table` or `query`. Frames are copied; files must not change afterwards.
+        A CSV file is never sniffed: give `schema={"column": "TYPE", ...}` for all of its columns,
+        or each is read as text and the declared ones are cast.
     label, score
         Columns with the truth and the model's score; a higher score means more likely positive.
     classes, scores, prediction
