@@ -88,7 +88,7 @@ class ClassifiedDataset(Dataset):
     """
 
     def _exposed(self) -> dict[str, str]:
-        columns = (*self.scores, *((self.prediction,) if self.prediction else ()))
+        columns = (*self.scores, *(() if self.prediction is None else (self.prediction,)))
         self._require(self.label, *columns, *self.groups)
         found = {"truth": self._place(self.label)}
         if self.prediction is not None:

@@ -1,11 +1,11 @@
 """The confusion matrix of several classes as released, and all that people read off it."""
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from heldout.arguments import as_whole, is_one_of, shown
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.class_averages import Linearised, MeanRatio, class_contrasts
@@ -115,9 +115,9 @@ class ClassConfusionRelease(Release, AsMatrix):
     def count(self, truth: str, called: str) -> Measure:
         """How many rows of one class were called another."""
         for each in (truth, called):
-            if each not in self.names:
+            if not is_one_of(each, self.names):
                 known = ", ".join(map(repr, self.names))
-                raise ArgumentError(f"truth and called must be among {known}, got {each!r}.")
+                raise ArgumentError(f"truth and called must be among {known}, got {shown(each)}.")
         size = len(self.names)
         place = self.names.index(truth) * size + self.names.index(called)
         return _count(
@@ -198,10 +198,11 @@ class RankRelease(Release):
 
     def top(self, k: int) -> Measure:
         """How often the true class is among the k of the highest scores."""
-        ranks: Sequence[int] = range(1, self._counts.estimate.size)
-        if k not in ranks:
-            raise ArgumentError(f"k must be one of 1 to {ranks[-1]}, got {k!r}.")
-        return _share(f"top-{k} accuracy", self._ratio(k), self._drawn.terms)
+        most = self._counts.estimate.size - 1
+        place = as_whole(k, most=most)
+        if place is None or place < 1:
+            raise ArgumentError(f"k must be a whole number from 1 to {most}, got {shown(k)}.")
+        return _share(f"top-{place} accuracy", self._ratio(place), self._drawn.terms)
 
     def _ratio(self, k: int) -> Ratio:
         size = self._counts.estimate.size

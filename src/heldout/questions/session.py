@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from heldout import questions as q
-from heldout.arguments import shown
+from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
@@ -265,7 +265,7 @@ class Session(PrivateSession):
 
         All questions of two classes can be asked of it, such as `curves` and `report`.
         """
-        if not isinstance(self._about, ClassifiedRows) or name not in self._about.classes:
+        if not isinstance(self._about, ClassifiedRows) or not is_one_of(name, self._about.classes):
             known = getattr(self._about, "classes", ())
             raise ArgumentError(f"name must be one of the classes {known}, got {shown(name)}.")
         table: Any = self._table
