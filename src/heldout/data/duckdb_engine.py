@@ -22,6 +22,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     # What a file's footer says of its cells is not taken for true: a NULL that it denies would
     # pass as sound, and a label that it denies would be counted in another cell.
     "disabled_optimizers": "statistics_propagation",
+    "preserve_insertion_order": True,  # which rows of a person count is kept by their place
 }
 
 MOST_KEPT = 2**26  # rows of people whose label and score are kept in memory: 0.6 GB
