@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo serve test test-spark test-cluster test-browser bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-spark test-cluster test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -36,7 +36,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 3
 
 # Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
 .venv/spark: .venv/dev
@@ -58,6 +58,10 @@ test-cluster: .venv/spark
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py
+
+# The five tutorials, followed from an installed wheel to the final picture.
+test-hours: .venv/dev
+	$(BIN)/python tools/check_wheel.py --hours
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks

@@ -44,7 +44,7 @@ def test_the_planned_epsilon_gives_the_planned_half_width(rows, neighbours):
                       target=0.03, neighbours=neighbours)  # fmt: skip
         assert answer.half_width <= 0.03
         releases = drawn.setdefault(
-            answer.epsilon, [session.confusion(epsilon=answer.epsilon) for _ in range(8)]
+            answer.epsilon, [session.confusion(epsilon=answer.epsilon) for _ in range(5)]
         )
         found = [each.measure(metric) for each in releases]
         widths = mean(half_width(each.noise_interval(), each.value) for each in found)

@@ -125,7 +125,8 @@ def test_every_public_method_that_releases_something_has_an_audit() -> None:
         if not name.startswith("_") and callable(getattr(Session, name))
     }
     audited = {each.name.replace("-", "_") for each in registered(RELEASE)}
-    assert public - audited == set(), "add a line to heldout/audit/releases.py"
+    # What a session is for, and a session on one class against the rest: neither is an answer.
+    assert public - audited == {"holds", "versus"}, "add a line to heldout/audit/releases.py"
 
 
 def cases() -> Iterator[tuple[str, Pair]]:
@@ -145,11 +146,13 @@ def test_a_pair_is_a_pair_of_neighbours(name: str, pair: Pair) -> None:
     sides = []
     for side in (0, 1):
         columns = pair.side(side)
-        rows = list(zip(*(columns[c] for c in columns if c != "k"), strict=True))
+        # Whose row it is belongs to it only where the data set says so; "k" tells rows apart.
+        names = [c for c in columns if c != "k" and (c != "u" or options.get("unit") == "u")]
+        rows = list(zip(*(columns[c] for c in names), strict=True))
         sides.append(rows)
     gone, come = (_without(sides[i], sides[1 - i]) for i in (0, 1))
     if "unit" in options:
-        units = {row[2] for row in gone + come}
+        units = {row[names.index(options["unit"])] for row in gone + come}
         assert len(units) == 1
         assert max(len(gone), len(come)) <= options["rows_per_unit"]
     elif options.get("neighbours") == "add-remove":

@@ -146,6 +146,7 @@ def test_the_state_does_not_show_the_bar(opened: Any, tmp_path: Path) -> None:
     opened()
     state = StateFile(tmp_path / "board.json").read()
     assert state is not None
+    state.secret = 987654321
     assert str(state.secret) not in repr(state)
     assert (tmp_path / "board.json").stat().st_mode & 0o777 == 0o600
 

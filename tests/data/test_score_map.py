@@ -154,7 +154,7 @@ def test_a_map_that_is_none_is_refused(wrong: Any) -> None:
 
 
 def test_range_and_map_exclude_each_other_and_the_rule_has_two_values() -> None:
-    with pytest.raises(ArgumentError, match="left out"):
+    with pytest.raises(ArgumentError, match="not both"):
         dataset([0.5], score_map=(0, 1), score_range=(0, 2))
     with pytest.raises(ArgumentError, match="out_of_range must"):
         dataset([0.5], out_of_range="warn")

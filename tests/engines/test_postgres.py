@@ -133,9 +133,9 @@ def test_a_query_that_is_not_one_steady_select_is_refused(query: Any) -> None:
 def test_what_is_missing_is_named(postgres: Any, place: str) -> None:
     with pytest.raises(ArgumentError, match="table= or query="):
         ho.Dataset(postgres.address, **DECLARED)
-    with pytest.raises(ArgumentError, match="table or query"):
+    with pytest.raises(ArgumentError, match="either table= or query="):
         ho.PostgresTable(postgres.address)
-    with pytest.raises(ArgumentError, match="table or query"):
+    with pytest.raises(ArgumentError, match="either table= or query="):
         ho.PostgresTable(postgres.address, table="a", query="SELECT 1")
     with pytest.raises(ArgumentError, match="address must begin"):
         ho.PostgresTable("rows.parquet", table="a")

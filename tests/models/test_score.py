@@ -97,10 +97,10 @@ def test_an_unproven_model_ends_when_it_was_declared_to_whatever_the_rows_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     score_module: Any = importlib.import_module("heldout.models.score")
-    monkeypatch.setattr(score_module, "START", 12.0)
+    monkeypatch.setattr(score_module, "START", 8.0)
     model = ho.models.load(attacks.ATTACKS["integers_divided_by_a_cell"]())
     ends = score_module.declared_seconds(rows=4, seconds_per_row=0.3, one_process_per_row=True)
-    assert ends == pytest.approx(12 + 4 * 0.4)
+    assert ends == pytest.approx(8 + 4 * 0.4)
     for cell in (1.0, -1.0):  # fine, and deadly to its process
         began = time.monotonic()
         rows = frame(4).assign(**dict.fromkeys(X, cell))

@@ -130,7 +130,7 @@ def test_errors_are_typed_and_one_line(tmp_path, text, options, kind):
 
 
 def test_files_that_are_not_tables_are_refused(tmp_path):
-    with pytest.raises(errors.UnreadableTable, match="must exist"):
+    with pytest.raises(errors.UnreadableTable, match="No such file"):
         command(tmp_path / "none.csv", label="y", score="p")
     with pytest.raises(errors.UnreadableTable, match="must end in"):
         command(tmp_path / "none.xls", label="y", score="p")

@@ -204,7 +204,7 @@ def test_whatever_is_malformed_is_refused_in_words(name: str) -> None:
 def test_an_answer_at_another_price_than_its_receipt_is_refused() -> None:
     content = json.loads(answered("confusion")[1])
     content["questions"][0]["epsilon"] = "2"
-    with pytest.raises(ArgumentError, match="another price"):
+    with pytest.raises(ArgumentError, match="not that of the questions"):
         Answered.from_dict(content)
 
 

@@ -47,7 +47,7 @@ def doctor(
         "models from outside": lambda: _extra("onnxruntime", "models"),
         "sandbox for models": _sandbox,
         "pictures on matplotlib": lambda: _library("matplotlib"),
-        "papers": lambda: _library("heldout_papers", "heldout-papers"),
+        "papers": lambda: _library("heldout-papers"),
     }
     if ledger is not None:
         checks["ledger"] = lambda: _ledger(ledger)
@@ -110,11 +110,10 @@ def _duckdb() -> tuple[str, str]:
     return FINE, "rows of a ledger are found again"
 
 
-def _library(module: str, named: str | None = None) -> tuple[str, str]:
+def _library(name: str) -> tuple[str, str]:
     from importlib.metadata import version
 
-    name = named or module
-    if importlib.util.find_spec(module) is None:
+    if importlib.util.find_spec(name.replace("-", "_")) is None:
         return ABSENT, f"pip install {name}"
     return FINE, f"{name} {version(name)}"
 

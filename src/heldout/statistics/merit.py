@@ -56,7 +56,7 @@ class Merit(Statistic):
 
     def body(self) -> str:
         if self.metric == "accuracy":
-            earned = f"CAST((score >= {double(self.threshold)}) = (label = 1) AS BIGINT)"
+            earned = f"CAST((score >= {double(self.threshold)}) = (label = 1) AS INTEGER)"
         else:
             low, high = self.score_range
             position = f"(score - {double(low)}) / {double(high - low)}"

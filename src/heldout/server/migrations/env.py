@@ -25,4 +25,5 @@ def run() -> None:
     engine.dispose()
 
 
-run()
+if hasattr(context, "config"):  # Alembic runs this file; whoever merely imports it does not
+    run()
