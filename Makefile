@@ -36,7 +36,7 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 3
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
 
 # Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
 .venv/spark: .venv/dev

@@ -139,9 +139,9 @@ def test_a_time_out_is_a_number_of_seconds() -> None:
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has a Spark frame has some PySpark, but perhaps an old one."""
+    """Whoever has a Spark frame has some PySpark, but perhaps none that can be imported."""
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
-    monkeypatch.setitem(sys.modules, "pyspark.sql.classic.dataframe", None)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingDependency, match=r"heldout\[spark\]"):
         ho.Dataset(frame, **DECLARED)
 

@@ -14,7 +14,7 @@ from heldout.privacy import Neighbours, Protection
 from heldout.questions import Confusion
 from heldout.release import Drawn
 
-RUNS = 45
+RUNS = 60
 
 
 def released(cells: Any, *, epsilon: str, generator: np.random.Generator) -> DecisionsByGroup:

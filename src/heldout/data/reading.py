@@ -19,14 +19,16 @@ def or_raise(action: Callable[[], T], error: Callable[[], HeldoutError]) -> T:
     """Run it; if it fails, raise our error without the library's own, which may quote a cell.
 
     It is raised outside the handler, so that not even its context holds the library's message.
+    What Ctrl-C stopped did not fail: DuckDB tells of it by an error of its own.
     """
+    stopped = False
     try:
         return action()
     except HeldoutError:
         raise
-    except Exception:
-        pass
-    raise error()
+    except Exception as failure:
+        stopped = "Interrupt" in type(failure).__name__ or str(failure)[:10] == "INTERRUPT "
+    raise KeyboardInterrupt if stopped else error()
 
 
 def check_names(names: Sequence[str], where: str) -> None:
