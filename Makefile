@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo serve test test-spark test-cluster test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -36,7 +36,11 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+# Races, killed processes, long simulations: three minutes more, which CI takes too.
+test-slow: .venv/dev
+	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2 -m slow
 
 # Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
 .venv/spark: .venv/dev

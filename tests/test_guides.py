@@ -81,6 +81,7 @@ def follow(guide: Path, folder: Path) -> list[subprocess.CompletedProcess[str]]:
     return [run(command, folder) for command in [*commands, [sys.executable, "-c", shown]]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
     guide: Path, copy: Path

@@ -34,6 +34,7 @@ def session_on(rows, **declared):
     return ho.Session(dataset, budget=ho.Budget(epsilon=10**6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_the_planned_epsilon_gives_the_planned_half_width(rows, neighbours):
     session = session_on(rows, neighbours=neighbours)

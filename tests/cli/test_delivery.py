@@ -139,6 +139,7 @@ def race(folder: Path, ledger: str, callers: int = 30, at_once: int = 6) -> tupl
     return whole, refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 def test_thirty_racing_reports_with_budget_for_ten_are_ten_whole_ones(
     folder: Path, engine: str, request: pytest.FixtureRequest

@@ -42,6 +42,7 @@ def drawn_cells(recalls: Any, rows: int, generator: np.random.Generator) -> Any:
     return [generator.multinomial(rows, [0.7, 0.1, 0.2 * (1 - r), 0.2 * r]) for r in recalls]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "rows", "epsilon"), [(2, 500, "1/2"), (6, 400, "1"), (20, 250, "1")]
 )

@@ -70,6 +70,7 @@ def subject(name: str, sites: list[Any]) -> Subject:
     return register(Subject(name, "release", (pair,), Loss.pure, draw))
 
 
+@pytest.mark.slow
 def test_a_server_gives_no_more_away_than_it_claims(sites: list[Any]) -> None:
     subject(SUBJECTS[0], sites)
     found = audit(SUBJECTS[0], epsilon="1", samples=SAMPLES, workers=1)
@@ -79,6 +80,7 @@ def test_a_server_gives_no_more_away_than_it_claims(sites: list[Any]) -> None:
     assert found.findings[0].epsilon > 0.2, "the audit sees the row"
 
 
+@pytest.mark.slow
 def test_a_server_with_half_the_noise_is_caught(
     sites: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from benchmarks.server_kill import run
 
 
+@pytest.mark.slow
 def test_processes_that_are_killed_leave_the_books_right(tmp_path: Path) -> None:
     """Sixteen clients, two web processes, three workers, one budget that is too small for all."""
     found = run(tmp_path, clients=16, webs=2, workers=3, seconds=6, budget=6, pause=0.6)
