@@ -64,6 +64,15 @@ def test_rows_that_break_what_is_declared_are_told_to_their_custodian(
     assert "readmitted" in held["words"]
 
 
+def test_a_share_that_would_end_in_the_past_is_refused_whole(opened: Any) -> None:
+    change = {"budget": "3", "expires": 1.0}
+    path = "/api/v1/datasets/readmissions/grants/ana"
+    answer = opened.client("carol").patch(path, json=change)
+    assert (answer.status_code, "in the future" in answer.json()["detail"]) == (422, True)
+    [share] = opened.client("carol").get("/api/v1/datasets/readmissions/grants").json()
+    assert share["budget"]["epsilon"] == "2", "and nothing was raised"
+
+
 @pytest.mark.parametrize("name", ["../x", "a b", "", "x" * 65])
 def test_names_fit_into_addresses(site: Any, name: str) -> None:
     body = {"name": name, "source": "x", "declaration": {"label": "y", "row_key": "k"}}

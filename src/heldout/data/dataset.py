@@ -1,18 +1,16 @@
 """Private rows with a label and a score, and everything about them that is public."""
 
 import contextlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from heldout.arguments import as_number, shown
 from heldout.arguments.rules import OneOf
 from heldout.data import sql, validation
 from heldout.data.arrays import ArraysEngine
+from heldout.data.declared import checked_range, checked_rivals, checked_weight, other_label
 from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.engine import Engine
 from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
 from heldout.data.groups import MEMBER, chosen_groups, crossed_member, declared_groups
 from heldout.data.postgres import PostgresTable
@@ -21,8 +19,9 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, DataError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours
 
+__all__ = ["Dataset"]
+
 LABELS_AND_SCORES = "SELECT label, score\nFROM evaluated"
-NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
 
 
 class Dataset(PrivateTable):
@@ -132,10 +131,10 @@ class Dataset(PrivateTable):
         if self.classes and (rivals is not None or score_map is not None):
             raise ArgumentError("rivals and score_map must be left out where there are classes.")
         self.label, self.score, self.prediction = label, score or "", prediction
-        self.rivals = None if rivals is None else _checked_rivals(rivals)
+        self.rivals = None if rivals is None else checked_rivals(rivals)
         self.groups = declared_groups(groups)
-        self.weight, self.largest_weight = weight, _checked_weight(weight, largest_weight)
-        declared = _checked_range(score_range)
+        self.weight, self.largest_weight = weight, checked_weight(weight, largest_weight)
+        declared = checked_range(score_range)
         self.score_map = None if score_map is None else ScoreMap.parse(score_map)
         if self.score_map is not None and declared != (0.0, 1.0):
             raise ArgumentError("Pass either score_range= or score_map=, not both.")
@@ -375,68 +374,3 @@ class Dataset(PrivateTable):
             f"Dataset(label={self.label!r}, score={self.score!r}, {scores}{clipped}, "
             f"{self._about()})"
         )
-
-
-def _checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in score_range)
-    except Exception:
-        raise ArgumentError(
-            "score_range must be two numbers (lowest, highest). Declare what the model can give."
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ArgumentError(
-            f"score_range must be two finite numbers, the lower first, got ({low}, {high})."
-        )
-    if not NARROWEST <= high - low <= WIDEST:
-        raise ArgumentError(
-            f"score_range must be {NARROWEST:g} to {WIDEST:g} wide, got ({low:g}, {high:g}). "
-            "Rescale the scores."
-        )
-    return low, high
-
-
-def _checked_weight(weight: Any, largest: Any) -> float:
-    if (weight is None) != (largest is None):
-        raise ArgumentError("weight and largest_weight must be given together.")
-    if weight is None:
-        return 1.0
-    number = as_number(largest)
-    if not isinstance(weight, str) or not NARROWEST <= number <= WIDEST:
-        raise ArgumentError(
-            "weight must be the name of a column and largest_weight a positive number, got "
-            f"{shown(weight)} and {shown(largest)}."
-        )
-    return number
-
-
-def _checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
-    with contextlib.suppress(Exception):
-        found = tuple(rivals)
-        texts = all(isinstance(each, str) for each in found) and not isinstance(rivals, str)
-        if texts and len(set(found)) == len(found):
-            return found
-    raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
-
-
-def other_label(positive: object, negative: object) -> object:
-    for name, value in (("positive", positive), ("negative", negative)):
-        allowed = isinstance(value, str | bool | int | float) or (
-            name == "negative" and value is None
-        )
-        number = isinstance(value, int | float)
-        if not allowed or (number and not math.isfinite(as_number(value))):
-            raise ArgumentError(f"{name} must be a text, a number or a bool, got {shown(value)}.")
-    if negative is None:
-        if isinstance(positive, str) or positive not in (0, 1):
-            raise ArgumentError(
-                f"negative must be declared when positive is {positive!r}. Say which two values "
-                "the label has, for example positive='yes', negative='no'."
-            )
-        negative = type(positive)(1 - positive)
-    if negative == positive:
-        raise ArgumentError(f"negative must differ from positive, got {positive!r} for both.")
-    return negative
-
-
-__all__ = ["Dataset", "Engine", "other_label"]

@@ -9,7 +9,7 @@ import numpy as np
 from heldout.arguments import as_array, shown
 from heldout.arguments.rules import Whole
 from heldout.data import sql, validation
-from heldout.data.dataset import other_label
+from heldout.data.declared import other_label
 from heldout.data.description import Description
 from heldout.data.feature_bound import bounded
 from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest

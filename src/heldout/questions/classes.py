@@ -1,5 +1,6 @@
 """Questions about rows of more than two classes."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Annotated, Any, ClassVar
@@ -65,9 +66,9 @@ class _CallCounts(Question):
         counts = self._typical(size, right) * sum(guess.counts) * (STEPS if self.weighted else 1)
         return np.round(counts).astype(np.int64)
 
+    @abstractmethod
     def _typical(self, size: int, right: float) -> Any:
         """Shares of all rows, if classes are alike and the model is right so often."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -203,8 +203,7 @@ def grant(
     """Give an analyst a share, or one whose share was revoked a new start."""
     held = owned(service, person, name)
     held.ready()
-    if expires is not None and not expires > now():
-        raise ArgumentError("expires must be in the future.")
+    _check_expiry(expires)
     with service.store.read() as connection:
         known = connection.execute(
             sa.select(people.c.role).where(people.c.name == analyst, people.c.disabled.is_(None))
@@ -231,6 +230,7 @@ def change_grant(
     """Raise a share, or move its end."""
     owned(service, person, name)
     _share(service, name, analyst)
+    _check_expiry(expires)
     if budget is not None:
         service.ledger.raise_budget(
             name, analyst=analyst, budget=budget_of(budget), who=person.name
@@ -239,6 +239,11 @@ def change_grant(
         mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
         with service.store.write() as connection:
             connection.execute(grants.update().where(mine).values(expires=expires))
+
+
+def _check_expiry(expires: float | None) -> None:
+    if expires is not None and not expires > now():
+        raise ArgumentError("expires must be in the future. To end a share now, revoke it.")
 
 
 def revoke(service: Service, person: Person, name: str, *, analyst: str) -> None:
