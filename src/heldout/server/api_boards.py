@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header
 
 from heldout.server import boards
-from heldout.server.api import PROBLEMS, Body, Json, logs_of
+from heldout.server.api_ground import PROBLEMS, Body, Json, logs_of
 from heldout.server.gate import Anyone, Caller
 
 __all__ = ["router"]

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 import heldout
-from heldout.server import api, api_boards, gate, site
+from heldout.server import api_asking, api_boards, api_books, api_datasets, gate, site
 from heldout.server.service import Service
 
 __all__ = ["make_app"]
@@ -36,8 +36,8 @@ def make_app(service: Service) -> FastAPI:
         lifespan=life,
     )
     app.state.service = service
-    app.include_router(api.router)
-    app.include_router(api_boards.router)
+    for each in (api_datasets, api_asking, api_books, api_boards):
+        app.include_router(each.router)
     gate.install(app)
     site.install(app)
     app.add_middleware(gate.Gate, service=service)

@@ -1,0 +1,63 @@
+"""What every route of the API stands on: problems as JSON, bodies, waiting, the log."""
+
+import re
+from typing import Annotated, Any
+
+from fastapi import Header
+from pydantic import BaseModel, ConfigDict
+
+from heldout.server import logs
+
+__all__ = ["ASKING", "LOOKING", "PROBLEMS", "Amount", "Body", "Json", "Wait", "logs_of", "seconds"]
+
+
+class Problem(BaseModel):
+    """What went wrong, in words."""
+
+    type: str
+    status: int
+    detail: str
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": words,
+        "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+    }
+    for status, words in {
+        400: "The request cannot be read.",
+        401: "No token, or one that opens nothing.",
+        402: "It costs more than is left. Nothing was charged.",
+        403: "Not for this role, scope or share.",
+        404: "No such thing that the caller may see.",
+        405: "No such method here.",
+        409: "It does not fit the state that things are in.",
+        413: "More bytes than are taken.",
+        422: "An argument breaks its rule.",
+        429: "Too many requests.",
+        503: "The ledger cannot be trusted; nothing is booked.",
+    }.items()
+}
+
+Json = dict[str, Any]
+Wait = Annotated[str | None, Header(alias="Prefer", pattern=r"^wait=\d{1,3}$")]
+ASKING = ("analyst",)
+LOOKING = ("custodian", "analyst", "auditor")
+
+
+class Body(BaseModel):
+    """A request's JSON: fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+Amount = str | int | float | dict[str, str]
+
+
+def seconds(prefer: str | None, default: float) -> float:
+    found = re.fullmatch(r"wait=(\d{1,3})", prefer or "")
+    return default if found is None else min(float(found[1]), 30.0)
+
+
+def logs_of(service: Any, person: Any, action: str, subject: str) -> None:
+    logs.note(service, person=person.name, action=action, subject=subject, status=200)
