@@ -1,13 +1,12 @@
 """Quotes that can be held against the server: signed, for one person, good for a while."""
 
-import os
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
 from heldout.server.accounts import Person
 from heldout.server.evaluations import quote
-from heldout.server.service import Conflict, Service
+from heldout.server.service import Conflict, Service, kept
 
 __all__ = ["opened", "secret_of", "signed"]
 
@@ -15,18 +14,7 @@ __all__ = ["opened", "secret_of", "signed"]
 def secret_of(service: Service, name: str = "web.key") -> str:
     """The web's own secret, made at first start; whoever is first makes it."""
     path = service.settings.folder / name
-    temporary = path.with_name(f"{name}.{secrets.token_hex(4)}")
-    if not path.exists():
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32))
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            pass
-        finally:
-            temporary.unlink()
-    return path.read_text(encoding="ascii")
+    return kept(path, lambda: secrets.token_hex(32).encode()).decode()
 
 
 def _serializer(service: Service) -> Any:

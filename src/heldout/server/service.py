@@ -1,7 +1,10 @@
 """What every part of the server stands on: where things are, and what is allowed."""
 
+import contextlib
 import os
 import re
+import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +22,7 @@ __all__ = [
     "Settings",
     "TooMany",
     "checked_path_name",
+    "kept",
 ]
 
 
@@ -49,6 +53,21 @@ def checked_path_name(what: str, name: object) -> str:
     raise ArgumentError(
         f"{what} must be 1 to 64 letters, digits, dots, dashes or underscores, got {shown(name)}."
     )
+
+
+def kept(path: Path, make: Callable[[], bytes]) -> bytes:
+    """A secret in a file that nobody else may read; whoever is first makes it, whole."""
+    if not path.exists():
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(make())
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, path)
+        finally:
+            temporary.unlink()
+    return path.read_bytes()
 
 
 @dataclass(frozen=True)

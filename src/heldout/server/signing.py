@@ -2,13 +2,12 @@
 
 import base64
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from heldout.errors import ArgumentError, NotGenuine, PrivacyError
+from heldout.server.service import kept
 
 __all__ = ["Signer", "canonical", "verify"]
 
@@ -32,19 +31,11 @@ class Signer:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         path = folder / "private" / "signing.key"
-        if not path.exists():
-            temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(base64.b64encode(Ed25519PrivateKey.generate().private_bytes_raw()))
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                pass
-            finally:
-                temporary.unlink()
+        made = kept(
+            path, lambda: base64.b64encode(Ed25519PrivateKey.generate().private_bytes_raw())
+        )
         try:
-            raw = base64.b64decode(path.read_bytes(), validate=True)
+            raw = base64.b64decode(made, validate=True)
             found = cls(Ed25519PrivateKey.from_private_bytes(raw))
         except ValueError:
             raise PrivacyError(f"The signing key '{path}' cannot be read.") from None
