@@ -116,7 +116,7 @@ class AucRelease(RankingRelease):
     def binormal_roc(self, *, level: float = 0.95, points: int = 101) -> BinormalCurve:
         """The symmetric binormal ROC curve of this area, with its band. Free.
 
-        The band holds as far as the binormal form does; `session.curves` assumes no form.
+        The band holds as far as the binormal form does; that of `session.curves` may bend.
         """
         if points < 2:
             raise ArgumentError(f"points must be at least 2, got {points}.")

@@ -171,6 +171,16 @@ def test_a_drawn_precision_recall_curve_does_not_begin_at_the_conventional_1(
     assert line[0] == {"x": 0.0, "y": float(reading.precision[1])}
 
 
+def test_a_caption_says_what_its_band_assumes() -> None:
+    fitted, hidden = (ho.roc_curve(LABELS, SCORES, epsilon=each) for each in ("2", "1/1000"))
+    plain = ho.roc_curve(LABELS, SCORES, epsilon="2", method="laplace")
+    for release, smooth in ((fitted, True), (hidden, False), (plain, False)):
+        assert release.roc.is_fitted is release.precision_recall.is_fitted is smooth
+        caption = release.figures()[0].caption
+        assert ("assumes that the true one is smooth" in caption) is smooth
+        assert ("nothing of the curve between them but that it rises" in caption) is not smooth
+
+
 def test_there_is_no_picture_of_anything_else(noisy: CurvesRelease) -> None:
     with pytest.raises(ArgumentError, match="kind"):
         noisy.plot("lift")

@@ -16,14 +16,22 @@ TITLES = {
     "calibration": "Reliability diagram",
 }
 _BAND = (
-    " The shaded band holds the whole curve of the population with {percent} confidence, privacy "
-    "noise and chance of the sample both; it assumes nothing of the curve but that it rises."
+    " The shaded band is for the whole curve of the population with {percent} confidence, privacy "
+    "noise and chance of the sample both."
+)
+_FITTED = (
+    " It lies around a fitted curve and assumes that the true one is smooth: binormal, bent where "
+    "the counts say so, with margins for misfit that were chosen on test data. A curve with sharp "
+    "corners, as tied scores give, may leave it."
+)
+_EDGES = (
+    " It goes by the counts at the edges of the released table alone, and assumes nothing of the "
+    "curve between them but that it rises."
 )
 _CAPTIONS = {
-    "roc": "True against false positive rate as the threshold falls; the dashed line is chance."
-    + _BAND,
+    "roc": "True against false positive rate as the threshold falls; the dashed line is chance.",
     "precision-recall": "Precision against recall. No model can reach the grey region at this "
-    "prevalence; the dashed line is chance." + _BAND,
+    "prevalence; the dashed line is chance.",
     "calibration": "Observed share of positives against mean score in bins of the scores; bars are "
     "the {percent} interval of each bin. On the dashed line a score is the probability that it "
     "says.",
@@ -45,7 +53,7 @@ def chart(reading: Drawable, *, level: float) -> Chart:
     if isinstance(reading, RocCurve):
         x, y = "False positive rate", "True positive rate"
         line = Layer("line", records(x=reading.fpr, y=reading.tpr))
-        layers = [_DIAGONAL, _area(band, "step-after"), line]
+        layers = [_DIAGONAL, _area(band, "linear" if reading.is_fitted else "step-after"), line]
     elif isinstance(reading, PrecisionRecallCurve):
         x, y = "Recall", "Precision"
         # The curve begins by convention at a precision of 1, which says nothing of the model.
@@ -70,11 +78,15 @@ def svg(reading: Drawable, *, level: float) -> str:
 
 def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
     """Pictures with what is written under them."""
-    percent = f"{level * 100:g}%"
-    return [
-        Figure(svg(each, level=level), _CAPTIONS[each.kind].format(percent=percent))
-        for each in readings
-    ]
+    return [Figure(svg(each, level=level), _caption(each, level)) for each in readings]
+
+
+def _caption(reading: Drawable, level: float) -> str:
+    """What is shown, and what its band assumes."""
+    said = _CAPTIONS[reading.kind]
+    if not isinstance(reading, CalibrationCurve):
+        said += _BAND + (_FITTED if reading.is_fitted else _EDGES)
+    return said.format(percent=f"{level * 100:g}%")
 
 
 def _description(reading: Drawable) -> str:

@@ -25,6 +25,15 @@ class _Reading:
     _table: NoisyTable = field(repr=False)
     _law: Fitted | None = field(repr=False, default=None)
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the band lies around a fitted law and so assumes a smooth curve.
+
+        Otherwise it goes by the edges of the table, and assumes only that the curve rises: where
+        noise hides a class, and for the papers' methods.
+        """
+        return self._law is not None
+
     def _region(self, level: float, simultaneous: bool, noise_only: bool) -> Corridor | Rectangles:
         return region(
             self._table,
@@ -91,7 +100,8 @@ class RocCurve(_Reading):
         """Where the true curve lies, at each fpr of this one or at those given.
 
         With `noise_only` it is the curve of these very rows, else that of the population that
-        they were drawn from. `simultaneous` bands hold the whole curve with this confidence.
+        they were drawn from. `simultaneous` bands are for the whole curve at once. Where
+        `is_fitted`, they assume that the curve is smooth; otherwise only that it rises.
         """
         places = self.fpr if at is None else np.asarray(at, dtype=np.float64)
         tpr = self.tpr if at is None else np.interp(places, self.fpr, self.tpr)
