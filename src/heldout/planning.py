@@ -12,9 +12,9 @@ import numpy as np
 from heldout import questions as q
 from heldout.arguments import as_number, shown
 from heldout.data.description import ScoredRows
-from heldout.drawing.words import decimal
+from heldout.drawing.words import decimal, half_width
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import checked_level
+from heldout.metrics.measure import Measure, checked_level
 from heldout.metrics.registry import Cells, Metric, registered
 from heldout.privacy import Neighbours, Protection, exact
 from heldout.questions.rules import Flag, Whole
@@ -177,15 +177,18 @@ def plan(
 class Forecast:
     """How wide one measure's intervals would be, as functions of epsilon."""
 
-    widths: Callable[[Fraction], q.HalfWidths]
+    measure: Callable[[Fraction], Measure]
+    level: float
     least: Fraction
     most: Fraction
 
     def noise(self, epsilon: Fraction) -> float:
-        return self.widths(epsilon).noise
+        found = self.measure(epsilon)
+        return half_width(found.noise_interval(self.level), found.value)
 
     def whole(self, epsilon: Fraction) -> float:
-        return self.widths(epsilon).whole
+        found = self.measure(epsilon)
+        return half_width(found.interval(self.level), found.value)
 
     @property
     def sampling(self) -> float:
@@ -202,13 +205,12 @@ def _forecast(name: str, guess: q.Guess, *, protection: Protection, level: float
     )
 
     @lru_cache(maxsize=256)
-    def widths(epsilon: Fraction) -> q.HalfWidths:
-        found: q.HalfWidths = kind(epsilon=epsilon).expected(about, guess, level)[name]
+    def measure(epsilon: Fraction) -> Measure:
+        found: Measure = kind(epsilon=epsilon).typical_release(about, guess).measures[name]
         return found
 
-    if name in AREAS:
-        return Forecast(widths, least=Fraction(1, 1000), most=Fraction(50))
-    return Forecast(widths, least=Fraction(1, 10**6), most=Fraction(1000))
+    least, most = (Fraction(1, 1000), 50) if name in AREAS else (Fraction(1, 10**6), 1000)
+    return Forecast(measure, level, least=least, most=Fraction(most))
 
 
 def _guess(

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from heldout.arguments.rules import Share
-from heldout.drawing.words import by_width, never_zero, number
+from heldout.drawing.words import by_width, half_width, never_zero, number
 
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
@@ -90,7 +90,7 @@ class Measure(float):
     def sentence(self, level: float = 0.95) -> str:
         low, high = self.interval(level)
         noise = self.noise_interval(level)
-        half = max(noise[1] - self.value, self.value - noise[0])
+        half = half_width(noise, self.value)
         informative = self.informative
         show = partial(number, places=0) if self.whole else by_width(high - low)
         if not informative:

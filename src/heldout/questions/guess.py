@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 from typing import Annotated, Any, get_type_hints
 
+from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure
 from heldout.questions.rules import Number, Whole
@@ -31,10 +32,9 @@ class HalfWidths:
     @classmethod
     def of(cls, measure: Measure, level: float) -> "HalfWidths":
         value = measure.value
-        noise, whole = measure.noise_interval(level), measure.interval(level)
         return cls(
-            noise=max(noise[1] - value, value - noise[0]),
-            whole=max(whole[1] - value, value - whole[0]),
+            noise=half_width(measure.noise_interval(level), value),
+            whole=half_width(measure.interval(level), value),
             value=value,
             informative=measure.informative,
         )
