@@ -96,6 +96,7 @@ def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
     assert touched == set(LISTED.findall(listed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong", "why"),
     [

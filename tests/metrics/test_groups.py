@@ -61,6 +61,7 @@ def test_groups_that_do_not_differ_raise_an_alarm_in_one_of_twenty(
     assert np.mean(alarms) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.slow
 def test_a_gap_of_a_tenth_is_seen_nearly_as_often_as_without_noise() -> None:
     generator = np.random.default_rng(2)
     private, plain = [], []
@@ -78,6 +79,7 @@ def test_a_gap_of_a_tenth_is_seen_nearly_as_often_as_without_noise() -> None:
     assert np.mean(private) >= np.mean(plain) - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recalls", "rows"), [((0.6, 0.8), 400), ((0.7, 0.7), 1500)])
 def test_gaps_are_covered(recalls: Any, rows: int) -> None:
     generator = np.random.default_rng(rows)

@@ -11,7 +11,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.regression import RegressionSession, RegressionTable
 
-RUNS = 21
+RUNS = 9
 TINY = 2e-4  # of a share that is nearly 0
 AUC = 0.8
 APART = float(np.sqrt(2) * ndtri(AUC))
