@@ -106,6 +106,13 @@ def test_a_password_opens_a_session_and_signing_out_ends_it_everywhere(
     assert "bert" in browser.fill("/sign-in", seen="/sign-in", name="bert", password=PASSWORD).text
     kept = browser.cookies["heldout"]
     browser.fill("/sign-out")
+    words = {"name": "bert", "password": PASSWORD}
+    meant = browser.fill("/sign-in", seen="/sign-in?next=/account", next="/account", **words)
+    assert meant.url.path == "/account", "where they wanted to go"
+    for elsewhere in ("//evil.example", "https://evil.example", "/\\evil.example", "/a?b"):
+        astray = browser.fill("/sign-in", seen="/sign-in", next=elsewhere, **words)
+        assert (astray.url.path, astray.url.host) == ("/", meant.url.host)
+    browser.fill("/sign-out")
     thief = Visitor(site.app, cookies={"heldout": kept})
     assert thief.get("/account").url.path == "/sign-in"
 
@@ -213,7 +220,9 @@ def test_every_page_opens_for_its_roles_alone(site: Any, visit: Callable[[str], 
             assert (status == 200) == (role in roles.split()), (path, role, status)
             assert status in (200, 403, 404)
         outside = Visitor(site.app).get(address, follow_redirects=False)
-        assert (outside.status_code, outside.headers["location"]) == (303, "/sign-in")
+        plain = address.partition("?")[0]
+        back = "/sign-in" if plain == "/" else f"/sign-in?next={plain}"
+        assert (outside.status_code, outside.headers["location"]) == (303, back)
         if "{" in path or "datasets" in path:
             assert stranger.get(address).status_code == 404, path
 

@@ -216,6 +216,9 @@ def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(tmp_pat
     refused = ana.get("/api/v1/me")
     assert int(refused.headers["retry-after"]) >= 1
     assert "content-security-policy" in refused.headers
+    page = ana.get("/")
+    assert (page.status_code, page.headers["retry-after"]) == (429, refused.headers["retry-after"])
+    assert "<h1" in page.text, "people read a page"
     assert site.client("bert").get("/api/v1/me").status_code == 200, "another person"
     codes = []
     for n in range(20 * gate.ADDRESS_SHARE):
@@ -563,4 +566,10 @@ def test_an_error_inside_is_told_without_its_reason(
     assert answer.headers["content-type"] == "application/problem+json"
     assert {name: answer.headers.get(name) for name in WANTED} == WANTED
     assert "strict-transport-security" in answer.headers
+    monkeypatch.setattr("heldout.server.site.visitor", broken)
+    page = site.client().get("/sign-in")
+    assert page.status_code == 500
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Whoever runs it finds it in the log" in page.text
+    assert "secret words" not in page.text
     site.service.close()

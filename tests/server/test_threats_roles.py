@@ -372,9 +372,14 @@ def test_a_page_is_for_its_roles_alone(
         assert answer.status_code < 500, answer.text
         allowed = role in SITE[route]
         assert (answer.status_code == 403) == (not allowed), (role, answer.status_code)
-        assert answer.headers.get("location") != "/sign-in" or route[1] == "/sign-out"
+        assert not to_sign_in(answer) or route[1] == "/sign-out"
     answer = open_page(site, site.client(), *route)
-    assert (answer.status_code, answer.headers.get("location")) == (303, "/sign-in")
+    assert answer.status_code == 303
+    assert to_sign_in(answer)
+
+
+def to_sign_in(answer: Any) -> bool:
+    return answer.headers.get("location", "").partition("?")[0] == "/sign-in"
 
 
 @pytest.mark.parametrize("route", sorted(r for r in SITE if r[0] == "POST"), ids=" ".join)

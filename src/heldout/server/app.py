@@ -40,7 +40,7 @@ def make_app(service: Service) -> FastAPI:
         app.include_router(each.router)
     gate.install(app)
     site.install(app)
-    app.add_middleware(gate.Gate, service=service)
+    app.add_middleware(gate.Gate, service=service, page=site.stopped)
 
     @app.get("/health", include_in_schema=False)
     def health() -> JSONResponse:

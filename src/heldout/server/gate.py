@@ -64,6 +64,7 @@ REPORT_POLICY: Final = (
 
 ADDRESS_SHARE: Final = 10
 MOST_BUCKETS: Final = 50_000
+INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
 class Unknown(HeldoutError):
@@ -122,8 +123,8 @@ def install(app: FastAPI) -> None:
 class Gate:
     """Middleware: sizes, rates and headers, for every path alike."""
 
-    def __init__(self, app: Any, *, service: Service) -> None:
-        self._app, self._settings = app, service.settings
+    def __init__(self, app: Any, *, service: Service, page: Callable[[int, str], Response]) -> None:
+        self._app, self._settings, self._page = app, service.settings, page
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,8 +150,8 @@ class Gate:
 
         wait = self._wait(headers, scope)
         if wait is not None:
-            answer = problem(TooMany(f"Too many requests. Try again in {wait} seconds.", wait))
-            await answer(scope, receive, decorated)
+            error = TooMany(f"Too many requests. Try again in {wait} seconds.", wait)
+            await self._told(scope, problem(error), str(error))(scope, receive, decorated)
             return
         most = self._settings.most_body
         if _streams(scope):  # a form has the file and little else
@@ -165,7 +166,16 @@ class Gate:
             # Where it happened, and of which kind; its words may hold anything.
             frames = [f"{Path(each.filename).name}:{each.lineno}" for each in _frames(error)]
             told("error", kind=type(error).__name__, at=frames, route=_route(scope))
-            await _inside()(scope, receive, decorated)
+            await self._told(scope, _inside(), INSIDE)(scope, receive, decorated)
+
+    def _told(self, scope: Scope, answer: Response, words: str) -> Response:
+        """The API's answer as it is, and anybody else's as a page."""
+        if scope["path"].startswith("/api/"):
+            return answer
+        found = self._page(answer.status_code, words)
+        if "retry-after" in answer.headers:
+            found.headers["retry-after"] = answer.headers["retry-after"]
+        return found
 
     def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
         """Seconds to wait, for whoever asks more often than is allowed.
@@ -198,8 +208,7 @@ class Gate:
 
 
 def _inside() -> Response:
-    words = "Something went wrong inside the server. Whoever runs it finds it in the log."
-    content = {"type": "InternalError", "status": 500, "detail": words}
+    content = {"type": "InternalError", "status": 500, "detail": INSIDE}
     return JSONResponse(content, 500, media_type="application/problem+json")
 
 

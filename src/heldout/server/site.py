@@ -6,6 +6,7 @@ token that is made of the session, so that a form from elsewhere is refused.
 
 import hashlib
 import hmac
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -32,7 +34,19 @@ from heldout.server.service import Forbidden, Missing, Service
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["Sent", "Signed", "anonymous", "install", "keep", "leave", "noted", "page", "redirect"]
+__all__ = [
+    "Sent",
+    "Signed",
+    "anonymous",
+    "inside",
+    "install",
+    "keep",
+    "leave",
+    "noted",
+    "page",
+    "redirect",
+    "stopped",
+]
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = {
@@ -238,7 +252,8 @@ def _static(name: str) -> FileResponse:
 
 
 TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not for you",
-                 404: "Not found", 413: "Too large", 429: "Too many requests"}  # fmt: skip
+                 404: "Not found", 413: "Too large", 429: "Too many requests",
+                 500: "Something went wrong"}  # fmt: skip
 
 
 def wrong(request: Request, status: int, words: str) -> Response:
@@ -249,9 +264,26 @@ def wrong(request: Request, status: int, words: str) -> Response:
         # No browser sends the session along a link from elsewhere; the page itself then asks again.
         if request.method == "GET" and request.headers.get("sec-fetch-site") == "cross-site":
             return page(request, "again.html")
-        return redirect("/sign-in")
+        then = request.url.path if request.method == "GET" else "/"
+        return redirect("/sign-in" + ("" if then == "/" else f"?next={quote(then)}"))
     title = TITLES.get(status, "That did not work")
     return page(request, "wrong.html", status=status, title=title, words=words)
+
+
+def stopped(status: int, words: str) -> HTMLResponse:
+    """What went wrong before anybody was asked for, as a page that needs no database."""
+    nobody = {"person": None, "navigation": (), "here": "", "done": None, "wrong": None}
+    content = nobody | {"title": TITLES[status], "words": words, "year": datetime.now(UTC).year}
+    return HTMLResponse(_templates().get_template("wrong.html").render(content), status)
+
+
+def inside(address: str) -> str:
+    """A page of ours to go on to: a path, and nothing that leads to another host.
+
+    >>> inside("/evaluations/3"), inside("//elsewhere.example"), inside("https://elsewhere.example")
+    ('/evaluations/3', '/', '/')
+    """
+    return address if re.fullmatch(r"/(?!/)[A-Za-z0-9._~%/-]*", address) else "/"
 
 
 def install(app: FastAPI) -> None:

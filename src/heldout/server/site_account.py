@@ -14,6 +14,7 @@ from heldout.server.site import (
     Posted,
     Signed,
     anonymous,
+    inside,
     keep,
     leave,
     noted,
@@ -33,22 +34,23 @@ RECENT = 8
 
 
 @router.get("/sign-in")
-def sign_in_page(request: Request) -> Response:
+def sign_in_page(request: Request, next: str = "/") -> Response:
     """Name and password."""
-    return page(request, "sign_in.html", name="")
+    return page(request, "sign_in.html", name="", then=inside(next))
 
 
 @router.post("/sign-in")
 def sign_in(service: Anyone, request: Request, form: Form) -> Response:
     """Open a session, or say that name or password is wrong."""
     name, password = str(form.get("name", "")), str(form.get("password", ""))
+    then = inside(str(form.get("next", "/")))
     try:
         secret = accounts.sign_in(service, name=name, password=password)
     except HeldoutError as error:
         noted(request, name, "sign in", "refused", status_of(error))
         words, status = str(error), status_of(error)
-        return page(request, "sign_in.html", status=status, name=name, wrong=words)
-    return _opened(request, secret, name)
+        return page(request, "sign_in.html", status=status, name=name, then=then, wrong=words)
+    return _opened(request, secret, name, then)
 
 
 @router.get("/sign-in/{secret}")
@@ -68,9 +70,9 @@ def sign_in_by_link(service: Anyone, request: Request, secret: str, form: Form) 
     return _opened(request, opened, "" if person is None else person.name)
 
 
-def _opened(request: Request, secret: str, name: str) -> Response:
+def _opened(request: Request, secret: str, name: str, then: str = "/") -> Response:
     noted(request, name, "sign in", "browser")
-    answer = redirect("/")
+    answer = redirect(then)
     keep(request, answer, "heldout", secret, accounts.LIVES["browser"])
     return answer
 
