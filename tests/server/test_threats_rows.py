@@ -53,6 +53,13 @@ def every_kind_of_request(site: Watched, keys: list[str]) -> None:
     site.ask(AUC, artifact=sent, key="three")
     site.ask({"question": "auc", "epsilon": "60"}, artifact=model, key="four")
     site.ask({"question": "compare", "epsilon": "1/4", "score": "rival"}, artifact=model, key="5")
+    terms = {"price": "40", "improvements": 3, "submissions": 10, "start": 0.5}
+    board = {"name": "spring", "dataset": "readmissions", "terms": terms, "each": 6}
+    assert site.client("carol").post("/api/v1/boards", json=board).status_code == 201
+    worse = site.upload(LINEAR | {"intercept": 90})["id"]  # than the bar, whatever the noise
+    judged = {"artifact": worse, "title": "mine"}
+    key = {"Idempotency-Key": "six"}
+    ana.post("/api/v1/boards/spring/submissions", json=judged, headers=key)
     look(site)
     site.work()
 
@@ -61,6 +68,9 @@ def look(site: Watched) -> None:
     ana = site.client("ana")
     for path in ("/artifacts", "/evaluations", "/datasets", "/datasets/readmissions/twin.csv"):
         ana.get(f"/api/v1{path}")
+    for each in ana.get("/api/v1/boards").json():
+        ana.get(f"/api/v1/boards/{each['name']}")
+        ana.get(f"/api/v1/boards/{each['name']}/submissions")
     listed = ana.get("/api/v1/evaluations").json()
     for each in sorted(listed, key=lambda row: row["id"]):
         ana.get(f"/api/v1/evaluations/{each['id']}")
@@ -102,6 +112,7 @@ def test_a_row_that_changes_moves_nothing_but_the_noisy_answers(
     assert first_difference(log, other_log) is None
     assert sum('"state": "answered"' in each for each in answers) == 2, "with answers, masked"
     assert sum(each.endswith("a report") for each in answers) == 2
+    assert sum('"improved":false' in each for each in answers) == 1, "the board judged"
     assert len(log) >= 8
 
 
