@@ -120,3 +120,19 @@ def test_every_public_name_can_be_had() -> None:
     assert set(heldout.__all__) <= set(dir(heldout))
     with pytest.raises(AttributeError):
         heldout.no_such_name  # noqa: B018
+
+
+UNNEEDED = ["scipy", "sklearn", "altair", "pandas", "polars", "sqlglot", "jinja2", "unittest"]
+
+
+def test_a_plain_evaluation_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    """Half of a command's time was imports: scipy.special alone takes as long as DuckDB."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("y,p\n" + "1,0.75\n0,0.25\n" * 100)
+    asked = ["evaluate", str(rows), "--label", "y", "--score", "p", "--epsilon", "9"]
+    code = (
+        "import sys; from heldout.cli import main; "
+        f"assert main({asked!r}) == 0; print([n for n in {UNNEEDED!r} if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

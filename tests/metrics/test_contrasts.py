@@ -146,3 +146,15 @@ def test_costs_that_are_none_are_refused(costs: Any) -> None:
     found = read([7, 9, 11, 40], epsilon="1", rows=None)
     with pytest.raises(ArgumentError, match="must be costs"):
         found.cost(false_positive=costs[0], false_negative=costs[1])
+
+
+def test_gamma_quantiles_have_the_share_below_that_they_were_asked_for() -> None:
+    from scipy.special import gammainc
+
+    from heldout.metrics.joint import _gamma_quantile
+
+    shape = np.repeat(np.array([0.5, 1.5, 7.5, 23.5, 24.5, 3000.5, 1e9 + 0.5]), 99)
+    share = np.tile(np.linspace(0.0005, 0.9995, 99), 7)
+    off = np.abs(gammainc(shape, _gamma_quantile(shape, share)) - share)
+    assert off.max() < 3e-4
+    assert off[shape < 24].max() < 1e-9

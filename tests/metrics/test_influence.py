@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heldout.data.grid import CELLS
 from heldout.metrics import influence
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.influence import Influence, Scatter
@@ -48,14 +49,13 @@ def placements(scores: Any) -> list[Any]:
 
 def variance(found: Influence) -> float:
     """By the statistic's own vector, without noise."""
-    columns = {
-        "label": LABELS,
-        "place_0": np.searchsorted(found.cuts, OWN, side="right"),
-        "n": np.ones(SIZE, dtype=np.int64),
-    }
-    if found.rival_cuts is not None:
+    columns = {"label": LABELS, "n": np.ones(SIZE, dtype=np.int64)}
+    if found.rival_cuts is None:
+        columns["point"] = np.rint(OWN * CELLS).astype(np.int64)
+    else:
+        columns["place_0"] = np.searchsorted(found.cuts, OWN, side="right")
         columns["place_1"] = np.searchsorted(found.rival_cuts, RIVAL, side="right")
-    return found.variance(found.statistic().read(columns), scale=0.0)[0]
+    return found.variance(found.statistic((0.0, 1.0)).read(columns), scale=0.0)[0]
 
 
 def test_the_moments_of_an_area_are_its_variance_by_delong() -> None:

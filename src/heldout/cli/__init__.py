@@ -75,6 +75,8 @@ def make_app(*, listing: bool = True) -> "App":
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; errors become one line and an exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # Our matrices are small: on a busy machine threads of one product wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from heldout.cli.delivery import speak_plainly
 

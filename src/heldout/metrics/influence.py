@@ -69,7 +69,7 @@ class Influence:
     """About how many negatives and positives there are."""
     bound: float
 
-    def statistic(self) -> InfluenceMoments:
+    def statistic(self, score_range: tuple[float, float]) -> InfluenceMoments:
         negatives, positives = (
             np.rint(np.clip(each / self.bound, -1, 1) * STEPS).astype(int).ravel()
             for each in (self.negatives, self.positives)
@@ -79,6 +79,7 @@ class Influence:
             rival_cuts=None if self.rival_cuts is None else tuple(map(float, self.rival_cuts)),
             negatives=tuple(negatives.tolist()),
             positives=tuple(positives.tolist()),
+            score_range=score_range,
         )
 
     def typical_variance(self, shares: tuple[Any, Any]) -> float:

@@ -8,9 +8,11 @@ holds its share of the weight, on a scale where the metric's range is bounded. T
 cover is shown by simulation, in tests/metrics/test_contrasts.py.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +26,7 @@ _POINTS: Final = 4096
 _CELLS: Final = 4
 _NEAR: Final = 0.01  # of an interval's width: so close to the end of the range it goes on to it
 _PRIOR: Final = 0.5  # of Jeffreys, for each cell
+_SMALL, _STEPS, _TERMS = 24.0, 6, 150  # of the gamma law's quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +63,7 @@ class Joint:
     @cached_property
     def _shares(self) -> Any:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
-        from scipy.special import gammaincinv
-
-        return gammaincinv(self._truths[0] + _PRIOR, _cube()[:, _CELLS:])
+        return _gamma_quantile(self._truths[0] + _PRIOR, _cube()[:, _CELLS:])
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
@@ -123,6 +124,32 @@ def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
             drawn = centre + scale * np.where(at < 0.5, low, -high)
         columns.append(np.maximum(np.round(drawn), 0.0))
     return np.stack(columns, axis=1)
+
+
+def _gamma_quantile(shape: Any, share: Any) -> Any:
+    """Where gamma laws have this share below: scipy's `gammaincinv`, which takes 0.2 s to import.
+
+    Wilson and Hilferty's cube of a normal law, within 0.0003 of the share; exactly where the
+    shape is small, by Newton's method, which climbs to the root as log P is concave in log x.
+
+    >>> _gamma_quantile(np.array([0.5, 1.0]), np.array([0.25, 0.5])).round(6).tolist()
+    [0.050766, 0.693147]
+    """
+    normal = np.fromiter(map(NormalDist().inv_cdf, share.flat), float).reshape(share.shape)
+    found = shape * np.maximum(1 - 1 / (9 * shape) + normal / (3 * np.sqrt(shape)), 0.0) ** 3
+    small = shape < _SMALL
+    a, goal = shape[small], np.log(share[small])
+    goal += np.fromiter(map(math.lgamma, a + 1), float)
+    x = np.maximum(found[small], np.exp(goal / a))  # P is at most x^a / gamma(a + 1)
+    for _ in range(_STEPS):
+        term = series = np.ones_like(x)
+        for k in range(1, _TERMS):
+            term = term * (x / (a + k))
+            series = series + term
+        # log P = a log x - x + log series - log gamma(a + 1), and its slope is a / series.
+        x = x * np.exp((goal - a * np.log(x) + x - np.log(series)) * series / a)
+    found[small] = x
+    return found
 
 
 def _effective(weights: Any) -> float:

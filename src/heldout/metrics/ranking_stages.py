@@ -155,7 +155,8 @@ class RankingStages:
         if (moments := self.moments) is not None:
             described["influence_moments"] = moments.describe()
             steps["moments"] = Booked(
-                moments.event(), lambda answers: Step(self.influence(answers).statistic(), moments)
+                moments.event(),
+                lambda answers: Step(self.influence(answers).statistic(self.score_range), moments),
             )
         return Staged(
             name=self.metric,
