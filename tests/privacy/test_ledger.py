@@ -20,7 +20,7 @@ from heldout.errors import (
     UnknownEvent,
 )
 from heldout.privacy import Account, Budget, Event, Ledger, Loss, Protection
-from heldout.privacy.tables import LostRace
+from heldout.privacy.chain import LostRace
 
 
 def test_three_thirds_fit_a_budget_of_one_and_not_a_hair_more(ledger, account, event):

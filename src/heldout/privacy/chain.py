@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.privacy.events import Event
@@ -21,9 +21,13 @@ from heldout.privacy.loss import Budget, Loss
 from heldout.privacy.rational import show
 
 __all__ = [
+    "DEEPEST",
+    "OPENINGS",
+    "SCHEMA_VERSION",
     "AccountRow",
     "Entry",
     "Identity",
+    "LostRace",
     "State",
     "Tie",
     "canonical",
@@ -33,6 +37,14 @@ __all__ = [
     "seal_of",
     "tampered",
 ]
+
+SCHEMA_VERSION: Final = 2
+DEEPEST: Final = 3  # people > data set > analyst
+OPENINGS: Final = ("opening", "registration", "grant")
+
+
+class LostRace(Exception):
+    """Somebody else moved the chain between our look and our swap: look again."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from heldout.arguments import shown
 from heldout.errors import AlreadyBooked, ArgumentError, BudgetExceeded, BudgetMismatch
@@ -11,14 +11,11 @@ from heldout.privacy import accountant
 from heldout.privacy.account import Account, Receipt
 from heldout.privacy.books import Line, checked_name, file_of
 from heldout.privacy.by_content import ByContent, same_budget
-from heldout.privacy.chain import (
-    Entry,
-    State,
-    canonical,
-)
+from heldout.privacy.chain import Entry, State, canonical
 from heldout.privacy.events import Event, price
 from heldout.privacy.keys import KeyPlace
 from heldout.privacy.loss import Budget, Loss
+from heldout.privacy.memory import Memory
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.replay import Verification
 from heldout.privacy.witness import Witness, WitnessFile
@@ -288,10 +285,10 @@ def _refuse_overspending(line: Line, cost: Loss) -> None:
 
 
 def _storage(where: str | os.PathLike[str] | None, read_only: bool) -> "Storage":
+    if where is None:
+        return cast("Storage", Memory())  # it takes the same steps
     from heldout.privacy.storage import Storage
 
-    if where is None:
-        return Storage.in_memory()
     if isinstance(where, str) and "://" in where:
         return Storage.at(where, read_only=read_only)
     if isinstance(where, str | os.PathLike) and os.fspath(where):

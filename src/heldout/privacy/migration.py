@@ -11,9 +11,8 @@ import sqlalchemy as sa
 
 from heldout.errors import LedgerKeyError
 from heldout.privacy import tables
-from heldout.privacy.chain import canonical
+from heldout.privacy.chain import SCHEMA_VERSION, canonical
 from heldout.privacy.keys import KeyPlace, check_of
-from heldout.privacy.storage import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from heldout.privacy.storage import Storage

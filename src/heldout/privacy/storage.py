@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -23,11 +23,11 @@ from sqlalchemy.pool import StaticPool
 
 from heldout.errors import LedgerError, MissingDependency
 from heldout.privacy import forks, tables
-from heldout.privacy.chain import first_hash, tampered
+from heldout.privacy.chain import SCHEMA_VERSION, LostRace, first_hash, tampered
+from heldout.privacy.memory import Memory
 
 __all__ = ["Storage"]
 
-SCHEMA_VERSION: Final = 2
 BUSY_SECONDS: Final = 60
 _LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
 _BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -63,6 +63,8 @@ def _statements(dialect: sa.Dialect) -> tuple[str, ...]:
 class Storage(tables.Tables):
     """One database with a ledger in it, and this process's one connection to a file."""
 
+    memory = False
+
     def __init__(
         self,
         engine: sa.Engine | None,
@@ -80,14 +82,9 @@ class Storage(tables.Tables):
             # One connection is kept: opening one, and closing the last, costs five syncs.
             engine = _sqlite(self._connect)
         self._engine = engine
-        self.memory = engine.dialect.name == "sqlite" and file is None
         forks.watch(self)
 
     # --- opening ---------------------------------------------------------------------------------
-
-    @classmethod
-    def in_memory(cls) -> "Storage":
-        return cls(None, "memory")
 
     @classmethod
     def on_file(cls, path: Path, *, read_only: bool = False) -> "Storage":
@@ -109,7 +106,7 @@ class Storage(tables.Tables):
             ) from None
         if family == "sqlite":
             if url.database in (None, "", ":memory:"):
-                return cls.in_memory()
+                return cast("Storage", Memory())
             return cls.on_file(Path(str(url.database)).resolve(), read_only=read_only)
         if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
             raise LedgerError(
@@ -141,7 +138,7 @@ class Storage(tables.Tables):
         def make(connection: sa.Connection) -> int:
             if self.postgres and not self.read_only:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
-            names = set() if self.memory else set(sa.inspect(connection).get_table_names())
+            names = set(sa.inspect(connection).get_table_names())
             if tables.ledger.name in names:
                 if tables.references.name not in names and not self.read_only:
                     connection.execute(sa.schema.CreateTable(tables.references))
@@ -213,7 +210,7 @@ class Storage(tables.Tables):
                             connection.exec_driver_sql("ROLLBACK")
                         raise
                     return result
-            except tables.LostRace:
+            except LostRace:
                 pass
             except sa.exc.SQLAlchemyError as error:
                 # After a COMMIT that failed the entry may be there or not: asking again could
@@ -231,11 +228,6 @@ class Storage(tables.Tables):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
         if os.getpid() != self._process:
-            if self.memory:
-                raise LedgerError(
-                    "A ledger in memory cannot be used in a forked process. Open a ledger file, "
-                    "which processes can share."
-                )
             # The parent's sockets are the parent's: forget them without closing them.
             self._engine.dispose(close=False)
             self._process = os.getpid()
@@ -260,9 +252,8 @@ class Storage(tables.Tables):
         return False
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection to the file that is there now, or to a database in memory."""
-        if self.file is None:
-            return sqlite3.connect(":memory:", check_same_thread=False)
+        """A connection to the file that is there now."""
+        assert self.file is not None
         if self.read_only:
             self._inodes = {self.file: _inode(self.file)}
             return self._connect_to_read()
@@ -318,9 +309,8 @@ class Storage(tables.Tables):
         return self.file is not None and bool(self._inodes)
 
     def _let_go(self) -> None:
-        if not self.memory:
-            self._engine.dispose()
-            self._inodes = {}
+        self._engine.dispose()
+        self._inodes = {}
 
     def wipe(self) -> None:
         """Leave no trace of what was deleted in the files."""
@@ -330,7 +320,7 @@ class Storage(tables.Tables):
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Let go of the database; a ledger in memory is gone."""
+        """Let go of the database."""
         if os.getpid() == self._process:
             with self.lock:
                 self._engine.dispose()

@@ -6,13 +6,20 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from heldout.privacy.chain import AccountRow, Entry, Identity, Tie, tampered
+from heldout.privacy.chain import (
+    DEEPEST,
+    OPENINGS,
+    AccountRow,
+    Entry,
+    Identity,
+    LostRace,
+    Tie,
+    tampered,
+)
 
-__all__ = ["LostRace", "Tables"]
+__all__ = ["Tables"]
 
 _PAGE: Final = 1000
-_DEEPEST: Final = 3  # people > data set > analyst
-OPENINGS: Final = ("opening", "registration", "grant")
 
 metadata = sa.MetaData()
 ledger = sa.Table(
@@ -79,7 +86,7 @@ _path = _start.where(accounts.c.id == bindparam("which")).cte("path", recursive=
 _path = _path.union_all(
     sa.select(accounts.c.id, accounts.c.parent, _path.c.depth + 1)
     .join_from(accounts, _path, accounts.c.id == _path.c.parent)
-    .where(_path.c.depth <= _DEEPEST)
+    .where(_path.c.depth <= DEEPEST)
 )
 _PATH = (
     sa.select(accounts, entries)
@@ -100,10 +107,6 @@ _ADVANCE = (
     .values({name: bindparam(name) for name in ("sequence", "head")})
 )
 _ADD = entries.insert()
-
-
-class LostRace(Exception):
-    """Somebody else moved the chain between our look and our swap: look again."""
 
 
 class Tables:
@@ -174,7 +177,7 @@ class Tables:
             if row[width] is None:
                 raise tampered(each.sequence, "it is missing")
             found.append((each, Entry(*row[width:])))
-        if len(found) > _DEEPEST or (found and found[-1][0].parent is not None):
+        if len(found) > DEEPEST or (found and found[-1][0].parent is not None):
             raise tampered(None, "an account above another is missing")
         return found
 

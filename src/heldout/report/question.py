@@ -127,7 +127,7 @@ class Report(Question):
         guess = Guess(rows=expected_rows).about(about.rows)
         asked = self.purchase(about).questions
         names = [name for name in asked if name != "grid_ties"]
-        found = []
+        found: list[str] = []
         for done, name in enumerate(names):
             if 2 * (len(found) + len(names) - done) <= len(names):
                 return []  # most can be read, whatever the rest is: curves, which take longest
