@@ -62,6 +62,18 @@ def test_error_measures_for_a_further_price(run, pay):
     assert "Paid epsilon 1/2 for these" in outcome.out
 
 
+def test_plots_and_errors_by_group(run, pay, here):
+    words = ("--epsilon", "2", "--metrics", "2", "--groups", "education=12,16", "--by", "education")
+    outcome = run("residuals", "pay.parquet", *COLUMNS, *words, "--out", "groups.html")
+    assert (outcome.code, outcome.err) == (0, "")
+    for text in ("gap in mean residual", "p-value", "mean absolute error, other", "Receipt: "):
+        assert " ".join(text.split()) in " ".join(outcome.out.split())
+    assert "Residuals by group" in (here / "groups.html").read_text(encoding="utf-8")
+    outcome = run("residuals", "pay.parquet", *COLUMNS, *words[:2], "--by", "education")
+    assert outcome.code == 2
+    assert "declared groups" in outcome.err
+
+
 def test_one_picture_as_svg(run, pay, here):
     words = ("--epsilon", "1", "--kind", "spread", "--out", "spread.svg")
     assert run("residuals", "pay.parquet", *COLUMNS, *words).code == 0

@@ -20,7 +20,16 @@ from heldout.mechanisms.base import unseal
 from heldout.mechanisms.each_group import EachGroup
 from heldout.mechanisms.smooth.ranking import RankingMechanism
 from heldout.privacy import Neighbours, Protection, price
-from heldout.statistics import BoundedSum, Statistic, ThresholdCounts, compute
+from heldout.statistics import (
+    Axis,
+    BoundedSum,
+    GridCounts,
+    PowerSums,
+    RowCount,
+    Statistic,
+    ThresholdCounts,
+    compute,
+)
 from heldout.statistics.ranking.by_group import RankedGroups
 from heldout.statistics.ranking.metric import METRICS
 from heldout.statistics.ranking.ranked import RankedRows
@@ -43,6 +52,23 @@ PROTECTIONS = [
 VECTORS: list[Statistic] = [
     ThresholdCounts(thresholds=(0.5,), groups=GROUPS),
     BoundedSum(error="squared", score_range=(0, 1), with_rest=True, groups=GROUPS),
+    RowCount(GROUPS),
+    GridCounts(axes=(Axis("score", (0.0, 0.5)), Axis("label", (0.0, 1.0, 2.0))), groups=GROUPS),
+    PowerSums(column="score", bounds=(0, 1), powers=3, with_rest=True, groups=GROUPS),
+    PowerSums(
+        column="score",
+        bounds=(0, 1),
+        powers=2,
+        with_rest=True,
+        absolute=True,
+        centres=(0.0, 0.25, 1.0),
+        groups=GROUPS,
+    ),
+]
+WHOLE: list[Statistic] = [  # the same without groups
+    ThresholdCounts(thresholds=(0.5,)),
+    GridCounts(axes=(Axis("score", (0.0, 0.5)), Axis("label", (0.0, 1.0, 2.0)))),
+    PowerSums(column="score", bounds=(0, 1), powers=3, with_rest=True),
 ]
 
 
@@ -91,8 +117,7 @@ def test_counts_and_sums_by_group_move_as_far_as_those_of_all_rows(
     for protection in PROTECTIONS:
         claimed = statistic.sensitivity(protection)
         assert apart[neighbours(protection)].max() == claimed, protection
-        if isinstance(statistic, ThresholdCounts):
-            whole = ThresholdCounts(thresholds=(0.5,))
+        for whole in (each for each in WHOLE if type(each) is type(statistic)):
             assert claimed == whole.sensitivity(protection)
 
 

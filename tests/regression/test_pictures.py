@@ -104,7 +104,8 @@ def test_the_release_says_its_verdict_and_its_numbers(plot):
     assert "fan" in content["verdict"]["faults"]
     assert set(content["verdict"]["scores"]) >= {"curvature", "fan"}
     assert list(content["measures"]) == [
-        "share of rows outside the bounds", "curvature", "fan", "trend"
+        "share of rows outside the bounds", "curvature", "fan", "trend", "mean residual",
+        "spread of the residuals",
     ]  # fmt: skip
     bands = content["mean_by_prediction"]
     assert len(bands["values"]) + 1 == len(bands["predicted_edges"])

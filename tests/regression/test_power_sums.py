@@ -56,12 +56,12 @@ def test_distances_are_measured_from_the_centre() -> None:
         {"y": observed, "p": np.zeros(5)}, observed="y", predicted="p", neighbours="add-remove"
     )
     sums = PowerSums(
-        column="observed", bounds=(0.0, 4.0), with_rest=True, absolute=True, centre=2.0
+        column="observed", bounds=(-2.0, 4.0), with_rest=True, absolute=True, centres=(2.0,)
     )
     squared = sums.read(table._fetch(sums.body()))[0] / sums.resolution
     assert squared == pytest.approx(1 + 0.25 + 0.125**2 + 0.25**2 + 1, abs=1e-4)
     with pytest.raises(ArgumentError, match="centre"):
-        PowerSums(column="observed", bounds=(0.0, 4.0), with_rest=True, centre=2.0)
+        PowerSums(column="observed", bounds=(0.0, 4.0), with_rest=True, centres=(2.0,))
 
 
 def test_no_rows_are_zero_sums() -> None:

@@ -37,6 +37,31 @@ PAIRS = (
 )
 
 
+def _grouped(name: str, *sides: tuple[tuple[float, str], ...], **options: Any) -> Pair:
+    """A person's rows (residual, group) on either side, beside the rows of others."""
+    tables = []
+    for own in sides:
+        rows = _rows(*((0.5, residual) for residual, _ in own))
+        people = [str(each) for each in range(len(_PREDICTED))] + ["own"] * len(own)
+        groups = [*"abcabca"[: len(_PREDICTED)], *(group for _, group in own)]
+        tables.append({**rows, "g": groups, "who": people})
+    first, second = tables
+    return Pair(name, first, second, {"groups": {"g": ["a", "b"]}, **options})
+
+
+GROUPED = (
+    _grouped("a row goes to another group", ((0.9, "a"),), ((-0.9, "b"),)),
+    _grouped("a row is there or not", ((1.0, "a"),), (), neighbours="add-remove"),
+    _grouped(
+        "a person has rows in two groups, or in two others",
+        ((0.9, "a"), (0.9, "b")),
+        ((-0.9, "b"), (-0.9, "c")),
+        unit="who",
+        rows_per_unit=2,
+    ),
+)
+
+
 def _session(rows: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     from heldout.regression import RegressionSession, RegressionTable
 
@@ -135,5 +160,28 @@ _diagnostic(
     ),
     note="sums and the cumulative table, jointly",
     why="spread over sums of three powers and a tree",
+    read=lambda _, release: numbers(release),
+)
+_diagnostic(
+    "residual-plot-by-group",
+    lambda session, epsilon: session.residual_plot(
+        epsilon=epsilon, grid=(2, 1), bounds={"residual": 1, "predicted": (0, 1)}, by="g"
+    ),
+    note="a table for each group, declared bounds; persons with rows in several groups",
+    why="a twentieth is for the sizes of groups",
+    cases=GROUPED,
+    read=lambda _, release: numbers(release),
+)
+_diagnostic(
+    "regression-metrics-by-group",
+    lambda session, epsilon: session.metrics(
+        epsilon=epsilon,
+        bounds={"residual": 1, "observed": (0, 1)},
+        expected_rows=10**6,
+        by="g",
+    ),
+    note="sizes, sums and a tree for each group; persons with rows in several groups",
+    why="spread over sizes, sums of three powers and trees",
+    cases=GROUPED,
     read=lambda _, release: numbers(release),
 )

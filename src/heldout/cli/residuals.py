@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
-from heldout.cli.values import Json, Labels, checked_labels
+from heldout.cli.values import Json, Labels, checked_labels, declared_values
 
 if TYPE_CHECKING:
+    from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
 
@@ -26,6 +27,8 @@ def residuals(
     bounds: str | None = None,
     method: Literal["heldout", "dawa", "chen-2016-prirp"] = "heldout",
     metrics: str | None = None,
+    groups: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
     expected_rows: int | None = None,
     rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
     kind: Kind = "density",
@@ -45,6 +48,8 @@ def residuals(
     heldout residuals test.parquet --observed y --predicted yhat --epsilon 1/2 \\
       --bounds predicted=0:100,residual=20 --kind points --out points.svg
     heldout residuals test.parquet --observed y --predicted yhat --epsilon 1 --metrics 1/2
+    heldout residuals test.parquet --observed y --predicted yhat --epsilon 1 --metrics 1 \\
+      --groups sex=F,M --by sex --out groups.html
     heldout residuals visits.parquet --observed cost --predicted fitted --epsilon 1 \\
       --unit patient --rows-per-unit 4 --ledger l.sqlite --budget 3
     ```
@@ -67,10 +72,17 @@ def residuals(
         heldout, or dawa or the paper's own chen-2016-prirp, which give no verdict.
     metrics
         Release MAE, RMSE, R squared and quantiles as well, at this further price.
+    groups
+        Columns and the values that are declared for them, such as sex=F,M age=young,old; every
+        other value is in the group "other".
+    by
+        A plot, and error measures, for each group, at the same price: a column of --groups, or
+        several to cross.
     expected_rows
         A public guess at the number of rows, where that is private; it divides the price better.
     kind
-        Which picture goes into an .svg file: density, points, mean, spread, scale or qq.
+        Which picture goes into an .svg file: density, points, mean, spread, scale or qq. With --by
+        it is the plots of all groups.
     out
         Write all pictures to this .html file, or one to this .svg file.
     title
@@ -92,6 +104,7 @@ def residuals(
             rows.source(table),
             observed=observed,
             predicted=predicted,
+            groups=declared_values(groups),
             **rows.declared,
         )
         asked: list[q.Question] = [
@@ -101,6 +114,7 @@ def residuals(
                 method=method,
                 bounds=declared_bounds or {},
                 expected_rows=expected_rows,
+                by=by or None,
             )
         ]
         if metrics is not None:
@@ -110,9 +124,10 @@ def residuals(
                     scale=scale,
                     bounds=_symmetric(declared_bounds) or {},
                     expected_rows=expected_rows,
+                    by=by or None,
                 )
             )
-        names = (private.name, observed, predicted, private.protection.unit_name)
+        names = (private.name, observed, predicted, *by, private.protection.unit_name)
         called = checked_labels(names, labels)
         price = sum(each.price for each in asked)
         session = rows.opened(RegressionSession, private, epsilon=price)
@@ -126,14 +141,18 @@ def residuals(
                     _write(out, plot, kind, metrics=errors, title=title, labels=called)
         finally:
             if as_json:
-                content = {**plot.as_dict(), "figure": {"kind": kind, "svg": plot.svg(kind)}}
+                content = {**plot.as_dict(), "figure": {"kind": kind, "svg": _svg(plot, kind)}}
                 if errors is not None:
                     content["metrics"] = errors.as_dict()
                 print_json({**content, "remaining": session.remaining.as_dict()})
             else:
-                _print(plot)
-                if errors is not None:
-                    _print_metrics(errors)
+                if by:
+                    for each in answers:
+                        _print_groups(each)
+                else:
+                    _print(plot)
+                    if errors is not None:
+                        _print_metrics(errors)
                 print(f"Left: {session.remaining}.")
                 print_unremembered(rows.ledger)
                 print_expected(session.dataset.rows, expected_rows)
@@ -189,11 +208,17 @@ def _checked_out(out: Path) -> None:
     checked_place(out)
 
 
-def _write(out: Path, plot: "ResidualPlot", kind: Kind, **words: Any) -> None:
+def _svg(plot: "ResidualPlot | PlotsByGroup", kind: Kind) -> str:
+    from heldout.regression.release import ResidualPlot
+
+    return plot.svg(kind) if isinstance(plot, ResidualPlot) else plot.svg()
+
+
+def _write(out: Path, plot: "ResidualPlot | PlotsByGroup", kind: Kind, **words: Any) -> None:
     from heldout.drawing.place import write_file
 
     if out.suffix.lower() == ".svg":
-        write_file(out, plot.svg(kind))
+        write_file(out, _svg(plot, kind))
     else:
         plot.save(out, **words)
 
@@ -221,6 +246,22 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     )
     say.print(f"Paid {plot.loss}, {plot.protection.describe()}.")
     print(f"Receipt: {plot.receipt.hash}")
+
+
+def _print_groups(release: "PlotsByGroup | MetricsByGroup", *, level: float = 0.95) -> None:
+    from heldout.cli.output import console, print_table
+    from heldout.drawing.words import spread
+
+    percent = f"{level * 100:g}% interval"
+    for name, said in getattr(release, "verdicts", {}).items():
+        console().print(f"{name}: {said}", style="bold", markup=False)
+    gaps = [release.gap_in(each) for each in release.compared]
+    told = [[each.name, *spread(each, level), f"{each.p_value:.3g}"] for each in gaps]
+    print_table(("gap", "value", percent, "noise alone", "p-value"), told)
+    names = [each for each in release.measures if not each.startswith("gap in ")]
+    told = [[each, *spread(release.measures[each], level)] for each in names]
+    print_table(("measure, group", "value", percent, "noise alone"), told)
+    print(f"Paid {release.loss} for these. Receipt: {release.receipt.hash}")
 
 
 def _print_metrics(errors: "RegressionMetrics", *, level: float = 0.95) -> None:

@@ -153,7 +153,6 @@ class ClassifiedDataset(Dataset):
             scores=self.scores,
             prediction=self.prediction,
             score_range=self.score_range,
-            groups=self.groups,
             weight=self.weight,
             largest_weight=self.largest_weight,
         )

@@ -12,11 +12,11 @@ from heldout.data.declared import checked_range, checked_rivals, checked_weight,
 from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
-from heldout.data.groups import MEMBER, chosen_groups, crossed_member, declared_groups
+from heldout.data.groups import declared_groups
 from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
-from heldout.errors import ArgumentError, DataError, UnreadableTable
+from heldout.errors import ArgumentError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours
 
 __all__ = ["Dataset"]
@@ -199,19 +199,6 @@ class Dataset(PrivateTable):
             found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
         return found + self._weight_rules() + self._group_rules()
 
-    def _group_rules(self) -> list[validation.Rule]:
-        types = self._engine.columns
-        # No value breaks it: every cell is read once while only the custodian sees what fails.
-        return [
-            validation.Rule(
-                f"group_{place}",
-                f"CASE WHEN sum({groups.member(types[name])}) < 0 THEN 1 ELSE 0 END",
-                DataError,
-                f"groups[{name!r}] must be readable.",
-            )
-            for place, (name, groups) in enumerate(self.groups.items())
-        ]
-
     def _score_rules(self, name: str) -> list[validation.Rule]:
         score_type = self._engine.columns[name]
         if self._plain_scores:
@@ -314,7 +301,6 @@ class Dataset(PrivateTable):
             score_map=self.score_map,
             out_of_range=self.out_of_range,
             rivals=tuple(self._engine.columns) if self._read else tuple(self.rivals or ()),
-            groups=self.groups,
             weight=self.weight,
             largest_weight=self.largest_weight,
         )
@@ -350,18 +336,6 @@ class Dataset(PrivateTable):
         other.__dict__.update(self.__dict__)
         unit = sql.key(self._keys.unit, self._engine.columns[self._keys.unit])
         other._exposed_columns = {**self._exposed_columns, "list": unit}
-        return other
-
-    def with_groups(self, by: str | Sequence[str]) -> "Dataset":
-        """The same rows with the number of each row's group beside it, as `member`.
-
-        It is told of the rows that count, so a person's rows are bounded before they are divided.
-        """
-        chosen = chosen_groups(self.groups, by)
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        member = crossed_member(chosen, self._engine.columns)
-        other._exposed_columns = {**self._exposed_columns, MEMBER: member}
         return other
 
     def __repr__(self) -> str:

@@ -2,13 +2,14 @@
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from heldout.arguments import as_number, shown
 from heldout.data import sql, validation
 from heldout.data.description import Description
+from heldout.data.groups import declared_groups
 from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore
 
@@ -47,6 +48,9 @@ class RegressionTable(PrivateTable):
     coefficients
         Instead of `predicted`: a public linear model, {"intercept": 2.0, "age": 0.5, ...} over
         columns of the table.
+    groups
+        Columns by which questions may be asked, and the values that are declared for each:
+        {"sex": ["F", "M"]}. Every other value is in the group "other".
     unit, rows_per_unit, row_key, neighbours, schema, name
         As in `heldout.Dataset`.
 
@@ -62,6 +66,7 @@ class RegressionTable(PrivateTable):
         observed: str,
         predicted: Any = None,
         coefficients: Mapping[str, float] | None = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         **custody: Unpack[Custody],
     ) -> None:
         if (predicted is None) == (coefficients is None):
@@ -70,6 +75,7 @@ class RegressionTable(PrivateTable):
                 "numbers of a linear model."
             )
         self.observed = observed
+        self.groups = declared_groups(groups)
         self.coefficients = None if coefficients is None else _checked(coefficients)
         if predicted is not None and not isinstance(predicted, str):
             table, predicted = _beside(table, predicted)
@@ -78,6 +84,7 @@ class RegressionTable(PrivateTable):
 
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()
+        self._require(*self.groups)
         return {
             "observed": observed,
             "predicted": predicted,
@@ -122,7 +129,7 @@ class RegressionTable(PrivateTable):
                     f"{what} values must be finite. Rescale them, or drop the rows.",
                 ),
             ]
-        return found
+        return found + self._group_rules()
 
     def _described(self) -> FittedRows:
         return FittedRows(

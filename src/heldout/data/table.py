@@ -1,14 +1,16 @@
 """Private rows of any kind: where they are, whose they are, and what is public about them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypedDict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypedDict
 
 from heldout.arguments import shown
 from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
-from heldout.errors import ArgumentError, BudgetMismatch, UnreadableTable
+from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member
+from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
 
 
@@ -45,6 +47,8 @@ class PrivateTable(ABC):
 
     MOST_ROWS: ClassVar[int] = sql.MOST_ROWS
 
+    groups: Mapping[str, Groups] = MappingProxyType({})
+    """Columns by which questions may be asked, of the kinds of rows that declare some."""
     _ledger: str | None = None
     _kept_columns: Mapping[str, str] | None = None  # of the rows of people that count, found once
 
@@ -98,6 +102,7 @@ class PrivateTable(ABC):
             "rows": self.public_rows,
             "columns": dict(self._types),
             "remote": self.remote,
+            "groups": dict(self.groups),
         }
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -262,6 +267,31 @@ class PrivateTable(ABC):
         columns = self._engine.fetch(self.statement(body))
         self.check_unchanged()
         return columns
+
+    def _group_rules(self) -> list[validation.Rule]:
+        types = self._engine.columns
+        # No value breaks it: every cell is read once while only the custodian sees what fails.
+        return [
+            validation.Rule(
+                f"group_{place}",
+                f"CASE WHEN sum({groups.member(types[name])}) < 0 THEN 1 ELSE 0 END",
+                DataError,
+                f"groups[{name!r}] must be readable.",
+            )
+            for place, (name, groups) in enumerate(self.groups.items())
+        ]
+
+    def with_groups(self, by: str | Sequence[str]) -> Self:
+        """The same rows with the number of each row's group beside it, as `member`.
+
+        It is told of the rows that count, so a person's rows are bounded before they are divided.
+        """
+        chosen = chosen_groups(self.groups, by)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        member = crossed_member(chosen, self._engine.columns)
+        other._exposed_columns = {**self._exposed_columns, MEMBER: member}
+        return other
 
     def is_view_of(self, other: "PrivateTable") -> bool:
         """Whether both read the very same rows."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers
-from heldout.drawing.colours import HEAT, INK, PALETTE
+from heldout.drawing.colours import GRID, HEAT, INK, MUTED, PALETTE
 from heldout.drawing.words import half_width, spread
 
 if TYPE_CHECKING:
@@ -37,11 +37,19 @@ class Counts(Protocol):
     def true_negatives(self) -> "Measure": ...
 
 
-def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
-    """A line a measure: thin bar for the population, thick bar for the noise, dot for the value."""
-    rows = []
+def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str = "") -> Figure:
+    """A line a measure: thin bar for the population, thick bar for the noise, dot for the value.
+
+    What noise drowned is a grey line without a number.
+    """
+    axis = _axis([each for each in measures.values() if each.informative], level, title)
+    rows, drowned = [], []
     for name, each in measures.items():
         (low, high), (noise_low, noise_high) = each.interval(level), each.noise_interval(level)
+        if not each.informative:
+            ends = {"low": axis.low, "high": axis.high, "end": axis.high}
+            drowned.append({"name": name, **ends, "shown": "drowned"})
+            continue
         rows.append(
             {
                 "name": name,
@@ -50,7 +58,7 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
                 "high": high,
                 "noise_low": noise_low,
                 "noise_high": noise_high,
-                "end": 1.0,
+                "end": axis.high,
                 "shown": spread(each, level)[0],
             }
         )
@@ -65,11 +73,13 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
             Layer("rule", rows, x="low", x2="high", y="name", style=thin),
             Layer("point", rows, x="value", y="name", size=34),
             Layer("text", rows, x="end", y="name", text="shown", color=INK, style=beside),
+            Layer("rule", drowned, x="low", x2="high", y="name", color=GRID, style=thick),
+            Layer("text", drowned, x="end", y="name", text="shown", color=MUTED, style=beside),
         ],
-        x=Numbers(form=".1f"),
+        x=axis,
         y=Names(list(measures)),
         width=230,
-        height=ROW_HEIGHT * len(rows),
+        height=ROW_HEIGHT * len(measures),
     )
     says = "; ".join(
         f"{name} {spread(each, level)[0]}, interval {spread(each, level)[1]}"
@@ -80,8 +90,20 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float) -> Figure:
         chart.svg(says=f"All measures with their intervals. {says}"),
         "Dot: the released value. Thick bar: where the exact value on these rows lies "
         f"({percent}, privacy noise alone). Thin bar: where the value in the population "
-        f"lies ({percent}, privacy noise and chance of the sample).",
+        f"lies ({percent}, privacy noise and chance of the sample)."
+        + (" Grey: drowned in privacy noise, nothing to read at this price." if drowned else ""),
     )
+
+
+def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
+    """From 0 to 1 if that holds all intervals, else as far as they reach, with 0 if it is near."""
+    ends = [end for each in measures for end in each.interval(level)]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    if low >= 0 and high <= 1:
+        return Numbers(title, form=".1f")
+    room = 0.05 * (high - low)
+    low, high = low - room, high + room
+    return Numbers(title, min(low, 0.0) if low < high - low else low, max(high, 0.0))
 
 
 def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:

@@ -13,7 +13,7 @@ from heldout.arguments import visible
 from heldout.drawing.chart import Chart, Field, Layer, Names, Numbers
 from heldout.drawing.colours import FONT, GRID, INK, MUTED
 
-__all__ = ["drawn"]
+__all__ = ["drawn", "side_by_side"]
 
 LETTER: Final = 0.6  # of the size of a font: the width of a letter, in a wide font
 SMALL, MIDDLE, LARGE = 11, 12, 14
@@ -23,18 +23,40 @@ SQUARE: Final = 1.5  # half the space between two bands
 
 def drawn(chart: Chart, *, says: str) -> str:
     """The picture as text that stands alone or inside a page."""
+    label = f"{chart.title}. {says}" if chart.title else says
+    return _picture(*_panel(chart), title=chart.title or says, label=label, says=says)
+
+
+def side_by_side(charts: Sequence[Chart], *, across: int, title: str, says: str) -> str:
+    """Charts as one picture, so many in a row."""
+    panels = [_panel(each) for each in charts]
+    width, height = max(wide for wide, _, _ in panels), max(high for _, high, _ in panels)
+    across = min(across, len(panels))
+    places = [(width * (k % across), height * (k // across)) for k in range(len(panels))]
+    body = "".join(
+        f'<g transform="translate({_short(x)},{_short(y)})">{inner}</g>'
+        for (x, y), (_, _, inner) in zip(places, panels, strict=True)
+    )
+    size = width * across, height * math.ceil(len(panels) / across)
+    return _picture(*size, body, title=title, label=f"{title}. {says}", says=says)
+
+
+def _panel(chart: Chart) -> tuple[float, float, str]:
+    """How wide and how high a chart is, and what it is made of."""
     frame = _Frame(chart)
-    label = escape(f"{chart.title}. {says}" if chart.title else says)
     body = "".join([*frame.grid(), *(frame.layer(each) for each in chart.layers), *frame.words()])
-    size = f"{frame.width:.0f} {frame.height:.0f}"
+    placed = f'<g transform="translate({_short(frame.left)},{_short(frame.top)})">{body}</g>'
+    return frame.width, frame.height, placed
+
+
+def _picture(width: float, height: float, body: str, *, title: str, label: str, says: str) -> str:
     # A name may hold characters that XML does not; they are written as escapes.
     return visible(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
-        f'width="{frame.width:.0f}" height="{frame.height:.0f}" role="img" aria-label="{label}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{escape(label)}" '
         f'font-family="{FONT}" font-size="{SMALL}">'
-        f"<title>{escape(chart.title or says)}</title><desc>{escape(says)}</desc>"
-        f'<rect width="100%" height="100%" fill="white"/>'
-        f'<g transform="translate({_short(frame.left)},{_short(frame.top)})">{body}</g></svg>'
+        f"<title>{escape(title)}</title><desc>{escape(says)}</desc>"
+        f'<rect width="100%" height="100%" fill="white"/>{body}</svg>'
     )
 
 
@@ -111,9 +133,11 @@ class _Frame:
         self.top = 8.0 + (22 if chart.title else 0) + (20 if chart.colours else 0)
         self.top += 18 if above else 0
         below = (0 if above else 18) + (20 if chart.x.title else 0)
-        texts = [each for each in chart.layers if each.mark == "text" and not above]
+        texts = [e for e in chart.layers if e.mark == "text" and e.style.get("align") == "left"]
+        beside = max((len(str(row[e.text])) for e in texts for row in e.records), default=0)
         last = max((_width(name) / 2 for _, name in self.x.labels[-1:]), default=0)
-        self.width = self.left + chart.width + max(last, 60 if texts else 6)
+        room = max(60, 16 + _width("0" * beside, MIDDLE)) if texts else 6
+        self.width = self.left + chart.width + max(last, room)
         self.height = self.top + chart.height + below + 6
 
     def grid(self) -> Iterator[str]:

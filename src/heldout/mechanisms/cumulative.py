@@ -20,9 +20,13 @@ __all__ = ["CumulativeCounts"]
 class CumulativeCounts:
     """A tree of noisy sums over the cells of a grid with one axis; the outside is not looked at.
 
+    With more than one group the vector has the cells and the outside of each, one after the other,
+    and there is a tree for each: a list of them is drawn.
+
     Claim:       pure DP, epsilon.                                        [claim: tree-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row is in one node a level: see `Tree`.
+    Sensitivity: a row is in one node a level of its own group's tree, and in no other tree: see
+                 `Tree`.
     Numerics:    exact.
     Refuses:     an epsilon that is not positive.
     Reference:   Hay, Rastogi, Miklau and Suciu 2010.
@@ -36,6 +40,7 @@ class CumulativeCounts:
     cells: int
     epsilon: Fraction
     moved: int
+    groups: int = 1
 
     def __post_init__(self) -> None:
         _ = self.tree
@@ -45,11 +50,13 @@ class CumulativeCounts:
         return Tree(bins=self.cells, epsilon=self.epsilon, moved=self.moved)
 
     def event(self) -> Event:
-        [event] = self.tree.events(classes=1)
+        [event] = self.tree.events(classes=self.groups)
         return event
 
-    def sample(self, sealed: Sealed[Any]) -> ClassCounts:
-        return self.tree.draw(np.asarray(unseal(sealed), dtype=np.int64)[:-1])
+    def sample(self, sealed: Sealed[Any]) -> ClassCounts | list[ClassCounts]:
+        counts = np.asarray(unseal(sealed), dtype=np.int64).reshape(self.groups, -1)
+        drawn = [self.tree.draw(each[:-1]) for each in counts]
+        return drawn if self.groups > 1 else drawn[0]
 
     def describe(self) -> dict[str, object]:
         return {"name": "tree", **self.tree.describe()}

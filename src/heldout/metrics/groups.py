@@ -7,8 +7,9 @@ has the chi-square law of one degree fewer than there are groups, however many t
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import permutations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
@@ -25,12 +26,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ByGroup", "DecisionsByGroup", "Gap"]
 
-_GRID: Final = 65
+Surprise = Callable[[float], float]
+"""How often so far a number would be released if the population's were this one."""
+_GRID: Final = 17
 _LEAST: Final = 1e-300  # a p-value that is smaller has no normal score in doubles
 
 
 class Gap(Measure):
-    """The largest group's number less the smallest's, with a p-value for all groups together."""
+    """The largest group's number less the smallest's, or one's less the others', with a p-value.
+
+    The p-value holds for the number of groups.
+    """
 
     p_value: float
     """How often groups would be seen so far apart if the population had no differences."""
@@ -97,39 +103,42 @@ class ByGroup(Release):
 
     def _gap(self, metric: str) -> Gap:
         sides = self._readable(metric)
+        surprises = [partial(self.groups[name].surprise, metric) for name in sides]
+        return self._between(metric, sides, surprises)
+
+    def _between(
+        self, metric: str, sides: Mapping[str, Measure], surprises: Sequence[Surprise]
+    ) -> Gap:
+        """The gap between measures by group, and what each has to say of a value for all."""
         values = list(sides.values())
+        least = min(values, default=None)
         found = Gap(
             max(values) - min(values) if values else 0.0,
             name=f"gap in {metric}",
             terms=self.terms,
             noise_interval=lambda level: _apart(values, level, Measure.noise_interval),
             interval=lambda level: _apart(values, level, Measure.interval),
-            share=float,
+            share=None if least is None else lambda gap: least.share(least.value + gap),
         )
         found.between = tuple(sides)
-        found.p_value = self._p_value(metric, found.between)
+        found.p_value = _p_value(values, surprises)
         return found
 
-    def _p_value(self, metric: str, names: tuple[str, ...]) -> float:
-        if len(names) < 2:
-            return 1.0
-        from scipy.special import gammaincc
+    def against_rest(self, metric: str | None = None) -> dict[str, Gap]:
+        """Each readable group's number less the mean of the other groups', by name. Free.
 
-        parts = [self.groups[name] for name in names]
-
-        def off(value: float) -> float:
-            return math.fsum(_score(each.surprise(metric, value)) ** 2 for each in parts)
-
-        return float(gammaincc((len(names) - 1) / 2, _lowest(off) / 2))
-
-    def against_rest(self, metric: str | None = None) -> dict[str, Measure]:
-        """Each readable group's number less the mean of the other groups', by name. Free."""
-        sides = self._readable(metric or self.metric)
+        P-values are of a normal law as wide as the interval, times the number of groups.
+        """
+        metric = metric or self.metric
+        sides = self._readable(metric)
         found = {}
         for name, own in sides.items():
             others = [each for other, each in sides.items() if other != name]
             if others:
-                found[name] = _difference(own, others, f"{name} less the others", self.terms)
+                said = f"{metric}, {name} less the others"
+                found[name] = _difference(own, others, said, self.terms)
+                found[name].between = tuple(sides)
+                found[name].p_value = min(1.0, len(sides) * found[name].surprise(0.0))
         return found
 
     def _every(self, metric: str) -> dict[str, Measure]:
@@ -142,14 +151,14 @@ class ByGroup(Release):
         return {name: each for name, each in every.items() if each.informative}
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The measures that are told of every group, the headline's first."""
         return (self.metric,)
 
     @property
     def measures(self) -> dict[str, Measure]:
         found: dict[str, Measure] = {}
-        for metric in self._compared:
+        for metric in self.compared:
             found[f"gap in {metric}"] = self.gap_in(metric)
             found |= {f"{metric}, {name}": each for name, each in self._every(metric).items()}
         return found
@@ -170,18 +179,23 @@ class ByGroup(Release):
         return "\n".join([str(self.gap), *lines])
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
+        """The groups with their intervals; those that drowned are grey, and have no number."""
+        return self._pictured((self.metric,), level)
+
+    def _pictured(self, metrics: Sequence[str], level: float) -> list["Figure"]:
         from heldout.drawing.pictures import interval_plot
 
-        shown = self._readable(self.metric)
-        inside = all(0 <= end <= 1 for each in shown.values() for end in each.interval(level))
-        return [interval_plot(shown, level=level)] if shown and inside else []
+        shown = {metric: self._every(metric) for metric in metrics if self._readable(metric)}
+        drawn = [interval_plot(each, level=level, title=name) for name, each in shown.items()]
+        # What dots and bars are is said once.
+        return [*drawn[:1], *(replace(each, caption="") for each in drawn[1:])]
 
 
 class DecisionsByGroup(ByGroup):
     """Confusion matrices by group, and what fairness auditors read off them."""
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         return (self.metric, "recall", "false positive rate", "selection rate", "precision")
 
     @property
@@ -251,7 +265,7 @@ def _apart(
     return low, high
 
 
-def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> Measure:
+def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> Gap:
     """A number less the mean of others."""
     mean = math.fsum(others) / len(others)
 
@@ -269,7 +283,7 @@ def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> M
 
         return ends
 
-    return Measure(
+    return Gap(
         own.value - mean,
         name=name,
         terms=terms,
@@ -283,13 +297,26 @@ def _score(p_value: float) -> float:
     return -NormalDist().inv_cdf(min(max(p_value, _LEAST), 1.0) / 2)
 
 
-def _lowest(function: Callable[[float], float]) -> float:
-    """The least value over [0, 1]: on a grid, then around its best point."""
-    grid = np.linspace(0, 1, _GRID)
+def _p_value(values: Sequence[Measure], surprises: Sequence[Surprise]) -> float:
+    """How often groups would be seen so far apart if one value were the population's of all."""
+    if len(values) < 2:
+        return 1.0
+    from scipy.special import gammaincc
+
+    def off(value: float) -> float:
+        return math.fsum(_score(each(value)) ** 2 for each in surprises)
+
+    # Beyond the outermost values every group is further off.
+    return float(gammaincc((len(values) - 1) / 2, _lowest(off, min(values), max(values)) / 2))
+
+
+def _lowest(function: Callable[[float], float], first: float, last: float) -> float:
+    """The least value from `first` to `last`: on a grid, then around its best point."""
+    grid = np.linspace(first, last, _GRID)
     values = [function(float(each)) for each in grid]
     best = int(np.argmin(values))
     low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, _GRID - 1)])
-    for _ in range(24):
+    for _ in range(16):
         a, b = low + (high - low) * 0.382, low + (high - low) * 0.618
         low, high = (low, b) if function(a) <= function(b) else (a, high)
     return min(values[best], function((low + high) / 2))

@@ -1,14 +1,17 @@
 """A number that people read: its value, what noise did to it, and what it says about others."""
 
+import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from statistics import NormalDist
+from typing import Any, Final, NoReturn
 
 from heldout.arguments.rules import Share
 from heldout.drawing.words import by_width, half_width, never_zero, number
 
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
+NORMAL: Final = NormalDist().inv_cdf(0.975)
 NO_INFORMATION = "no information at this price"
 
 
@@ -74,10 +77,18 @@ class Measure(float):
 
         A number without a range, such as a count, always is.
         """
-        if self._share is None:
-            return True
         low, high = self.noise_interval(0.95)
-        return self._share(high) - self._share(low) <= MOST_NOISE
+        return self.share(high) - self.share(low) <= MOST_NOISE
+
+    def share(self, value: float) -> float:
+        """Which part of the measure's range lies below a value; 0 where it has no range."""
+        return 0.0 if self._share is None else self._share(value)
+
+    def surprise(self, value: float) -> float:
+        """How often so far a number would be released, by a normal law as wide as the interval."""
+        low, high = self.interval()
+        half = high - self.value if value > self.value else self.value - low
+        return math.erfc(abs(value - self.value) / max(half, 1e-300) * NORMAL / math.sqrt(2))
 
     def _lookup(self, kind: str, make: Callable[[float], Interval], level: float) -> Interval:
         level = checked_level(level)

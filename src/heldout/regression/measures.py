@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,6 +27,9 @@ normal, Laplace, lognormal and t residuals; a tail as heavy as a cubic power law
 SEARCHED: Final = 2.0
 """How much wider R squared's interval is where bounds were searched: what they clip takes from the
 outcome's variance and from the errors, unequally. Chosen on the same residuals."""
+MEAN_RESIDUAL: Final = "mean residual"
+SUMS: Final = ("errors", "residuals", "centre", "outcome")
+USUAL: Final = 0.8  # how surely a noisy second moment is not higher
 _SHARES: Final = np.linspace(0.0, 2.0, 2001)
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -38,18 +42,22 @@ class RegressionMetrics(Release):
     says how many residuals that concerns; where the bound was searched, the intervals of MAE and
     RMSE reach up to what they may have added. R squared is held to [-1, 1];
     where the outcome has a long tail, clipping takes more of its variance than of the errors, and
-    R squared comes out too low: declare bounds that hold the tail.
+    R squared comes out too low: declare bounds that hold the tail. `drawn` may name a group.
     """
 
     def __init__(self, drawn: Drawn, plan: MetricsPlan) -> None:
         super().__init__(drawn)
         self._plan = plan
         answers = drawn.values
-        self.rows = plan.row_count(answers)
+        self.rows = plan.size(answers)
         self.residual_bound = plan.residual_bound(answers)
         self.observed_bounds = plan.observed_bounds(answers) if plan.outcome else None
         self._edges = plan.residual_edges(answers)
-        self._above = answers["quantiles"]
+        self._above = plan.own(answers, "quantiles")
+
+    @property
+    def _public_rows(self) -> int | None:
+        return None if self._plan.counted else self._plan.rows
 
     # --- means of errors -------------------------------------------------------------------------
 
@@ -57,10 +65,10 @@ class RegressionMetrics(Release):
         plan, answers = self._plan, self._drawn.values
         statistic: PowerSums = getattr(plan, f"{name}_statistic")(answers)
         counts = noisy_parts(
-            answers[name],
+            plan.own(answers, name),
             scale=plan.sums_mechanism(name, statistic).float_scale,
             unit=float(statistic.resolution),
-            rows=plan.rows,
+            rows=self._public_rows,
         )
         return MomentRatio(
             counts=counts,
@@ -81,6 +89,25 @@ class RegressionMetrics(Release):
     @cached_property
     def _fourth(self) -> Any:
         return self._ratio("errors", (1, 0, 0, 0))
+
+    @cached_property
+    def _middle(self) -> Any:
+        """The mean of the residuals, 0 at the lower bound and 1 at the upper."""
+        if "residuals" not in self._plan.shares:
+            raise ArgumentError("mean_residual is released by group; a residual plot has it too.")
+        squares = float(_interval(self._squared, USUAL, True)[1])
+        return replace(self._ratio("residuals", (1, 0)), around=squares / 4)
+
+    def surprise(self, name: str, value: float) -> float:
+        """Of errors that are clipped at the bound; of the rest by the width of the interval."""
+        share = value / self.residual_bound
+        if name == MEAN_RESIDUAL:
+            return float(self._middle.p_value((share + 1) / 2))
+        if name == self.mae.name:
+            return float(self._absolute.p_value(share))
+        if name == self.rmse.name:
+            return float(self._squared.p_value(share * share))
+        return self.measures[name].surprise(value)
 
     def _beyond(self, factors: tuple[float, float], level: float) -> float:
         """What may lie beyond searched bounds; bounds that were declared are taken at their word.
@@ -114,7 +141,7 @@ class RegressionMetrics(Release):
             low, high = _interval(ratio, level, noise_only)
             return bound * low, bound * (high + self._beyond(ABSOLUTE_BEYOND, level))
 
-        return self._measure("mean absolute error", bound * ratio.value, interval)
+        return self._size("mean absolute error", bound * ratio.value, interval)
 
     @cached_property
     def rmse(self) -> Measure:
@@ -126,7 +153,31 @@ class RegressionMetrics(Release):
             high += self._beyond(SQUARED_BEYOND, level)
             return bound * math.sqrt(low), bound * math.sqrt(high)
 
-        return self._measure("root mean squared error", bound * math.sqrt(ratio.value), interval)
+        return self._size("root mean squared error", bound * math.sqrt(ratio.value), interval)
+
+    def _size(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
+        """One from 0 upwards: half of that range lies below the value, if that is not too high."""
+        middle = min(max(value, 1e-300), self.residual_bound / 2)
+        return self._measure(name, value, interval, share=lambda size: size / (size + middle))
+
+    @cached_property
+    def mean_residual(self) -> Measure:
+        """What predictions are too low by, on average; of groups."""
+        ratio, bound = self._middle, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            beyond = self._beyond(ABSOLUTE_BEYOND, level)
+            return bound * (2 * low - 1 - beyond), bound * (2 * high - 1 + beyond)
+
+        return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval)
+
+    def _residual(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
+        """One from -bound to bound."""
+        bound = self.residual_bound
+        return self._measure(
+            name, value, interval, share=lambda residual: residual / (2 * bound) + 0.5
+        )
 
     @cached_property
     def r_squared(self) -> Measure:
@@ -171,7 +222,9 @@ class RegressionMetrics(Release):
     @cached_property
     def _outcome(self) -> tuple[Any, Any, float]:
         """Mean of the outcome within its bounds, mean squared distance from that, and its unit."""
-        reach = self._plan.outcome_statistic(self._drawn.values).bounds[1]
+        low, high = self._plan.observed_bounds(self._drawn.values)
+        centre = self._plan.centre(self._drawn.values)
+        reach = max(centre - low, high - centre)
         return self._ratio("centre", (1, 0)), self._ratio("outcome", (1, 0, 0)), reach
 
     # --- quantiles -------------------------------------------------------------------------------
@@ -192,11 +245,11 @@ class RegressionMetrics(Release):
             return max(share - rest, 0.0), min(share + rest, 1.0)
 
         value = min(max(outside / self.rows, 0.0), 1.0)
-        return self._measure("share of residuals that are clipped", value, interval)
+        return self._measure("share of residuals that are clipped", value, interval, share=float)
 
     def _rows_error(self, level: float) -> float:
         """How far a noisy row count may be from the true one, as a share of it."""
-        if self._plan.rows is not None:
+        if not self._plan.counted:
             return 0.0
         return float(self._plan.count_mechanism.error_quantile(level)) / self.rows
 
@@ -218,7 +271,7 @@ class RegressionMetrics(Release):
             )
 
         value = float(np.interp(0.0, rising, edges))
-        return self._measure(f"residual quantile {q:g}", value, interval)
+        return self._residual(f"residual quantile {q:g}", value, interval)
 
     def _below(self, q: float) -> tuple[Any, Any]:
         """Rows below each edge less q of all rows, and the deviation of its noise.
@@ -229,7 +282,7 @@ class RegressionMetrics(Release):
         table = self._above
         below = np.cumsum(table.counts)[:-1]
         above = np.cumsum(table.counts[::-1])[::-1][1:]
-        known = self._plan.rows is not None
+        known = not self._plan.counted
         total = float(self.rows) if known else float(table.counts.sum())
         of_total = 0.0 if known else float(table.above_deviation[0])
         of_above = table.above_deviation[1:-1]
@@ -247,6 +300,8 @@ class RegressionMetrics(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         found = [self.mae, self.rmse]
+        if "residuals" in self._plan.shares:
+            found.append(self.mean_residual)
         if self.observed_bounds is not None:
             found.append(self.r_squared)
         found += [*self.quantiles.values(), self.clipped]
@@ -265,8 +320,9 @@ class RegressionMetrics(Release):
         }
 
     def _noisy(self) -> Any:
-        names = ("errors", "centre", "outcome") if self._plan.outcome else ("errors",)
-        sums = {name: self._drawn.values[name].tolist() for name in names}
+        plan, answers = self._plan, self._drawn.values
+        names = [each for each in SUMS if each in plan.shares]
+        sums = {name: plan.own(answers, name).tolist() for name in names}
         return {
             "rows": self.rows,
             **sums,

@@ -7,17 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.cumulative import CumulativeCounts
-from heldout.privacy.neighbours import Protection
+from heldout.regression.plan import COUNT_SHARE, ResidualsPlan
 from heldout.regression.search import Interval, Search
 from heldout.release import Answers, Booked, Staged, Step
-from heldout.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.statistics import Axis, GridCounts, PowerSums
 
 __all__ = ["MetricsPlan"]
 
-COUNT_SHARE: Final = Fraction(1, 20)
 ENOUGH: Final = 400
 LEAST_SHARE, MOST_SHARE, UNKNOWN_SHARE = Fraction(1, 20), Fraction(3, 10), Fraction(1, 5)
 SLACK: Final = 5
@@ -33,9 +31,9 @@ EDGE: Final = 1.7976931348623157e308
 
 
 @dataclass(frozen=True, kw_only=True)
-class MetricsPlan:
+class MetricsPlan(ResidualsPlan):
     """One booking: row count and bounds where they are private, sums of errors and of the outcome,
-    and a cumulative table of the residuals.
+    and a cumulative table of the residuals; with several groups also sums of the residuals.
 
     Claim:       pure DP, epsilon, the exact sum of the steps.    [claim: regression-metrics]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
@@ -47,11 +45,6 @@ class MetricsPlan:
     Cost:        one pass over the rows a step, seven at most.
     """
 
-    epsilon: Fraction
-    protection: Protection
-    rows: int | None
-    expected_rows: int | None
-    scale: float
     residual: float | None
     """The declared bound of a residual's size."""
     observed: Interval | None
@@ -59,8 +52,7 @@ class MetricsPlan:
     """Whether R squared is wanted, which needs the spread of the outcome."""
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0:
-            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        super().__post_init__()
         self.staged()  # what is wrong is refused before anything is booked
 
     # --- shares of epsilon -----------------------------------------------------------------------
@@ -69,19 +61,19 @@ class MetricsPlan:
     def shares(self) -> dict[str, Fraction]:
         """Of epsilon, by step; they add up to 1."""
         found: dict[str, Fraction] = {}
-        if self.rows is None:
+        if self.counted:
             found["count"] = COUNT_SHARE
-        guess = self.rows if self.rows is not None else self.expected_rows
         search = UNKNOWN_SHARE
-        if guess is not None:
-            visible = max(guess, 1) * self.epsilon / self.protection.rows_per_unit
-            search = max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / visible))
+        if self.visible is not None:
+            search = max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
         if self.residual is None:
             found["residual"] = search / 2
         if self.outcome and self.observed is None:
             found["observed"] = search / 2
         left = 1 - sum(found.values(), Fraction(0))
         wanted = WITH_OUTCOME if self.outcome else PARTS
+        if self.groups > 1:
+            wanted = {**wanted, "residuals": wanted["errors"] // 2}
         whole = sum(wanted.values())
         return {**found, **{name: left * part / whole for name, part in wanted.items()}}
 
@@ -107,9 +99,6 @@ class MetricsPlan:
             if name in self.shares
         }
 
-    def row_count(self, answers: Answers) -> int:
-        return self.rows if self.rows is not None else max(int(answers["count"][0]), 1)
-
     def residual_bound(self, answers: Answers) -> float:
         if self.residual is not None:
             return self.residual
@@ -121,44 +110,45 @@ class MetricsPlan:
     def _found(self, name: str, answers: Answers) -> Interval:
         return self.searches[name].interval(answers, self.row_count(answers))
 
-    def errors_statistic(self, answers: Answers) -> PowerSums:
+    def _sums(self, column: str, bounds: Interval, powers: int, **more: Any) -> PowerSums:
         return PowerSums(
-            column="residual",
-            bounds=(0.0, self.residual_bound(answers)),
-            absolute=True,
-            powers=3,
-            with_rest=self.rows is None,
+            column=column,
+            bounds=bounds,
+            powers=powers,
+            with_rest=self.counted,
+            groups=self.groups,
+            **more,
         )
 
+    def errors_statistic(self, answers: Answers) -> PowerSums:
+        bound = self.residual_bound(answers)
+        return self._sums("residual", (-bound, bound), 3, absolute=True)
+
+    def residuals_statistic(self, answers: Answers) -> PowerSums:
+        bound = self.residual_bound(answers)
+        return self._sums("residual", (-bound, bound), 1)
+
     def centre_statistic(self, answers: Answers) -> PowerSums:
-        return PowerSums(
-            column="observed",
-            bounds=self.observed_bounds(answers),
-            powers=1,
-            with_rest=self.rows is None,
-        )
+        return self._sums("observed", self.observed_bounds(answers), 1)
 
     def centre(self, answers: Answers) -> float:
         """The outcome's mean within its bounds, as it was released."""
-        sums, (low, high) = answers["centre"], self.observed_bounds(answers)
-        whole = sums.sum() if self.rows is None else self.rows * PowerSums.resolution
-        return low + (high - low) * min(max(float(sums[0]) / max(float(whole), 1.0), 0.0), 1.0)
+        sums, (low, high) = self.own(answers, "centre"), self.observed_bounds(answers)
+        whole = sums.sum() if self.counted else self.row_count(answers) * PowerSums.resolution
+        share = min(max(float(sums[0]) / max(float(whole), 1.0), 0.0), 1.0)
+        return min(low + (high - low) * share, high)
 
     def outcome_statistic(self, answers: Answers) -> PowerSums:
         """Squared distances from that mean: far less noise than squares of the outcome itself."""
-        (low, high), centre = self.observed_bounds(answers), self.centre(answers)
-        return PowerSums(
-            column="observed",
-            bounds=(0.0, max(centre - low, high - centre)),
-            absolute=True,
-            centre=centre,
-            powers=2,
-            with_rest=self.rows is None,
+        each = self.each(answers) if self.groups > 1 else [answers]
+        centres = tuple(map(self.centre, each))
+        return self._sums(
+            "observed", self.observed_bounds(answers), 2, absolute=True, centres=centres
         )
 
     def cells(self, answers: Answers) -> int:
         """Within the bounds: more than a few only where noise leaves something to see in them."""
-        visible = self.row_count(answers) * self.part("quantiles") / self.protection.rows_moved
+        visible = self.typical_size(answers) * self.part("quantiles") / self.protection.rows_moved
         return MANY if visible >= ENOUGH else FEW
 
     def residual_edges(self, answers: Answers) -> Any:
@@ -167,24 +157,21 @@ class MetricsPlan:
 
     def quantiles_statistic(self, answers: Answers) -> GridCounts:
         inner = self.residual_edges(answers).tolist()
-        return GridCounts(axes=(Axis("residual", (-EDGE, *inner, EDGE)),))
+        return GridCounts(axes=(Axis("residual", (-EDGE, *inner, EDGE)),), groups=self.groups)
 
     def sums_mechanism(self, name: str, statistic: PowerSums) -> DiscreteLaplace:
         return DiscreteLaplace.for_epsilon(
             self.part(name),
             l1_sensitivity=statistic.sensitivity(self.protection),
-            dimension=statistic.size,
+            dimension=statistic.size * self.groups,
         )
 
     def quantiles_mechanism(self, cells: int) -> CumulativeCounts:
         return CumulativeCounts(
-            cells=cells, epsilon=self.part("quantiles"), moved=self.protection.rows_moved
-        )
-
-    @property
-    def count_mechanism(self) -> DiscreteLaplace:
-        return DiscreteLaplace.for_epsilon(
-            self.part("count"), l1_sensitivity=self.protection.rows_per_unit, dimension=1
+            cells=cells,
+            epsilon=self.part("quantiles"),
+            moved=self.protection.rows_moved,
+            groups=self.groups,
         )
 
     def _quantiles_step(self, answers: Answers) -> Step:
@@ -194,24 +181,22 @@ class MetricsPlan:
     def _asked(self, name: str) -> dict[str, Booked]:
         """The steps of one part."""
         if name == "count":
-            return {name: Booked.of(Step(RowCount(), self.count_mechanism))}
+            return {name: self.count_step}
         if name in self.searches:
             return self.searches[name].asked(self.row_count)
         if name == "quantiles":
             return {name: Booked(self.quantiles_mechanism(MANY + 2).event(), self._quantiles_step)}
         build, powers = {
             "errors": (self.errors_statistic, 3),
+            "residuals": (self.residuals_statistic, 1),
             "centre": (self.centre_statistic, 1),
             "outcome": (self.outcome_statistic, 2),
         }[name]
         # The sensitivity does not depend on the bounds: any stand for those that come.
-        example = PowerSums(
-            column="residual", bounds=(0.0, 1.0), powers=powers, with_rest=self.rows is None
-        )
-        sums = self.sums_mechanism(name, example)
+        sums = self.sums_mechanism(name, self._sums("residual", (0.0, 1.0), powers))
         return {name: Booked(sums.event(), lambda answers: Step(build(answers), sums))}
 
-    def staged(self, **named: str) -> Staged:
+    def staged(self, **named: Any) -> Staged:
         """The request that the door books and draws."""
         steps: dict[str, Booked] = {}
         for name in self.shares:

@@ -16,11 +16,13 @@ class MomentRatio(Ratio):
     """The mean of a number g in [0, 1] of each row, and a bound on the mean of its square.
 
     `square` are the weights of g^2 in the parts, where it was summed too; otherwise g^2 <= most g
-    is all that is known, `most` the largest g.
+    is all that is known, `most` the largest g. Where it is known from elsewhere, `around` is the
+    mean of (g - 1/2)^2.
     """
 
     square: Any = None
     most: float = 1.0
+    around: float | None = None
 
     @property
     def noise_deviation(self) -> float:
@@ -43,6 +45,8 @@ class MomentRatio(Ratio):
         largest = self.most * r
         if self.square is not None:
             largest = min(self._square_sum / rows, largest)
+        if self.around is not None:
+            largest = min(self.around + r - 0.25, largest)
         return rows * counts.unit * max(largest - r * r, 0.0)
 
 

@@ -1,18 +1,21 @@
 """A released residual plot as one HTML page that needs nothing from anywhere else."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from heldout.drawing.page import checked_labels, rendered
-from heldout.drawing.words import numbers
+from heldout.drawing.words import numbers, spread
+from heldout.metrics.groups import Gap
 from heldout.privacy.accountant import total
 
 if TYPE_CHECKING:
+    from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
     from heldout.regression.measures import RegressionMetrics
     from heldout.regression.release import ResidualPlot
+    from heldout.regression.table import Bounds
 
-__all__ = ["band_rows", "page"]
+__all__ = ["band_rows", "page", "page_by_group"]
 
 _ANSWERS: Final = {
     "seen": "seen",
@@ -36,34 +39,72 @@ def page(
 
     `labels` are what people call the data, its columns and the unit.
     """
-    bounds = (plot.bounds.predicted, plot.bounds.residual)
-    parameters = plot.as_dict(level)["parameters"]
-    columns = [parameters[each] for each in ("observed", "predicted") if each in parameters]
-    protection = plot.protection
-    called = checked_labels((plot.data, *columns, protection.unit_name), labels or {})
-    if protection.unit_name is not None:
-        unit = called.get(protection.unit_name, protection.unit_name)
-        protection = replace(protection, unit_name=unit)
-    releases = [plot] if metrics is None else [plot, metrics]
     return rendered(
         "residuals.html",
         title=title or "Does the model fit?",
         plot=plot,
         level=level,
         public_rows=plot.rows if plot.table.rows_scale is None else None,
-        data=called.get(plot.data, plot.data),
-        columns=[called.get(each, each) for each in columns],
-        protection=protection,
         chances=plot.p_values if plot.table.unbiased else {},
-        shown=[" to ".join(numbers(each)(end) for end in each) for each in bounds],
         answers=_ANSWERS,
         outside=" to ".join(f"{end:.1%}" for end in plot.outside.interval(level)),
-        price=total(each.loss for each in releases),
         errors=[] if metrics is None else metrics.measures.items(),
         bands=list(band_rows(plot, level)),
         drawn=plot.figures(level),
-        releases=releases,
+        **_facts(plot, plot.bounds, metrics, labels or {}),
     )
+
+
+def page_by_group(
+    plots: "PlotsByGroup",
+    *,
+    level: float = 0.95,
+    metrics: "MetricsByGroup | None" = None,
+    title: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> str:
+    """The same for groups, side by side."""
+
+    def tested(found: Iterable[Gap]) -> list[tuple[str, ...]]:
+        return [(each.name, *spread(each, level), f"{each.p_value:.3g}") for each in found]
+
+    facts = _facts(plots, next(iter(plots.groups.values())).bounds, metrics, labels or {})
+    called = facts.pop("called")
+    return rendered(
+        "residuals_by_group.html",
+        title=title or "For whom does the model fit?",
+        plots=plots,
+        level=level,
+        by=[called.get(each, each) for each in plots.by],
+        rows=plots.rows,
+        gaps=lambda release: tested(e for e in release.measures.values() if isinstance(e, Gap)),
+        rest=lambda release: tested(
+            e for m in release.compared for e in release.against_rest(m).values()
+        ),
+        **facts,
+    )
+
+
+def _facts(plot: Any, bounds: "Bounds", metrics: Any, labels: Mapping[str, str]) -> dict[str, Any]:
+    """What both pages say of the data, the protection and the price."""
+    parameters = plot.as_dict()["parameters"]
+    columns = [parameters[each] for each in ("observed", "predicted") if each in parameters]
+    protection = plot.protection
+    names = (plot.data, *columns, *getattr(plot, "by", ()), protection.unit_name)
+    called = checked_labels(names, labels)
+    if protection.unit_name is not None:
+        unit = called.get(protection.unit_name, protection.unit_name)
+        protection = replace(protection, unit_name=unit)
+    releases = [plot] if metrics is None else [plot, metrics]
+    return {
+        "data": called.get(plot.data, plot.data),
+        "columns": [called.get(each, each) for each in columns],
+        "protection": protection,
+        "shown": [" to ".join(numbers(each)(end) for end in each) for each in bounds],
+        "price": total(each.loss for each in releases),
+        "releases": releases,
+        "called": called,
+    }
 
 
 def band_rows(plot: "ResidualPlot", level: float) -> Iterator[tuple[str, ...]]:

@@ -46,14 +46,14 @@ def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Chart:
     table, readings = plot.table, plot.readings
     residuals = Numbers(RESIDUAL, *table.bounds.residual)
     if kind == "density":
-        layers, y = [_cells(table), _zero(table.bounds.predicted)], residuals
+        layers, y = [cells(table), zero(table.bounds.predicted)], residuals
     elif kind == "points":
         x, y_at = (each.round(6) for each in table.points(MOST_POINTS))
         dots = Layer("point", records(x=x, y=y_at), size=9, opacity=0.5)
-        layers, y = [_zero(table.bounds.predicted), dots], residuals
+        layers, y = [zero(table.bounds.predicted), dots], residuals
     elif kind == "mean":
         layers, y = _steps(readings.mean_by_prediction, level, RESIDUAL)
-        layers = [_zero(table.bounds.predicted), *layers]
+        layers = [zero(table.bounds.predicted), *layers]
     elif kind == "spread":
         layers, y = _steps(readings.spread_by_prediction, level, "Standard deviation")
     elif kind == "scale":
@@ -90,11 +90,11 @@ def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Chart:
     )
     colour, style = Field("colour"), {"strokeWidth": 3}
     layers = [
-        _zero((0.0, 1.0)),
+        zero((0.0, 1.0)),
         Layer("rule", bins, y="low", y2="high", color=colour, opacity=0.45, style=style),
         Layer("point", bins, color=colour, size=Field("size")),
     ]
-    y = _around(low, high, "Observed share less prediction")
+    y = around(low, high, "Observed share less prediction")
     return Chart(layers, x=Numbers("Mean prediction"), y=y, title="Binned residuals", **SIZE)
 
 
@@ -189,7 +189,7 @@ def _clipped(ends: list[dict[str, float]], y: Numbers) -> list[dict[str, float]]
     return found
 
 
-def _cells(table: ResidualTable) -> Layer:
+def cells(table: ResidualTable) -> Layer:
     """Rows by cell; a darker cell holds more rows for its area."""
     height, width = np.diff(table.residual_edges), np.diff(table.predicted_edges)
     density = table.density / (height[:, None] * width[None, :])
@@ -224,17 +224,17 @@ def _steps(reading: ByPrediction, level: float, title: str) -> tuple[list[Layer]
         Layer("rect", rows, "left", "noise_low", "right", "noise_high", color=sky, opacity=0.55),
         Layer("rule", rows, x="left", x2="right", y="value", style=wide),
     ]
-    return layers, _around(low, high, title)
+    return layers, around(low, high, title)
 
 
-def _around(low: Any, high: Any, title: str) -> Numbers:
+def around(low: Any, high: Any, title: str) -> Numbers:
     """An axis that holds 0 and all intervals, with a little room where they end."""
     top, bottom = max(float(np.max(high)), 0.0), min(float(np.min(low)), 0.0)
     room = 0.05 * (top - bottom) or 1.0
     return Numbers(title, bottom - room if bottom < 0 else 0.0, top + room)
 
 
-def _zero(ends: tuple[float, float]) -> Layer:
+def zero(ends: tuple[float, float]) -> Layer:
     """The dashed line on which a prediction is right."""
     rows = [{"x": float(each), "y": 0.0} for each in ends]
     return Layer("line", rows, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.4})

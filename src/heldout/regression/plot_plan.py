@@ -12,28 +12,32 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.hilbert import HilbertDawa, SquareCounts
-from heldout.privacy.neighbours import Protection
+from heldout.regression.plan import ResidualsPlan
 from heldout.regression.search import Interval, Search, SearchAsPrinted
 from heldout.regression.table import ResidualTable
 from heldout.release import Answers, Booked, Staged, Step
-from heldout.statistics import Axis, GridCounts, RowCount
+from heldout.statistics import Axis, GridCounts
+from heldout.statistics.grid_counts import MOST_CELLS as MOST_ENTRIES
 
 __all__ = ["METHODS", "PlotPlan"]
 
 AS_PRINTED: Final = "chen-2016-prirp"
 METHODS: Final = ("heldout", "dawa", AS_PRINTED)
-COUNT_SHARE: Final = Fraction(1, 20)
 LEAST_SHARE, MOST_SHARE = Fraction(3, 20), Fraction(1, 2)
 ENOUGH: Final = 400  # rows times epsilon that the searches need, together
 UNKNOWN_SHARE: Final = Fraction(3, 10)
 RESIDUAL_PART: Final = Fraction(2, 5)
 RESIDUAL_SLACK, PREDICTED_SLACK = 5, 4
 MOST_CELLS: Final = 64
+MOST_GRID: Final = (MOST_CELLS, MOST_CELLS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlotPlan:
+class PlotPlan(ResidualsPlan):
     """One booking: the row count where it is private, the bounds that were not declared, a table.
+
+    With more than one group there is a table for each, all within the same bounds, and the row
+    count is that of each group, which is always private.
 
     Claim:       pure DP, epsilon, the exact sum of the steps.          [claim: residual-plot]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
@@ -50,11 +54,6 @@ class PlotPlan:
     Cost:        one pass over the rows a step, five at most.
     """
 
-    epsilon: Fraction
-    protection: Protection
-    rows: int | None
-    expected_rows: int | None
-    scale: float
     method: str
     predicted: Interval | None
     residual: Interval | None
@@ -62,8 +61,7 @@ class PlotPlan:
     """Cells of the residual and of the predicted value; None: from rows times epsilon."""
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0:
-            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        super().__post_init__()
         if self.method not in METHODS:
             raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}.")
         if self.method == AS_PRINTED and self.rows is None:
@@ -71,24 +69,11 @@ class PlotPlan:
                 f"method={AS_PRINTED!r} needs a public row count: replace-one neighbours and no "
                 "unit column. Use method='heldout'."
             )
+        if self.method != "heldout" and self.groups > 1:
+            raise ArgumentError("A plot by group needs method='heldout'.")
         self.staged()  # what is wrong is refused before anything is booked
 
     # --- shares of epsilon -----------------------------------------------------------------------
-
-    @property
-    def guess(self) -> int | None:
-        return self.rows if self.rows is not None else self.expected_rows
-
-    @property
-    def visible(self) -> Fraction | None:
-        """Units times epsilon, as far as it is public: how well anything can be seen."""
-        if self.guess is None:
-            return None
-        return max(self.guess, 1) * self.epsilon / self.protection.rows_per_unit
-
-    @property
-    def count_epsilon(self) -> Fraction:
-        return COUNT_SHARE * self.epsilon if self.rows is None else Fraction(0)
 
     @property
     def bounds_share(self) -> Fraction:
@@ -144,12 +129,6 @@ class PlotPlan:
             slack=slack,
         )
 
-    def row_count(self, answers: Answers) -> int:
-        """The public number of rows, or the noisy one, at least 1."""
-        if self.rows is not None:
-            return self.rows
-        return max(int(answers["count"][0]), 1)
-
     def bounds(self, answers: Answers) -> tuple[Interval, Interval]:
         """Of the predicted values and of the residuals."""
         residual, predicted, rows = self.residual, self.predicted, self.row_count(answers)
@@ -182,12 +161,13 @@ class PlotPlan:
 
     def statistic(self, answers: Answers) -> GridCounts:
         predicted, residual = self.bounds(answers)
-        down, across = self.cells(self.row_count(answers))
+        down, across = self.cells(self.typical_size(answers))
         return GridCounts(
+            groups=self.groups,
             axes=(
                 Axis("residual", tuple(np.linspace(*residual, down + 1).tolist())),
                 Axis("predicted", tuple(np.linspace(*predicted, across + 1).tolist())),
-            )
+            ),
         )
 
     def mechanism(self, cells: int) -> DiscreteLaplace | HilbertDawa:
@@ -200,19 +180,13 @@ class PlotPlan:
                 as_printed=self.method == AS_PRINTED,
             )
         return DiscreteLaplace.for_epsilon(
-            self.table_epsilon, l1_sensitivity=moved, dimension=cells + 1
-        )
-
-    @property
-    def count_mechanism(self) -> DiscreteLaplace:
-        return DiscreteLaplace.for_epsilon(
-            self.count_epsilon, l1_sensitivity=self.protection.rows_per_unit, dimension=1
+            self.table_epsilon, l1_sensitivity=moved, dimension=(cells + 1) * self.groups
         )
 
     def _steps(self) -> dict[str, Booked]:
         found: dict[str, Booked] = {}
-        if self.rows is None:
-            found["count"] = Booked.of(Step(RowCount(), self.count_mechanism))
+        if self.counted:
+            found["count"] = self.count_step
         for search in (self.residual_search, self.predicted_search):
             if search is not None:
                 found |= search.asked(self.row_count)
@@ -223,11 +197,13 @@ class PlotPlan:
 
         # A noisy row count may ask for as many cells as there can be: they are refused here if at
         # all, before anything is booked.
-        largest = (MOST_CELLS, MOST_CELLS) if self.rows is None else self.cells(self.rows)
+        largest = MOST_GRID if self.rows is None or self.groups > 1 else self.cells(self.rows)
         most = math.prod(self.grid or largest)
+        if (most + 1) * self.groups > MOST_ENTRIES:
+            raise ArgumentError("by must make fewer groups, or grid have fewer cells.")
         return found | {"table": Booked(self.mechanism(most).event(), table)}
 
-    def staged(self, **named: str) -> Staged:
+    def staged(self, **named: Any) -> Staged:
         """The request that the door books and draws."""
         return Staged(
             name="residual plot",
@@ -263,15 +239,15 @@ class PlotPlan:
     # --- what came out ---------------------------------------------------------------------------
 
     def table(self, answers: Answers) -> ResidualTable:
-        """The answers as a table; post-processing."""
+        """The answers as a table, of one group if they name it; post-processing."""
         statistic = self.statistic(answers)
-        drawn, shape = answers["table"], statistic.shape
+        drawn, shape = self.own(answers, "table"), statistic.shape
         edges = [np.array(axis.edges) for axis in statistic.axes]
         facts: Mapping[str, Any] = {
             "residual_edges": edges[0],
             "predicted_edges": edges[1],
-            "rows": self.row_count(answers),
-            "rows_scale": self.count_mechanism.scale if self.rows is None else None,
+            "rows": self.size(answers),
+            "rows_scale": self.count_mechanism.scale if self.counted else None,
         }
         if isinstance(drawn, SquareCounts):
             return ResidualTable(

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -12,7 +12,9 @@ from heldout.arguments import shown
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.questions import Guess, Question
-from heldout.questions.rules import Flag, Grid, Intervals, Number, OneOf, Whole
+from heldout.questions.groups import divided, how_many, named
+from heldout.questions.rules import By, Flag, Grid, Intervals, Number, OneOf, Whole
+from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
 from heldout.regression.plot_plan import METHODS, PlotPlan
@@ -39,11 +41,13 @@ class _OfResiduals(Question):
 
     `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
     powers of two. Where the row count is private, `expected_rows` is a public guess that divides
-    epsilon better.
+    epsilon better. `by` names a declared group, or several to cross: an answer for each of its
+    values, within the same bounds.
     """
 
     scale: Scale = 1.0
     expected_rows: Annotated[int | None, Whole()] = None
+    by: By = None
 
     @abstractmethod
     def plan(self, about: FittedRows) -> Any:
@@ -51,8 +55,20 @@ class _OfResiduals(Question):
 
     def request(self, about: FittedRows) -> Staged:
         plan = self.plan(about)
-        staged: Staged = plan.staged(observed=about.observed, predicted=about.predicted)
-        return staged
+        columns = {"observed": about.observed, "predicted": about.predicted}
+        staged: Staged = plan.staged(**columns, **named(self.by, about))
+        return replace(staged, view=divided(self.by))
+
+    def _facts(self, about: FittedRows) -> dict[str, Any]:
+        """What every plan is told."""
+        return {
+            "epsilon": self.price,
+            "protection": about.protection,
+            "rows": about.rows,
+            "expected_rows": self.expected_rows,
+            "scale": self.scale,
+            "groups": how_many(self.by, about),
+        }
 
     draws: ClassVar[int] = 5
 
@@ -66,13 +82,20 @@ class _OfResiduals(Question):
         mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
         residual = self.scale * guess.spread * ndtri(mixed)
         predicted = 3 * self.scale * guess.spread * (2 * at - 1)
+        groups = how_many(self.by, about)
         made_up = RegressionTable(
-            {"observed": predicted + residual, "predicted": predicted},
+            {
+                "observed": predicted + residual,
+                "predicted": predicted,
+                "group": np.arange(rows) % groups,
+            },
             observed="observed",
             predicted="predicted",
+            groups={"group": list(range(max(groups - 1, 1)))},
             neighbours=about.protection.neighbours,
         )
-        return self.request(about).draw(made_up)
+        view = None if self.by is None else divided("group")
+        return replace(self.request(about), view=view).draw(made_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,24 +126,23 @@ class ResidualPlot(_OfResiduals):
 
     def plan(self, about: FittedRows) -> PlotPlan:
         return PlotPlan(
-            epsilon=self.price,
-            protection=about.protection,
-            rows=about.rows,
-            expected_rows=self.expected_rows,
-            scale=self.scale,
+            **self._facts(about),
             method=self.method,
             predicted=self.bounds.get("predicted"),
             residual=self.bounds.get("residual"),
             grid=self.grid,
         )
 
-    def read(self, drawn: Drawn) -> PlotRelease:
-        return PlotRelease(drawn, drawn.request.reading)
+    def read(self, drawn: Drawn) -> PlotRelease | PlotsByGroup:
+        plan: PlotPlan = drawn.request.reading
+        if self.by is None:
+            return PlotRelease(drawn, plan)
+        return PlotsByGroup(drawn, (PlotRelease(each, plan) for each in plan.parts(drawn)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionMetrics(_OfResiduals):
-    """MAE, RMSE, R squared and quantiles of the residuals, in one release.
+    """MAE, RMSE, R squared and quantiles of the residuals, in one release; by group their mean too.
 
     `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
     the search; what lies beyond is clipped. Without `r_squared` nothing is spent on the outcome's
@@ -145,15 +167,14 @@ class RegressionMetrics(_OfResiduals):
     def plan(self, about: FittedRows) -> MetricsPlan:
         residual = self.bounds.get("residual")
         return MetricsPlan(
-            epsilon=self.price,
-            protection=about.protection,
-            rows=about.rows,
-            expected_rows=self.expected_rows,
-            scale=self.scale,
+            **self._facts(about),
             residual=None if residual is None else residual[1],
             observed=self.bounds.get("observed"),
             outcome=self.r_squared,
         )
 
-    def read(self, drawn: Drawn) -> MetricsRelease:
-        return MetricsRelease(drawn, drawn.request.reading)
+    def read(self, drawn: Drawn) -> MetricsRelease | MetricsByGroup:
+        plan: MetricsPlan = drawn.request.reading
+        if self.by is None:
+            return MetricsRelease(drawn, plan)
+        return MetricsByGroup(drawn, (MetricsRelease(each, plan) for each in plan.parts(drawn)))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.metrics.measure import checked_level
+from heldout.metrics.measure import Measure, checked_level
 from heldout.regression.readings_noise import tail_quantile
 from heldout.regression.table import ResidualTable
 
@@ -57,6 +57,21 @@ class ByPrediction:
     def noise_interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """Low and high ends by band: privacy noise alone."""
         return self._around(level, True)
+
+    def measure(self, share: Callable[[float], float], *, terms: str) -> Measure:
+        """The one number of a reading of the whole table; `share` as in `Measure`."""
+
+        def only(ends: tuple[Any, Any]) -> tuple[float, float]:
+            return float(ends[0][0]), float(ends[1][0])
+
+        return Measure(
+            float(self.values[0]),
+            name=self.name,
+            terms=terms,
+            noise_interval=lambda level: only(self.noise_interval(level)),
+            interval=lambda level: only(self.interval(level)),
+            share=share,
+        )
 
     def _around(self, level: float, noise_only: bool) -> tuple[Any, Any]:
         low, high = self._bounds(checked_level(level), noise_only)
@@ -103,9 +118,9 @@ def bands(table: ResidualTable) -> Any:
     return np.unique([0, *(places + 1), columns])
 
 
-def mean_by_prediction(table: ResidualTable) -> ByPrediction:
-    """The mean residual of the rows in each band of predictions."""
-    banded, middle, unit = _Banded.of(table), _middles(table), _unit(table)
+def mean_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPrediction:
+    """The mean residual of the rows in each band of predictions, or of the `whole` table."""
+    banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
     values, found = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
 
     def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
@@ -116,9 +131,9 @@ def mean_by_prediction(table: ResidualTable) -> ByPrediction:
     return ByPrediction("mean residual", edges, unit * values, banded.rows, bounds)
 
 
-def spread_by_prediction(table: ResidualTable) -> ByPrediction:
+def spread_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPrediction:
     """The standard deviation of the residuals in each band, less the width of a cell (Sheppard)."""
-    banded, middle, unit = _Banded.of(table), _middles(table), _unit(table)
+    banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
     width = np.diff(table.residual_edges / unit)[:, None] ** 2 / 12
     low, high = float(middle[0]), float(middle[-1])
     means, mean_bounds = banded.ratio(middle[:, None], low, high)
@@ -148,11 +163,14 @@ def scale_by_prediction(table: ResidualTable) -> ByPrediction:
     return ByPrediction("root of the residuals' size", edges, values, banded.rows, bounds)
 
 
-def coverage_by_prediction(table: ResidualTable, low: float, high: float) -> ByPrediction:
+def coverage_by_prediction(
+    table: ResidualTable, low: float, high: float, *, whole: bool = False
+) -> ByPrediction:
     """The share of rows whose residual lies from `low` to `high`, in each band of predictions."""
     edges = table.residual_edges
     held = np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0.0, None)
-    values, bounds = (banded := _Banded.of(table)).ratio((held / np.diff(edges))[:, None], 0.0, 1.0)
+    banded = _Banded.of(table, whole)
+    values, bounds = banded.ratio((held / np.diff(edges))[:, None], 0.0, 1.0)
     found = table.predicted_edges[banded.starts]
     return ByPrediction("coverage", found, values, banded.rows, bounds)
 
@@ -167,8 +185,8 @@ class _Banded:
     density: Any
 
     @classmethod
-    def of(cls, table: ResidualTable) -> "_Banded":
-        starts = bands(table)
+    def of(cls, table: ResidualTable, whole: bool = False) -> "_Banded":
+        starts = np.array([0, table.noisy.shape[1]]) if whole else bands(table)
 
         def summed(values: Any) -> Any:
             return np.add.reduceat(values, starts[:-1], axis=1)

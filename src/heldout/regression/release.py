@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from heldout.metrics.ratio import NoisyCounts, Ratio
 from heldout.metrics.release import Release
 from heldout.regression.measures import RegressionMetrics
 from heldout.regression.plot_plan import PlotPlan
-from heldout.regression.readings import ByPrediction, coverage_by_prediction
+from heldout.regression.readings import (
+    ByPrediction,
+    coverage_by_prediction,
+    mean_by_prediction,
+    spread_by_prediction,
+)
 from heldout.regression.readings_normal import QuantilePlot
 from heldout.regression.readings_scores import Score
 from heldout.regression.readings_verdict import Readings, Verdict
@@ -27,6 +32,8 @@ from heldout.regression.table import Bounds, ResidualTable
 from heldout.release import Drawn
 
 __all__ = ["ResidualPlot"]
+
+OUTSIDE: Final = "share of rows outside the bounds"
 
 
 class ResidualPlot(Release):
@@ -41,6 +48,7 @@ class ResidualPlot(Release):
     - `resampled(predicted_edges, residual_edges)`: rows in any other grid's cells
     - `points(limit)`: a scatter of evenly placed points
     - `mean_by_prediction`, `spread_by_prediction`, `trend`, `curvature`, `fan`: with intervals
+    - `mean_residual`, `spread`, `covered(half_width)`: over all predictions, with intervals
     - `verdict`: what they say, in a sentence
     - `chart(kind)`, `svg(kind)`, `save("plot.html")`: pictures
     """
@@ -96,15 +104,14 @@ class ResidualPlot(Release):
         return str(self._drawn.about.name)
 
     @cached_property
-    def outside(self) -> Measure:
-        """The share of rows beyond the bounds."""
+    def _outside(self) -> Ratio:
         table = self.table
         scale = table.outside_scale if table.scale is None else table.scale
         assert scale is not None
         spread = [[1.0], [-1.0]]
         if table.rows_scale is not None:
             spread = [[1.0, 0.0], [-1.0, float(table.rows_scale / scale)]]
-        ratio = Ratio(
+        return Ratio(
             counts=NoisyCounts(
                 estimate=np.array([table.outside, table.rows - table.outside]),
                 spread=np.array(spread),
@@ -114,13 +121,44 @@ class ResidualPlot(Release):
             numerator=np.array([1.0, 0.0]),
             denominator=np.array([1.0, 1.0]),
         )
+
+    @cached_property
+    def outside(self) -> Measure:
+        """The share of rows beyond the bounds."""
         return Measure(
-            ratio.value,
-            name="share of rows outside the bounds",
+            self._outside.value,
+            name=OUTSIDE,
             terms=self.terms,
-            noise_interval=ratio.noise_interval,
-            interval=ratio.interval,
+            noise_interval=self._outside.noise_interval,
+            interval=self._outside.interval,
+            share=float,
         )
+
+    @cached_property
+    def mean_residual(self) -> Measure:
+        """What predictions within the bounds are too low by, on average."""
+        low, high = self.bounds.residual
+        reading = mean_by_prediction(self.table, whole=True)
+        return reading.measure(lambda value: (value - low) / (high - low), terms=self.terms)
+
+    @cached_property
+    def spread(self) -> Measure:
+        """The standard deviation of the residuals within the bounds."""
+        reading = spread_by_prediction(self.table, whole=True)
+        middle = float(np.clip(reading.values[0], 1e-300, self.bounds.residual[1] / 2))
+        return reading.measure(lambda value: value / (value + middle), terms=self.terms)
+
+    def covered(self, half_width: float | tuple[float, float]) -> Measure:
+        """How often predictive intervals hold the outcome, over all predictions; see `coverage`."""
+        reading = coverage_by_prediction(self.table, *_ends(half_width), whole=True)
+        return reading.measure(float, terms=self.terms)
+
+    def surprise(self, name: str, value: float) -> float:
+        if name == OUTSIDE:
+            return self._outside.p_value(value)
+        if name in (self.mean_residual.name, self.spread.name):
+            return self.measures[name].surprise(value)
+        return super().surprise(name, value)  # scores are weighed by the noise of their own table
 
     # --- readings --------------------------------------------------------------------------------
 
@@ -165,12 +203,7 @@ class ResidualPlot(Release):
         Intervals reach `half_width` on both sides of the prediction, or from the first number to
         the second. Within a cell of the table rows are taken to be spread evenly.
         """
-        ends = half_width if isinstance(half_width, tuple) else (half_width, half_width)
-        low, high = as_number(ends[0]), as_number(ends[-1])
-        low = low if isinstance(half_width, tuple) else -low
-        if not -math.inf < low < high < math.inf:
-            raise ArgumentError("half_width must be a positive number, or two that rise.")
-        return coverage_by_prediction(self.table, low, high)
+        return coverage_by_prediction(self.table, *_ends(half_width))
 
     @property
     def trend(self) -> Score:
@@ -262,6 +295,8 @@ class ResidualPlot(Release):
             "curvature": self.curvature,
             "fan": self.fan,
             "trend": self.trend,
+            self.mean_residual.name: self.mean_residual,
+            self.spread.name: self.spread,
         }
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -275,3 +310,13 @@ class ResidualPlot(Release):
 
     def _noisy(self) -> Any:
         return self.table.as_dict()
+
+
+def _ends(half_width: float | tuple[float, float]) -> tuple[float, float]:
+    """Of an interval around a prediction."""
+    ends = half_width if isinstance(half_width, tuple) else (half_width, half_width)
+    low, high = as_number(ends[0]), as_number(ends[-1])
+    low = low if isinstance(half_width, tuple) else -low
+    if not -math.inf < low < high < math.inf:
+        raise ArgumentError("half_width must be a positive number, or two that rise.")
+    return low, high

@@ -29,25 +29,21 @@ class RegressionSession(PrivateSession):
 
     holds = RegressionTable
 
-    def residual_plot(self, *, epsilon: Rational, **options: Any) -> ResidualPlot:
-        """Rows by predicted value and residual, as a table with noise.
+    def residual_plot(self, *, epsilon: Rational, **options: Any) -> Any:
+        """Rows by predicted value and residual, as a table with noise: a `ResidualPlot`.
 
-        `options` are those of `heldout.questions.ResidualPlot`: scale, method, bounds, grid and
-        expected_rows.
+        `options` are those of `heldout.questions.ResidualPlot`: scale, method, bounds, grid,
+        expected_rows and by, which gives a `PlotsByGroup`.
         """
-        found: ResidualPlot = self.ask(asked.ResidualPlot(epsilon=epsilon, **given(options)))
-        return found
+        return self.ask(asked.ResidualPlot(epsilon=epsilon, **given(options)))
 
-    def metrics(self, *, epsilon: Rational, **options: Any) -> RegressionMetrics:
-        """MAE, RMSE, R squared and quantiles of the residuals, in one release.
+    def metrics(self, *, epsilon: Rational, **options: Any) -> Any:
+        """MAE, RMSE, R squared and quantiles of the residuals: a `RegressionMetrics`.
 
-        `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared and
-        expected_rows.
+        `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared,
+        expected_rows and by, which gives a `MetricsByGroup`.
         """
-        found: RegressionMetrics = self.ask(
-            asked.RegressionMetrics(epsilon=epsilon, **given(options))
-        )
-        return found
+        return self.ask(asked.RegressionMetrics(epsilon=epsilon, **given(options)))
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +87,7 @@ def residual_plot(
         ledger=ledger,
         **declared,
     )
-    return session.residual_plot(
+    found: ResidualPlot = session.residual_plot(
         epsilon=epsilon,
         scale=scale,
         method=method,
@@ -99,6 +95,7 @@ def residual_plot(
         grid=grid,
         expected_rows=expected_rows,
     )
+    return found
 
 
 def metrics(
@@ -133,13 +130,14 @@ def metrics(
         ledger=ledger,
         **declared,
     )
-    return session.metrics(
+    found: RegressionMetrics = session.metrics(
         epsilon=epsilon,
         scale=scale,
         bounds=bounds,
         r_squared=r_squared,
         expected_rows=expected_rows,
     )
+    return found
 
 
 def one_off(

@@ -12,7 +12,7 @@ from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
 
-_MOST_CELLS = 2**20
+MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ class Axis:
 class GridCounts(Statistic):
     """Rows in each cell of the grid, the last axis fastest, and then all rows outside it.
 
-    A cell holds its lower edge and not its upper one.
+    A cell holds its lower edge and not its upper one. With more than one group there is such a
+    vector for each, one after the other, and a row is in that of its own `member`.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: the cells and the outside are disjoint, so a row is counted once, however many
-                 cells there are: k rows under add-remove, 2k under replace-one.
+    Sensitivity: the cells and the outside are disjoint, and so are groups: a row is counted once,
+                 however many there are: k rows under add-remove, 2k under replace-one.
     Numerics:    exact integers. A row's number is compared with edges and nothing else is done to
                  it, so no engine can overflow or round.
     Refuses:     edges that are not finite and increasing; more than 2^20 cells.
@@ -68,10 +69,11 @@ class GridCounts(Statistic):
     """
 
     axes: tuple[Axis, ...]
+    groups: int = 1
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.axes) <= 2 or self.size > _MOST_CELLS:
+        if not 1 <= len(self.axes) <= 2 or self.size * self.groups > MOST_CELLS:
             raise ArgumentError("a grid must have one axis or two, and at most 1,048,576 cells.")
 
     @property
@@ -80,18 +82,25 @@ class GridCounts(Statistic):
 
     @property
     def size(self) -> int:
-        """Cells and the outside: the length of the vector."""
+        """Cells and the outside: the length of the vector, or of each group's."""
         return math.prod(self.shape) + 1
 
     def body(self) -> str:
         places = [f"{axis.place()} AS place_{i}" for i, axis in enumerate(self.axes)]
+        places += ["member"] if self.groups > 1 else []
         keys = ", ".join(str(i + 1) for i in range(len(places)))
         listed = ",\n  ".join([*places, "count(*) AS n"])
         return f"SELECT\n  {listed}\nFROM evaluated\nGROUP BY {keys}"
 
     def read(self, columns: Columns) -> Any:
-        places = (np.ma.asarray(columns[f"place_{i}"]) - 1 for i in range(len(self.axes)))
-        return tally(columns["n"], *zip(places, self.shape, strict=True))
+        numbers = (np.ma.asarray(columns[f"place_{i}"]) - 1 for i in range(len(self.axes)))
+        places = list(zip(numbers, self.shape, strict=True))
+        if self.groups == 1:
+            return tally(columns["n"], *places)
+        member = (columns["member"], self.groups)
+        cells = tally(columns["n"], member, *places)[:-1].reshape(self.groups, -1)
+        rows = tally(columns["n"], member)[:-1, None]
+        return np.hstack([cells, rows - cells.sum(axis=1, keepdims=True)]).ravel()
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved
@@ -107,12 +116,13 @@ class GridCounts(Statistic):
 
 @dataclass(frozen=True)
 class RowCount(Statistic):
-    """How many rows count, where that is not public.
+    """How many rows count, where that is not public; of each group, if there are several.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
-    Neighbours:  add-remove; replace-one by unit of at most k rows.
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: at most k rows more or less, also when some leave and others arrive; none at all
-                 where the number of rows is public.
+                 where the number of rows is public. A row may leave one group and another arrive
+                 in a second: 2k for several groups under replace-one.
     Numerics:    exact.
     Refuses:     nothing.
     Reference:   proofs/disjoint-counts.md.
@@ -123,15 +133,22 @@ class RowCount(Statistic):
     3
     """
 
+    groups: int = 1
     claim: ClassVar[str] = "disjoint-counts"
 
     def body(self) -> str:
+        if self.groups > 1:
+            return "SELECT member, count(*) AS n\nFROM evaluated\nGROUP BY 1"
         return "SELECT count(*) AS n\nFROM evaluated"
 
     def read(self, columns: Columns) -> Any:
+        if self.groups > 1:
+            return tally(columns["n"], (columns["member"], self.groups))[:-1]
         return np.array([int(columns["n"][0])], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
+        if self.groups > 1:
+            return protection.rows_moved
         return 0 if protection.row_count_is_public else protection.rows_per_unit
 
     @classmethod

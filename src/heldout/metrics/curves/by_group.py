@@ -16,7 +16,7 @@ class CurvesByGroup(ByGroup):
     """One `CurvesRelease` for each group: `.groups["F"].calibration`, `.gap`, and so on."""
 
     @property
-    def _compared(self) -> tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         error = "expected calibration error"
         every = next(iter(self.groups.values())).measures
         return (self.metric, "KS", *((error,) if error in every else ()))

@@ -25,8 +25,6 @@ __all__ = ["CostCurve", "DecisionCurve", "Gain", "ReadDecisions"]
 _GRID: Final = np.linspace(0.0, 1.0, 513)
 _ODDS: Final = 7.0  # scores beyond these log odds count as these
 _STEPS: Final = 30
-_LEVEL: Final = 0.95
-_QUANTILE: Final = 1.96
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,9 +102,7 @@ class ReadDecisions:
     def surprise(self, name: str, value: float) -> float:
         """How often so far a number would be released, by a normal law as wide as the interval."""
         measure: Measure = self.measures[name]  # type: ignore[attr-defined]
-        low, high = measure.interval(_LEVEL)
-        half = high - measure.value if value > measure.value else measure.value - low
-        return math.erfc(abs(value - measure.value) / max(half, 1e-12) * _QUANTILE / math.sqrt(2))
+        return measure.surprise(value)
 
     @property
     def gini(self) -> Measure:
