@@ -171,6 +171,7 @@ command("compare", **ROWS, **CUSTODY, **PAID, **DECLARED, rival=("word", "q"))
 command("curves", **ROWS, **CUSTODY, **PAID, **DECLARED, method=NOT, kind=NOT, out=OUT)
 command("residuals", _0=FILE, observed=("word", "y"), predicted=("word", "p"), epsilon=("word", "1"),
         scale=NOT, bounds=("word", "residual=1"), method=NOT, metrics=NOT, expected_rows=NOT, kind=NOT,
+        groups=NOT, by=NOT,
         out=OUT, **CUSTODY, **PAID)  # fmt: skip
 command("select", _0=FILE, label=("word", "y"), epsilon=("word", "1"), columns=("word", "a,b"), text=NOT,
         words=OUT, hash_size=NOT, longest=NOT, legend=OUT, method=NOT, score=NOT, k=("word", "1"),
