@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,10 +14,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.features.logistic_plan import LogisticPlan
-from heldout.mechanisms.objective import SLACK, ObjectivePerturbation
+from heldout.mechanisms.objective import SLACK, ObjectivePerturbation, even_noise
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.joint_counts import UNIT, row_units
-from heldout.statistics.logistic_loss import LogisticLoss, Rows
+from heldout.statistics.logistic_loss import MARGIN, LogisticLoss, Rows
 from heldout.statistics.sealed import Sealed
 
 FEATURES = 2
@@ -42,25 +44,32 @@ def whole(loss, found, noise):
 
 def log_density(mechanism, loss, rows, at):
     """Of the ideal minimum at a point, up to a constant: the noise's density times the Jacobian."""
-    x = np.array(
-        [[*(np.array(mask) * min(1, loss.weight / max(sum(mask), 1))), 1] for _, mask in rows]
-    )
+    x = np.array([vector(loss.weight, mask) for _, mask in rows])
     y = np.array([2 * label - 1 for label, _ in rows])
-    miss = 1 / (1 + np.exp(y * (x @ at)))
+    miss = 1 / (1 + np.exp(y * (x @ at) - MARGIN))
     ridge = float(loss.ridge)
     b = -(-(y * miss) @ x + ridge * at)
     steps = np.rint(b / float(mechanism.step))
     hessian = (x * (miss * (1 - miss))[:, None]).T @ x + ridge * np.eye(len(at))
-    scale = float(mechanism.inner.scale)
-    return -np.abs(steps).sum() / scale + np.linalg.slogdet(hessian)[1]
+    far = np.abs(steps).max() if mechanism.even else np.abs(steps).sum()
+    return -far / float(mechanism.inner.scale) + np.linalg.slogdet(hessian)[1]
+
+
+def vector(weight, mask):
+    """A row's entries, the constant last."""
+    if weight is None:
+        return [*(np.array(mask) - 0.5), 0.5]
+    return [*(np.array(mask) * min(1, weight / max(sum(mask), 1))), 0.5]
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(4)])
-def test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed(neighbours, epsilon):
+@pytest.mark.parametrize("even", [False, True])
+def test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed(neighbours, epsilon, even):
     protection = Protection(neighbours=neighbours)
     plan = LogisticPlan(
         features=FEATURES,
+        features_per_row=FEATURES,
         epsilon=epsilon,
         weight=1,
         ridge=None,
@@ -69,6 +78,10 @@ def test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed(neighbou
         protection=protection,
     )
     loss = plan.loss()
+    assert loss.weight is None  # two features are few
+    if not even:
+        loss = replace(loss, weight=1)
+        loss = replace(loss, ridge=plan.ridge_for(loss))
     mechanism = plan.mechanism(loss)
     grid = [np.array(at) for at in itertools.product((-3.0, -0.7, 0.0, 0.01, 0.9, 3.0), repeat=3)]
     kept = [(0, (1, 0)), (1, (1, 1))]
@@ -96,10 +109,11 @@ def test_a_row_reaches_no_further_than_its_claimed_length():
         assert (row_units(matrix, weight) <= UNIT).all()
 
 
+@pytest.mark.parametrize("weight", [1, None])
 @pytest.mark.parametrize("size", [0, 3, 10**4, 10**12, 10**17])
-def test_two_solutions_of_one_minimum_lie_within_the_slack(size):
+def test_two_solutions_of_one_minimum_lie_within_the_slack(size, weight):
     """Other rows, other noise, the same exact minimum: what is rounded lies within the slack."""
-    loss = loss_of(ridge=Fraction(2))
+    loss = loss_of(weight=weight, ridge=Fraction(2))
     first = ROWS[1:6]
     noise = [size, -size + 5, size // 3]
     rows = rows_of(loss, first)
@@ -130,7 +144,7 @@ def test_noise_beyond_53_bits_is_not_rounded_where_it_would_be_seen():
     at[0] = far
     rows = Rows(loss, csr_array(([1], ([0], [0])), shape=(1, 2**16), dtype=np.int8), [1])
     exact = far - loss.lattice * noise[0]
-    allowed = loss.row / 2.0 ** (loss.grain - 1)
+    allowed = float(loss.row) / 2.0 ** (loss.grain - 1)
     assert abs(Fraction(float(rows.margins(at, noise)[0])) - exact) <= allowed * 2**-20
 
 
@@ -156,23 +170,28 @@ def test_the_order_of_rows_moves_the_answer_by_less_than_the_slack():
     assert np.abs(one - other).sum() <= loss.slack
 
 
+@pytest.mark.parametrize("weight", [3, None])
 @pytest.mark.parametrize("size", [1.0, 40.0, 200.0])
-def test_a_computed_gradient_errs_less_than_the_bound(size):
+def test_a_computed_gradient_errs_less_than_the_bound(size, weight):
     rng = np.random.default_rng(2)
     dense = (rng.random((60, 12)) < 0.4).astype(np.int8)
     label = rng.integers(0, 2, 60)
-    loss = loss_of(weight=3, rows=60, features=12, ridge=Fraction(8))
+    loss = loss_of(weight=weight, rows=60, features=12, ridge=Fraction(8))
     rows = Rows(loss, csr_array(dense), label)
     at = rng.normal(0, size, 13)
     noise = [int(each) for each in rng.integers(-(10**6), 10**6, 13)]
     found, _ = rows.slope(at, noise)
     units = row_units(csr_array(dense), 3)
+    half = Fraction(1, 2)
     whole = [Fraction(float(a)) - loss.lattice * z for a, z in zip(at, noise, strict=True)]
     exact = [loss.ridge * Fraction(float(a)) for a in at]
     for row, unit, y in zip(dense, units, 2 * label - 1, strict=True):
-        x = [Fraction(int(unit), UNIT) * int(each) for each in row] + [Fraction(1)]
+        if weight is None:
+            x = [int(each) - half for each in row] + [half]
+        else:
+            x = [Fraction(int(unit), UNIT) * int(each) for each in row] + [half]
         margin = sum(a * b for a, b in zip(x, whole, strict=True))
-        miss = sigmoid(-int(y) * margin)
+        miss = sigmoid(Fraction(MARGIN) - int(y) * margin)
         exact = [a - int(y) * miss * b for a, b in zip(exact, x, strict=True)]
     error = math.sqrt(
         sum(float(Fraction(float(a)) - b) ** 2 for a, b in zip(found, exact, strict=True))
@@ -194,7 +213,8 @@ def sigmoid(x):
         ctx.prec = before
 
 
-def test_the_parts_of_the_price_add_up_to_epsilon():
+@pytest.mark.parametrize("even", [False, True])
+def test_the_parts_of_the_price_add_up_to_epsilon(even):
     for protection in (
         Protection(neighbours="replace-one"),
         Protection(neighbours="add-remove", unit=True, rows_per_unit=3),
@@ -204,27 +224,58 @@ def test_the_parts_of_the_price_add_up_to_epsilon():
             moved=protection.rows_moved,
             rows_per_unit=protection.rows_per_unit,
             row=6,
+            square=7,
             dimension=100,
             ridge=Fraction(64),
             step=Fraction(1, 2**24),
             slack=1000,
+            even=even,
         )
-        reach = noise.moved * noise.row / noise.step + noise.dimension
-        curved = Fraction(noise.rows_per_unit * noise.row) / (4 * noise.ridge)
+        reach = noise.moved * noise.row / noise.step + (1 if even else noise.dimension)
+        curved = Fraction(noise.rows_per_unit * noise.square) / (4 * noise.ridge)
         parts = reach / noise.inner.scale + curved + noise.slack / noise.outer.scale
         assert parts == 1
     with pytest.raises(ArgumentError, match="ridge must be larger"):
-        ObjectivePerturbation(Fraction(1), 1, 1, 6, 10, Fraction(1), Fraction(1, 2**20), 10)
+        ObjectivePerturbation(Fraction(1), 1, 1, 6, 6, 10, Fraction(1), Fraction(1, 2**20), 10)
 
 
 def test_the_drawn_noise_has_the_size_that_the_price_needs():
     noise = ObjectivePerturbation(
-        Fraction(1), 1, 1, 6, 4000, Fraction(16), Fraction(1, 2**20), 4000
+        Fraction(1), 1, 1, 6, 6, 4000, Fraction(16), Fraction(1, 2**20), 4000
     )
     drawn = noise.sample(Sealed(lambda z: np.zeros(len(z), dtype=np.int64))) * float(noise.step)
     scale = float(noise.inner.scale * noise.step)
     # Mean |Laplace| of 4,000 draws: standard error scale/63, so 5 of them fail 6 times in 10^7.
     assert abs(np.abs(drawn).mean() / scale - 1) < 5 / 63
+
+
+def test_even_noise_has_the_law_that_its_largest_entry_needs():
+    """All of it at a small scale, where the acceptance matters; another scale would be seen."""
+    draws, scale = 1_500, Fraction(2)
+    seen = Counter(max(map(abs, even_noise(scale, 2))) for _ in range(draws))
+
+    def missed(scale):
+        shells = np.array([(2 * r + 1) ** 2 - max(2 * r - 1, 0) ** 2 for r in range(200)])
+        law = shells * np.exp(-np.arange(200) / scale)
+        law /= law.sum()
+        expected = draws * np.append(law[:12], law[12:].sum())
+        found = [*(seen[r] for r in range(12)), sum(seen[r] for r in seen if r >= 12)]
+        return ((np.array(found) - expected) ** 2 / expected).sum()
+
+    assert missed(2.0) < 45  # chi-squared of 12 degrees: once in 100,000 runs
+    assert missed(2.0 * 1.25) > 45
+    entries = np.array([even_noise(Fraction(1000), 40) for _ in range(50)])
+    shares = entries / np.abs(entries).max(axis=1, keepdims=True)
+    assert abs(np.abs(shares).mean() - 0.5) < 0.05  # spread evenly within the largest
+
+
+@pytest.mark.parametrize("declared", [None, 1])
+def test_a_table_of_few_features_gets_noise_for_the_largest_entry(declared):
+    X, y = np.arange(4000).reshape(-1, 10) % 3 == 0, np.arange(400) % 2
+    rows = FeatureMatrix(X.astype(int), y, features_per_row=declared)
+    told = PrivateLogisticRegression(epsilon="1").fit(rows).release_
+    plan = told._drawn.request.reading.plan
+    assert (plan.loss().weight is None) == (declared is None)
 
 
 def separable(rows, features=30):

@@ -337,10 +337,13 @@ def test_shrinkage_tells_a_strong_feature_from_thousands_that_are_noise():
 
 
 def test_shares_and_k_follow_from_public_facts_and_stay_in_bounds():
-    for epsilon, rows, protection in itertools.product(
-        (Fraction(1, 1000), Fraction(1), Fraction(100)), (1, 100, 10**7), (*BY_ROW, *BY_UNIT)
+    for epsilon, rows, protection, features in itertools.product(
+        (Fraction(1, 1000), Fraction(1), Fraction(100)),
+        (1, 100, 10**7),
+        (*BY_ROW, *BY_UNIT),
+        (1, 10**5),
     ):
-        shares = shares_for(epsilon, rows=rows, protection=protection)
+        shares = shares_for(epsilon, rows=rows, protection=protection, features=features)
         assert 0 < shares.cut <= Fraction(1, 5)
         assert 0 < shares.sizes <= Fraction(2, 5)
         k = features_to_take(epsilon, rows=rows, features=300, protection=protection)

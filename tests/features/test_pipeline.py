@@ -88,6 +88,19 @@ def test_a_classifier_with_settings_of_its_own_may_be_passed():
     assert PrivatePipeline(select="cluster", k=2, epsilon="1").fit(private).n_features_in_ == 30
 
 
+@pytest.mark.parametrize(
+    ("features", "bounded", "trained"),
+    [(40, True, "logistic"), (40, False, "naive-bayes"), (300, True, "naive-bayes")],
+)
+def test_what_is_trained_by_default_follows_from_public_facts(features, bounded, trained):
+    X, y = separable(400, features)
+    rows = FeatureMatrix(X, y, neighbours="add-remove", most_rows=1000 if bounded else None)
+    model = PrivatePipeline(epsilon="8", expected_rows=400).fit(rows)
+    assert model.release_.as_dict()["parameters"]["classifier"] == trained
+    assert isinstance(model.classifier_, PrivateLogisticRegression) == (trained == "logistic")
+    assert (model.predict(X) == y).mean() > 0.9
+
+
 def test_what_cannot_be_kept_is_refused():
     X, y = separable(40)
     for wrong, words in (

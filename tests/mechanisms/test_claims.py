@@ -90,12 +90,15 @@ CLAIMS: list[tuple[Any, Loss]] = [
         ),
         Loss.pure(THIRD),
     ),
-    (
-        ObjectivePerturbation(
-            THIRD, moved=1, rows_per_unit=1, row=6, dimension=10, ridge=F(64),
-            step=F(1, 2**20), slack=11,
-        ),
-        Loss.pure(THIRD),
+    *(
+        (
+            ObjectivePerturbation(
+                THIRD, moved=1, rows_per_unit=1, row=6, square=6, dimension=10, ridge=F(64),
+                step=F(1, 2**20), slack=11, even=even,
+            ),
+            Loss.pure(THIRD),
+        )
+        for even in (False, True)
     ),
     *((method(name, epsilon=THIRD, **CURVE), Loss.pure(THIRD)) for name in CURVES),
 ]  # fmt: skip

@@ -11,9 +11,11 @@ from fractions import Fraction
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 
-__all__ = ["PAPER_SPLITS", "Shares", "features_to_take", "selection_share", "shares_for"]
+__all__ = ["PAPER_SPLITS", "TABLE", "Shares", "features_to_take", "selection_share", "shares_for"]
 
 GUESSED_ROWS = 4096
+TABLE = 256
+"""At most so many features are those of a table, more are those of texts."""
 _GRID = 64  # shares are whole sixty-fourths, which read well and keep prices short
 
 PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}
@@ -35,19 +37,26 @@ def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fractio
     return rows * epsilon / protection.rows_moved
 
 
-def shares_for(epsilon: Fraction, *, rows: int, protection: Protection) -> Shares:
+def shares_for(epsilon: Fraction, *, rows: int, protection: Protection, features: int) -> Shares:
     """The fewer rows, the more goes to the few numbers that are seen well: sizes and the cut.
+
+    Rows of a table, which has few features, set about as many each, so their sizes say little.
 
     >>> from heldout.privacy.neighbours import Neighbours
     >>> one_row = Protection(neighbours=Neighbours.ADD_REMOVE)
-    >>> shares_for(Fraction(1), rows=5000, protection=one_row)
+    >>> shares_for(Fraction(1), rows=5000, protection=one_row, features=8000)
     Shares(sizes=Fraction(1, 8), cut=Fraction(1, 16))
-    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row)
+    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row, features=8000)
     Shares(sizes=Fraction(25, 64), cut=Fraction(3, 16))
+    >>> shares_for(Fraction(1, 10), rows=5000, protection=one_row, features=80)
+    Shares(sizes=Fraction(13, 64), cut=Fraction(1, 16))
     """
     seen = strength(epsilon, rows=rows, protection=protection)
-    sizes = min(Fraction(2, 5), Fraction(1, 10) + 150 / seen)
-    cut = min(Fraction(1, 5), Fraction(1, 20) + 75 / seen)
+    if features <= TABLE:
+        sizes, cut = min(Fraction(2, 5), Fraction(1, 16) + 75 / seen), Fraction(1, 16)
+    else:
+        sizes = min(Fraction(2, 5), Fraction(1, 10) + 150 / seen)
+        cut = min(Fraction(1, 5), Fraction(1, 20) + 75 / seen)
     return Shares(sizes=_rounded(sizes), cut=_rounded(cut))
 
 

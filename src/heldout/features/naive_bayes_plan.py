@@ -47,7 +47,7 @@ class NaiveBayesPlan:
         rows: int,
         protection: Protection,
     ) -> None:
-        shares = shares_for(epsilon, rows=rows, protection=protection)
+        shares = shares_for(epsilon, rows=rows, protection=protection, features=features)
         self.features, self.weight, self.protection = features, weight, protection
         self.size_units = size_units(shares.sizes, weight)
         self.cut_epsilon = epsilon * shares.cut

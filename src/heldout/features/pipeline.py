@@ -7,9 +7,11 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
+from heldout.features.budget import TABLE
 from heldout.features.logistic import PrivateLogisticRegression
+from heldout.features.logistic_plan import LogisticPlan
 from heldout.features.naive_bayes import PrivateNaiveBayes
-from heldout.features.questions import JOINT, Training
+from heldout.features.questions import AUTO, JOINT, Training
 from heldout.features.stages import Stages
 from heldout.features.training import PrivateClassifier
 from heldout.privacy import Budget, Ledger
@@ -36,7 +38,9 @@ class PrivatePipeline(PrivateClassifier):
         ("noisy-counts", "noisy-top-k", "permute-and-flip", "sparse-vector", ...): then epsilon is
         split. None trains on all features, and so does "joint" with a logistic regression.
     classifier
-        "naive-bayes" or "logistic", or an instance of one, whose `weight` and `ridge` count.
+        "auto" (the default): logistic regression for a table of at most 256 features, naive Bayes
+        for more. Or "naive-bayes" or "logistic", or an instance of one, whose `weight` and `ridge`
+        count.
     split
         The part of epsilon for the selection. None is a half; "paper" is the 2014 paper's split
         for the method. It must be left out where nothing is split.
@@ -66,7 +70,7 @@ class PrivatePipeline(PrivateClassifier):
         self,
         *,
         select: str | None = JOINT,
-        classifier: Any = "naive-bayes",
+        classifier: Any = AUTO,
         epsilon: Epsilon | None = None,
         split: Any = None,
         selection_score: str = "total-count",
@@ -101,18 +105,18 @@ class PrivatePipeline(PrivateClassifier):
         self.k = k
         self.threshold = threshold
 
-    def _classifier(self) -> Any:
-        """A fresh classifier with the pipeline's public facts."""
+    def _classifier(self, named: str = "naive-bayes") -> Any:
+        """A fresh classifier with the pipeline's public facts; "auto" is the one that is named."""
         if isinstance(self.classifier, PrivateNaiveBayes | PrivateLogisticRegression):
             from sklearn.base import clone
 
             model = clone(self.classifier)
-        elif isinstance(self.classifier, str) and self.classifier in CLASSIFIERS:
-            model = CLASSIFIERS[self.classifier]()
+        elif isinstance(self.classifier, str) and self.classifier in (AUTO, *CLASSIFIERS):
+            model = CLASSIFIERS[named if self.classifier == AUTO else self.classifier]()
         else:
             raise ArgumentError(
-                f"classifier must be {' or '.join(map(repr, CLASSIFIERS))} or an instance of one, "
-                f"got {shown(self.classifier)}."
+                f"classifier must be {' or '.join(map(repr, (AUTO, *CLASSIFIERS)))} or an instance "
+                f"of one, got {shown(self.classifier)}."
             )
         model.set_params(expected_rows=self.expected_rows, binarize=self.binarize)
         return model
@@ -121,6 +125,7 @@ class PrivatePipeline(PrivateClassifier):
         trained: Training = self._classifier()._question(price)
         return replace(
             trained,
+            classifier=AUTO if self.classifier == AUTO else trained.classifier,
             select=self.select,
             split=self.split,
             selection_score=self.selection_score,
@@ -135,10 +140,12 @@ class PrivatePipeline(PrivateClassifier):
         return self.features_per_row
 
     def _most_rows(self) -> int:
-        return int(self._classifier()._most_rows())
+        table = self.n_features_in_ <= TABLE
+        return int(self._classifier("logistic" if table else "naive-bayes")._most_rows())
 
     def _understand(self, stages: Stages, place: int) -> None:
-        model = self._classifier()
+        logistic = isinstance(stages.plan, LogisticPlan)
+        model = self._classifier("logistic" if logistic else "naive-bayes")
         model.classes_, model.n_features_in_ = self.classes_, self.n_features_in_
         model._understand(stages, place)
         self.classifier_, self._chosen = model, stages.chosen

@@ -8,7 +8,7 @@ import numpy as np
 
 from heldout.data.feature_matrix import FeatureRows
 from heldout.errors import ArgumentError
-from heldout.features.budget import GUESSED_ROWS, features_to_take, selection_share
+from heldout.features.budget import GUESSED_ROWS, TABLE, features_to_take, selection_share
 from heldout.features.logistic_plan import LogisticPlan
 from heldout.features.model import ModelRelease
 from heldout.features.naive_bayes_plan import NaiveBayesPlan
@@ -20,9 +20,10 @@ from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
 from heldout.release import Drawn, Request, Staged
 from heldout.statistics.feature_scores import score_named
 
-__all__ = ["JOINT", "WEIGHT", "Selection", "Training"]
+__all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]
 
 JOINT: Final = "joint"
+AUTO: Final = "auto"
 WEIGHT: Final = 5
 CLASSIFIERS: Final[dict[str, Any]] = {"naive-bayes": NaiveBayesPlan, "logistic": LogisticPlan}
 NAMES: Final = {"naive-bayes": "naive Bayes", "logistic": "logistic regression"}
@@ -70,14 +71,16 @@ class Selection(Question):
 class Training(Question):
     """A model of 0/1 features: learnt with noise, its cut chosen with noise, for one price.
 
-    `classifier` is "naive-bayes" or "logistic". `select` is None, "joint" (the counts that train
-    naive Bayes select as well) or a method of `Selection`, whose part of the price is `split`, a
-    half unless given. `weight` is how many features a row may set before their weights shrink,
-    `ridge` the least penalty of a logistic regression, and `expected_rows` a public guess.
+    `classifier` is "naive-bayes", "logistic" or "auto": logistic regression for the features of a
+    table, naive Bayes for the many of texts or where rows have no public bound. `select` is None,
+    "joint" (the counts that train naive Bayes select as well) or a method of `Selection`, whose
+    part of the price is `split`, a half unless given. `weight` is how many features a row may set
+    before their weights shrink, `ridge` the least penalty of a logistic regression, and
+    `expected_rows` a public guess.
     """
 
     kind: ClassVar[str] = "training"
-    classifier: Annotated[str, OneOf(CLASSIFIERS)] = "naive-bayes"
+    classifier: Annotated[str, OneOf((AUTO, *CLASSIFIERS))] = "naive-bayes"
     select: Annotated[str | None, OneOf((JOINT, *METHODS))] = None
     split: Any = None
     selection_score: Annotated[str, Text()] = "total-count"
@@ -105,6 +108,13 @@ class Training(Question):
         """About how many rows there are, from public facts."""
         return max(1, about.rows if about.rows is not None else self.expected_rows or GUESSED_ROWS)
 
+    def trained(self, about: FeatureRows) -> str:
+        """Which classifier it is, from public facts."""
+        if self.classifier != AUTO:
+            return self.classifier
+        table = about.features <= TABLE and about.row_bound is not None
+        return "logistic" if table else "naive-bayes"
+
     def plan(self, about: FeatureRows, price: Fraction) -> TrainingPlan:
         """How the classifier spends its part of the price."""
         words: dict[str, Any] = {
@@ -114,9 +124,13 @@ class Training(Question):
             "rows": self.rows(about),
             "protection": about.protection,
         }
-        if self.classifier == "logistic":
-            words |= {"ridge": self.ridge, "most_rows": about.row_bound}
-        plan: TrainingPlan = CLASSIFIERS[self.classifier](**words)
+        if self.trained(about) == "logistic":
+            words |= {
+                "ridge": self.ridge,
+                "most_rows": about.row_bound,
+                "features_per_row": about.features_per_row,
+            }
+        plan: TrainingPlan = CLASSIFIERS[self.trained(about)](**words)
         return plan
 
     def selection(self, about: FeatureRows, price: Fraction) -> Plan:
@@ -140,7 +154,10 @@ class Training(Question):
         )
 
     def request(self, about: FeatureRows) -> Staged:
-        words: dict[str, Any] = {"features": about.features, "classifier": self.classifier}
+        words: dict[str, Any] = {
+            "features": about.features,
+            "classifier": self.trained(about),
+        }
         selected: Plan | None = None
         part = Fraction(0)
         if self.selects:
@@ -153,8 +170,8 @@ class Training(Question):
             }
         stages = Stages(self.plan(about, self.price - part), selected)
         if self.select is None:
-            claim = "naive-bayes" if self.classifier == "naive-bayes" else "logistic"
-            return stages.request(NAMES[self.classifier], claim=claim, **words)
+            claim = self.trained(about)
+            return stages.request(NAMES[claim], claim=claim, **words)
         return stages.request("select and train", claim="pipeline", select=self.select, **words)
 
     def read(self, drawn: Drawn) -> ModelRelease:

@@ -30,14 +30,17 @@ class SummedScores:
 
 @dataclass(frozen=True, eq=False)
 class RegressionScores:
-    """A regression's score of each row, from coefficients in whole lattice steps."""
+    """A regression's score of each row, from coefficients in whole lattice steps, the last one the
+    constant's; without a `weight` rows are not weighed."""
 
     coefficients: Any
-    weight: int
+    weight: int | None
 
     def __call__(self, matrix: Any) -> Any:
         own = np.asarray(matrix.astype(np.int64) @ self.coefficients[:-1]).ravel()
-        return own * row_units(matrix, self.weight) // UNIT + self.coefficients[-1]
+        if self.weight is not None:
+            own = own * row_units(matrix, self.weight) // UNIT
+        return own + self.coefficients[-1]
 
 
 @dataclass(frozen=True, eq=False)
