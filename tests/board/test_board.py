@@ -8,9 +8,9 @@ import pytest
 from tests.board.conftest import scored
 
 import heldout as ho
-from heldout.board import Plan
+from heldout.board import Board, Plan
 from heldout.board.board import BoardEnded
-from heldout.errors import ArgumentError, LedgerError
+from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
 from heldout.privacy import Loss
 
 
@@ -48,6 +48,59 @@ def test_the_bar_is_never_drawn_again(opened: Any, tmp_path: Path) -> None:
         opened()
 
 
+def test_a_bar_is_for_the_terms_and_the_account_that_paid_for_it(
+    opened: Any, ledger: Any, tmp_path: Path
+) -> None:
+    board = opened()
+    ledger.register("others", budget=ho.Budget(epsilon=20))
+
+    def taken_up(name: str = "spring", account: str = "readmissions", **terms: Any) -> Board:
+        plan = Plan.from_dict(board.plan.as_dict() | terms)
+        state = tmp_path / "board.json"
+        return Board(name, plan=plan, ledger=ledger, account=account, state=state)
+
+    for terms in ({"improvements": 20}, {"metric": "brier"}, {"submissions": 19}):
+        with pytest.raises(LedgerError, match="another board"):
+            taken_up(**terms, step=None)
+    for words in ({"account": "others"}, {"name": "summer", "account": "others"}):
+        with pytest.raises(LedgerError, match="another board"):
+            taken_up(**words)
+    assert taken_up().left == (20, 3)
+
+
+def test_a_state_that_was_put_back_is_noticed(opened: Any, tmp_path: Path) -> None:
+    board, state = opened(), tmp_path / "board.json"
+    board.submit(scored(900), submission="coin")
+    older = state.read_bytes()
+    for right in (1300, 1600, 1900):
+        assert board.submit(scored(right), submission=f"{right}").improved
+    state.write_bytes(older)
+    with pytest.raises(LedgerError, match="older"):
+        board.submit(scored(1990), submission="a fourth improvement")
+    with pytest.raises(LedgerError, match="older"):
+        opened()
+
+
+def test_nothing_is_judged_whose_score_could_not_be_paid(opened: Any, ledger: Any) -> None:
+    board = opened()
+    ho.Session(scored(1000), ledger=ledger, account="readmissions").confusion(epsilon=4)
+    with pytest.raises(BudgetExceeded, match="Nothing was charged"):
+        board.submit(scored(1600), submission="good")
+    assert board.left == (20, 3)
+
+
+def test_no_name_of_a_submission_stands_for_something_else(opened: Any, ledger: Any) -> None:
+    board = opened()
+    for name in ("bar", "good/score", "score/good"):
+        assert not board.submit(scored(900), submission=name).improved
+    assert board.submit(scored(1600), submission="good").score is not None
+    with pytest.raises(ArgumentError, match="without a slash"):
+        Board("a/b", plan=board.plan, ledger=ledger, account="readmissions", state="unused")
+    with pytest.raises(ArgumentError):
+        board.submit(scored(1900), submission="x" * 190)  # before it is judged
+    assert board.left == (16, 2)
+
+
 def test_the_last_improvement_ends_the_board(opened: Any, ledger: Any) -> None:
     board = opened()
     for right in (1300, 1600, 1900):
@@ -58,9 +111,11 @@ def test_the_last_improvement_ends_the_board(opened: Any, ledger: Any) -> None:
     assert ledger.spent("readmissions") == Loss.pure(8)
 
 
-def test_the_last_submission_ends_the_board(opened: Any) -> None:
-    board = opened()
-    for place in range(20):
+def test_the_last_submission_ends_the_board(ledger: Any, tmp_path: Path) -> None:
+    plan = Plan(rows=2000, price=8, improvements=1, submissions=2)
+    state = tmp_path / "short.json"
+    board = Board("short", plan=plan, ledger=ledger, account="readmissions", state=state)
+    for place in range(2):
         board.submit(scored(900), submission=f"{place}")
     with pytest.raises(BoardEnded):
         board.submit(scored(900), submission="one more")
@@ -153,8 +208,6 @@ def test_the_state_does_not_show_the_bar(opened: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["accuracy", "brier", "mean-absolute-error"])
 def test_every_metric_has_its_score(metric: str, ledger: Any, tmp_path: Path) -> None:
-    from heldout.board import Board
-
     plan = Plan(rows=2000, price=8, improvements=1, submissions=5, metric=metric)
     board = Board(
         "one", plan=plan, ledger=ledger, account="readmissions", state=tmp_path / "one.json"

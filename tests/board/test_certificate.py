@@ -1,10 +1,12 @@
 """Attackers against an exact board and against ours."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from benchmarks.board import ATTACKS, attacked
 
-from heldout.board import certified
+from heldout.board import Plan, certified
 
 
 def test_the_bound_is_that_of_the_derivation() -> None:
@@ -17,6 +19,16 @@ def test_the_bound_is_that_of_the_derivation() -> None:
 def test_a_cheap_board_is_bounded_by_its_privacy() -> None:
     found = certified(rows=500, submissions=10**6, improvements=200, spacing=1e-4, epsilon=0.01)
     assert found.by == "privacy"
+
+
+@pytest.mark.parametrize("spacing", [1 / 49, 0.3, 0.25, 0.0134])
+def test_every_score_that_can_be_shown_is_counted(spacing: float) -> None:
+    plan = Plan(rows=10**6, price=8, improvements=1, submissions=3, start=0, step=spacing)
+    noisy = np.linspace(-0.5, 2.0, 9999) * plan.whole
+    shown = {plan.shown_score([int(each)], 0.5) for each in noisy}
+    with patch("heldout.board.certificate._transcripts", return_value=0.0) as transcripts:
+        plan.certificate()
+    assert len(shown) <= transcripts.call_args.args[2] <= len(shown) + 1
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

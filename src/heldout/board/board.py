@@ -11,7 +11,8 @@ from heldout.board.state import State, StateFile
 from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.mechanisms.bar import AboveBar, secret_of
-from heldout.privacy import Budget, Ledger
+from heldout.privacy import Account, Budget, Ledger
+from heldout.privacy.accountant import covers
 from heldout.privacy.books import checked_name
 from heldout.release import Request, release
 
@@ -52,7 +53,8 @@ class Board:
     Sensitivity: the merit's.
     Numerics:    exact.
     Refuses:     rows of another number than planned, or under another relation; a submission after
-                 the last one or after the last improvement; a bar that was paid for and lost.
+                 the last one or after the last improvement; a bar that was paid for and lost; a
+                 state that is another board's, or older than what the ledger booked.
     Reference:   Blum and Hardt 2015; Lyu, Su and Li 2017; proofs/board.md.
     Cost:        one scan and one ledger entry a submission.
     """
@@ -68,38 +70,48 @@ class Board:
     ) -> None:
         """Open the board, or take it up again where it was left."""
         self.name, self.plan = checked_name("name", name), plan
+        if "/" in name:
+            raise ArgumentError(f"name must be a text without a slash, got {shown(name)}.")
         self._ledger, self._data = ledger, account
         self._file = StateFile(state)
-        self._grant()
+        self._share = self._granted()
         with self._file.held():
-            if self._file.read() is None:
-                self._draw_bar()
+            known = self._file.read()
+            self._draw_bar() if known is None else self._check_bar(known)
 
     @property
     def _whose(self) -> str:
         return f"board {self.name}"
 
-    def _grant(self) -> None:
+    @property
+    def _bar_reference(self) -> str:
+        return f"board/{self.name}/bar"
+
+    @property
+    def _terms(self) -> dict[str, str]:
+        """The plan as the ledger keeps it with the bar."""
+        return {name: str(each) for name, each in self.plan.as_dict().items()}
+
+    def _granted(self) -> Account:
         """The board's own share of the account, of exactly its price."""
         budget = Budget(epsilon=self.plan.price)
         known = self._ledger.share(self._data, self._whose)
         if known is None:
-            self._ledger.grant(self._data, analyst=self._whose, budget=budget)
-        elif known.budget != budget:
+            return self._ledger.grant(self._data, analyst=self._whose, budget=budget)
+        if known.budget != budget:
             raise LedgerError(f"The board {shown(self.name)} was opened with another price.")
+        return known
 
     def _draw_bar(self) -> None:
         """Pay for the bar, then draw it. It is never drawn again."""
-        share = self._ledger.share(self._data, self._whose)
-        assert share is not None
         try:
             receipt = self._ledger.book(
-                share,
+                self._share,
                 self.plan.test.event(),
                 request={
                     "release": "board bar",
-                    "reference": f"board/{self.name}/bar",
-                    "plan": {name: str(each) for name, each in self.plan.as_dict().items()},
+                    "reference": self._bar_reference,
+                    "plan": self._terms,
                 },
             )
         except AlreadyBooked as error:
@@ -108,6 +120,26 @@ class Board:
                 "and its state is gone. Restore it; another bar would be another board."
             ) from None
         self._file.write(State(secret_of(self.plan.test), receipt.sequence))
+
+    def _check_bar(self, state: State) -> None:
+        """Refuse a bar that was not paid for on these terms, and a count of answers that fell."""
+        paid = self._ledger.booked(self._bar_reference)
+        if (
+            paid is None
+            or (paid.sequence, paid.account) != (state.paid, self._share.id)
+            or paid.request["plan"] != self._terms
+        ):
+            raise LedgerError(
+                f"This is the state of another board, or {shown(self.name)} was opened with "
+                "another plan or account. Nothing was charged."
+            )
+        noise = self.plan.noise
+        told = self.plan.test.epsilon + state.improvements * noise.l1_sensitivity / noise.scale
+        if not covers(Budget(epsilon=told), self._ledger.spent(self._share)):
+            raise LedgerError(
+                "The board's state is older than what the ledger booked: improvements that were "
+                "shown are missing in it, and others would take their place. Restore the newest."
+            )
 
     # --- what everybody may know -----------------------------------------------------------------
 
@@ -147,6 +179,7 @@ class Board:
         checked_name("submission", submission)
         with self._file.held():
             state = self._state()
+            self._check_bar(state)
             if submission not in state.submissions:
                 self._judge(rows, submission, state)
             found = state.submissions[submission]
@@ -169,11 +202,12 @@ class Board:
             raise BoardEnded("The board has had its last submission. Nothing was charged.")
         if state.improvements >= self.plan.improvements:
             raise BoardEnded("The board has shown its last improvement. Nothing was charged.")
+        self._ledger.check(self._share, self.plan.noise.event())  # an improvement could be shown
         reached = self.plan.reached(self._bar(state))
         mechanism = AboveBar(self.plan.test, reached, state.paid, state.secret)
         # Written down before anything else happens, so that what follows cannot choose the answer.
         try:
-            above = bool(self._released(rows, mechanism, submission, state))
+            above = bool(self._released(rows, mechanism, f"submission/{submission}", state))
             kept = {"above": above, "score": None, "lost": False}
         except (AlreadyBooked, AnswerLost):  # booked by a process that was lost: it counts
             kept = {"above": False, "score": None, "lost": True}
@@ -184,7 +218,7 @@ class Board:
         """Pay for an improvement's score and show it; a score that was lost is not drawn again."""
         kept = state.submissions[submission]
         try:
-            noisy = self._released(rows, self.plan.noise, f"{submission}/score", state)
+            noisy = self._released(rows, self.plan.noise, f"score/{submission}", state)
             kept["score"] = self.plan.shown_score([int(each) for each in noisy], self._bar(state))
         except (AlreadyBooked, AnswerLost):
             kept["lost"] = True

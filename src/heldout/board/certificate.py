@@ -54,7 +54,8 @@ def certified(
     Reference:   Blum and Hardt 2015; Dwork et al. 2015; proofs/board-certificate.md.
     """
     failing = 1 - level
-    counted = _transcripts(submissions, improvements, math.floor(1 / spacing) + 1)
+    values = math.floor(1 / spacing) + 2  # the grid's, and 1, where what lies above it is shown
+    counted = _transcripts(submissions, improvements, values)
     count = rows if least_class is None else least_class
     counting = _bound(count, math.log(submissions) + counted, failing)
     # Dwork et al. 2015, theorem 20: the max-information of an epsilon-private transcript, in nats.
