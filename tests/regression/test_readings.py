@@ -299,3 +299,33 @@ def test_tables_of_mere_noise_show_nothing():
         outside=0.0, rows=1, scale=Fraction(100),
     )  # fmt: skip
     assert curvature(made).interval() == (-1.0, 1.0)
+
+
+def cut_tail(*, slope: float, bound: float = 3.0, rows: int = 40_000) -> Any:
+    """Residuals with mean 0 everywhere (less a slope), a long lower tail at low predictions."""
+    random = np.random.default_rng(20)
+    x = random.uniform(0, 10, rows)
+    share = 0.09 - 0.008 * x
+    tail = np.where(random.uniform(0, 1, rows) < share, -1 - random.exponential(2, rows), 0.0)
+    r = tail + 3 * share + random.normal(0, 0.6, rows) + slope * (x - 5)
+    edges = [np.linspace(0, 10, 13), np.linspace(-bound, bound, 25)]
+    counts, _, _ = np.histogram2d(r, x, bins=[edges[1], edges[0]])
+    return Readings(noisy(counts, edges, scale=2, rows=rows, random=random))
+
+
+def test_a_lean_that_a_cut_tail_can_make_is_said_to_be_one():
+    readings = cut_tail(slope=0.0)
+    assert readings.trend.leans
+    assert not readings.trend.seen
+    assert readings.verdict.faults == ()
+    assert readings.verdict.findings["trend"].answer == "cut"
+    assert "the bounds cut 1.7% of the rows" in str(readings.verdict)
+    assert readings.p_values["RESET"] > 0.05
+
+
+def test_a_trend_that_no_cut_makes_is_still_seen():
+    assert cut_tail(slope=-0.1).verdict.faults == ("trend",)
+
+
+def test_without_a_cut_the_lean_of_cut_residuals_is_gone():
+    assert cut_tail(slope=0.0, bound=24.0).verdict.faults == ()

@@ -21,6 +21,7 @@ _ANSWERS: Final = {
     "seen": "seen",
     "not seen": "no sign at this epsilon",
     "too noisy": "too noisy to tell",
+    "cut": "may come from the cut",
     "too coarse": "too coarse to tell",
     "no verdict": "no verdict",
     "not judged": "not judged beside a bend",

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.metrics.measure import Measure
+from heldout.regression.readings_cut import unexplained
 from heldout.regression.readings_noise import Sum, tail_chance, tail_quantile
 from heldout.regression.table import ResidualTable
 
@@ -40,6 +41,8 @@ FAMILY: Final = 3
 MARGIN: Final = 1.08
 """Weights are read off the same noise, which makes errors a little larger than they look."""
 _ROUNDING: Final = 1e-9
+CUT_TREND, CUT_BEND = 0.45, 0.15
+"""A score beyond this is no work of the bounds: the largest that cut tails made in simulations."""
 INVISIBLE: Final = 2.0
 """With fewer rows than so many deviations of all cells' noise, nothing is said to be seen."""
 PLAIN: Final = 0.15
@@ -52,6 +55,8 @@ class _Weights:
 
     across: Any
     down: Any
+    whole: Any
+    """B without the weights by which cells that hold mostly noise count less."""
 
     @property
     def product(self) -> Any:
@@ -82,25 +87,33 @@ class Score(Measure):
     """A correlation with intervals, and whether it can be chance."""
 
     deviations: float
+    unexplained: float
+    """What is left of `deviations` if the rows beyond the bounds lean the other way."""
     threshold: float
     p_value: float
     """How often a score so far from 0 would be released if residuals and predictions had nothing
-    to do with each other: noise and sampling both; 1 where nothing could be seen."""
+    to do with each other, or, of a mean, if the rows beyond the bounds made up for it: noise and
+    sampling both; 1 where nothing could be seen."""
+
+    @property
+    def leans(self) -> bool:
+        """It is further from 0 than noise and sampling explain, all three scores considered."""
+        return abs(self.deviations) > self.threshold
 
     @property
     def seen(self) -> bool:
-        """It is further from 0 than noise and sampling explain, all three scores considered."""
-        return abs(self.deviations) > self.threshold
+        """It leans, and what the bounds cut off cannot be the cause."""
+        return self.leans and self.unexplained > self.threshold
 
 
 def trend(table: ResidualTable, *, terms: str = "") -> Score:
     """Positive: the higher the prediction, the more it is too low."""
-    return _score(table, _weights(table, degree=1, sizes=False), "trend", terms)
+    return _score(table, _weights(table, degree=1, sizes=False), "trend", terms, cut=CUT_TREND)
 
 
 def curvature(table: ResidualTable, *, terms: str = "") -> Score:
     """Positive: predictions are too low at both ends and too high in between."""
-    return _score(table, _weights(table, degree=2, sizes=False), "curvature", terms)
+    return _score(table, _weights(table, degree=2, sizes=False), "curvature", terms, cut=CUT_BEND)
 
 
 def fan(table: ResidualTable, *, terms: str = "", centre: Any = None) -> Score:
@@ -142,17 +155,25 @@ def _weights(table: ResidualTable, *, degree: int, sizes: bool, centre: Any = No
     if centre is not None:
         shifted = shifted - np.asarray(centre, dtype=np.float64)[None, :]
     else:
-        shifted = shifted - float((rows * middle).sum())
+        # A wrong slope moves sizes around a median by nothing, to first order (Brown, Forsythe).
+        shifted = shifted - (_median(middle, rows) if sizes else float((rows * middle).sum()))
     tapers = np.interp(shifted, middle - float((rows * middle).sum()), seen_rows, left=0, right=0)
     functions = np.abs(shifted) if sizes else shifted
     held = columns[None, :] * rows[:, None] if centre is None else density / total
     mass = float((held * tapers).sum())
     mean = float((held * tapers * functions).sum()) / mass if mass > 0 else 0.0
-    return _Weights(across, tapers * (functions - mean))
+    whole = functions - float((held * functions).sum()) / max(float(held.sum()), 1e-9)
+    return _Weights(across, tapers * (functions - mean), whole)
 
 
 def _score(
-    table: ResidualTable, weights: _Weights, name: str, terms: str, *, least: float = 0.0
+    table: ResidualTable,
+    weights: _Weights,
+    name: str,
+    terms: str,
+    *,
+    least: float = 0.0,
+    cut: float = 0.0,
 ) -> Score:
     product = Sum(table, weights.product)
     first, second = weights.squares(table.density)
@@ -180,10 +201,17 @@ def _score(
     )
     variance = product.variance(noise_only=False)
     score.deviations = product.value / variance**0.5 if exists else 0.0
+    score.unexplained = abs(score.deviations)
+    if exists and cut > 0:
+        left = unexplained(
+            table, across=weights.across, down=weights.down, whole=weights.whole, largest=cut
+        )
+        score.unexplained = min(score.unexplained, max(left, 0.0))
     kurtosis = product.kurtosis(noise_only=False)
     chance = MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
     score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
-    score.p_value = tail_chance(score.deviations / MARGIN, kurtosis=kurtosis) if exists else 1.0
+    left = score.unexplained / MARGIN
+    score.p_value = tail_chance(left, kurtosis=kurtosis) if exists else 1.0
     if visible(table) < INVISIBLE:
         score.threshold, score.p_value = np.inf, 1.0
     return score
@@ -209,6 +237,12 @@ def _bell(values: Any, shares: Any) -> Any:
         return shares
     found = np.exp(-((values - mean) ** 2) / (2 * variance))
     return found / found.sum()
+
+
+def _median(values: Any, shares: Any) -> float:
+    """Of cells with these middles, all as wide, each filled evenly."""
+    below = np.cumsum(shares) - shares / 2
+    return float(np.interp(below[-1] / 2 + shares[-1] / 4, below, values))
 
 
 def _level(shares: Any) -> Any:

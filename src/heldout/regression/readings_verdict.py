@@ -54,7 +54,13 @@ _NOISY: Final = {
     "fan": "too noisy to tell whether residuals fan out",
     "trend": "too noisy to tell whether residuals rise or fall",
 }
-_ORDER: Final = ("seen", "not seen", "too noisy", "too coarse", "no verdict", "not judged")
+_CUT: Final = {
+    ("curvature", True): "residuals within the bounds curve upwards at both ends",
+    ("curvature", False): "residuals within the bounds curve downwards at both ends",
+    ("trend", True): "residuals within the bounds rise",
+    ("trend", False): "residuals within the bounds fall",
+}
+_ORDER: Final = ("seen", "cut", "not seen", "too noisy", "too coarse", "no verdict", "not judged")
 _BENT: Final = "a trend is not judged beside a bend, which makes one of its own"
 _COARSE: Final = {
     "curvature": "too coarse to tell whether residuals curve",
@@ -70,8 +76,9 @@ _NO_VERDICT: Final = (
 class Finding:
     """One score and what follows from it.
 
-    "seen", "not seen", "too noisy", "too coarse" (nearly all rows lie in a few cells), "no
-    verdict" or "not judged" (a trend beside a bend).
+    "seen", "cut" (the rows beyond the bounds may make up for it), "not seen", "too noisy", "too
+    coarse" (nearly all rows lie in a few cells), "no verdict" or "not judged" (a trend beside a
+    bend).
     """
 
     score: Score
@@ -171,7 +178,7 @@ class Readings:
 
     @cached_property
     def fan(self) -> Score:
-        bent = self.curvature.seen or self.trend.seen
+        bent = self.curvature.leans or self.trend.leans
         centre = curve(self._table) if bent else None
         return fan(self._table, terms=self._terms, centre=centre)
 
@@ -189,7 +196,7 @@ class Readings:
             name: self._finding(name, score, least=least.get(name, 0.0))
             for name, score in scores.items()
         }
-        if self.curvature.seen:
+        if self.curvature.leans:
             # A bend makes some trend of its own; by itself a trend is a fault of its own.
             found["trend"] = Finding(self.trend, "not judged", _BENT)
         return Verdict(found)
@@ -210,12 +217,21 @@ class Readings:
         if score.seen and abs(score.value) >= least:
             slight = f" (slightly, {score.value:+.2f})" if abs(score.value) < SLIGHT else ""
             return Finding(score, "seen", _SEEN[name, score > 0] + slight)
+        if score.leans and not score.seen:
+            return Finding(score, "cut", self._cut(name, score))
         if self.coarse:
             return Finding(score, "too coarse", _COARSE[name])
         low, high = score.interval(0.95)
         if max(high - score.value, score.value - low) > TELLING:
             return Finding(score, "too noisy", _NOISY[name])
         return Finding(score, "not seen", _UNSEEN[name])
+
+    def _cut(self, name: str, score: Score) -> str:
+        share = max(self._table.outside, 0.0) / max(self._table.rows, 1)
+        return (
+            f"{_CUT[name, score > 0]} ({score.value:+.2f}), but the bounds cut {share:.1%} of the "
+            "rows, and a lean of this size can come from the cut"
+        )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
