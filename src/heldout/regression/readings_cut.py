@@ -74,6 +74,6 @@ def _ends(density: Any, whole: Any) -> list[Any]:
 def _against(table: ResidualTable, across: Any, end: Any, value: float) -> float:
     """How far A of some rows, weighed by their residuals, may lie on the other side of a sum."""
     lean = Sum(table, across[None, :] * end)
-    doubt = DOUBT * lean.variance(noise_only=False) ** 0.5
+    doubt: float = DOUBT * lean.variance(noise_only=False) ** 0.5
     weight = float((table.density * np.abs(end)).sum())
     return max(doubt - float(np.sign(value)) * lean.value, 0.0) / max(weight, 1e-9)
