@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape, unescape
+from textwrap import wrap
 from typing import Any
 
 from heldout.arguments import visible
@@ -24,6 +25,9 @@ _LEGEND_LABEL = re.compile(
 )
 _LETTER = 0.55  # of the size of a font: the mean width of a letter
 _WIDER = 1 / 6
+_TITLE = 15
+_TICKS = 5
+_ROWS = ("data", "datasets")
 
 
 def house_theme() -> dict[str, Any]:
@@ -34,12 +38,14 @@ def house_theme() -> dict[str, Any]:
         "background": "white",
         "font": FONT,
         "view": {"continuousWidth": 360, "continuousHeight": 260, "stroke": None},
-        "title": {**text, "fontSize": 14, "fontWeight": 600, "anchor": "start", "offset": 10},
+        "title": {**text, "fontSize": 12, "fontWeight": 600, "anchor": "start", "offset": 8},
         "axis": {
             **labels,
             "labelFontSize": 11,
             "titleFontSize": 12,
             "titleFontWeight": 500,
+            "titlePadding": 9,  # some fonts are wider than the one that labels are measured in
+            "labelFlush": False,
             "gridColor": GRID,
             "domainColor": MUTED,
             "tickColor": MUTED,
@@ -51,28 +57,48 @@ def house_theme() -> dict[str, Any]:
         "rule": {"color": MUTED},
         "area": {"color": PALETTE[0]},
         "bar": {"color": PALETTE[0]},
-        "range": {"category": list(PALETTE)},
+        # The first colour is heldout's own: other series have it only where a scale says so.
+        "range": {"category": [*PALETTE[1:], MUTED]},
     }
 
 
 def specification(chart: Any) -> dict[str, Any]:
     """A chart (Altair object or Vega-Lite mapping) as a Vega-Lite mapping in the house style."""
     spec: dict[str, Any] = _visible(chart if isinstance(chart, Mapping) else chart.to_dict())
+    spec = _few_ticks(spec)
     return {**spec, "config": _merge(house_theme(), _own_config(spec))}
 
 
 def to_svg(chart: Any, *, title: str, description: str = "") -> str:
     """The picture as an SVG text that stands alone or inside a page.
 
-    `title` and `description` are what a screen reader says; they are not drawn.
+    A screen reader says `title` and `description`. The title is drawn too, unless the chart has
+    its own, in as many lines as the picture is wide.
     """
+    spec = specification(chart)
+    svg = _with_room(_drawn(spec))
+    size = _SIZE.search(svg)
+    width = float(size[1]) if size else 0.0
+    own = spec.get("title", title)
+    words = visible(own if isinstance(own, str) else " ".join(_lines(own)), kept="\n")
+    if words:
+        lines = wrap(words, max(20, int(width / (_TITLE * _LETTER * (1 + _WIDER)))))
+        spec["title"] = {"text": lines, "fontSize": _TITLE, "offset": 14, "anchor": "start"}
+        svg = _with_room(_drawn(spec))
+    return _with_aria(svg, title, description)
+
+
+def _drawn(spec: Mapping[str, Any]) -> str:
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(
-        specification(chart), vl_version=_vegalite_version(), allowed_base_urls=[]
-    )
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=_vegalite_version(), allowed_base_urls=[])
     # Vega reads an escape in a label as the character that it stands for, and draws that.
-    return _with_aria(_with_room(visible(svg, kept="\n\t")), title, description)
+    return visible(svg, kept="\n\t")
+
+
+def _lines(title: Mapping[str, Any]) -> list[str]:
+    said = title.get("text", "")
+    return [said] if isinstance(said, str) else list(said)
 
 
 def to_png(chart: Any, *, scale: float = 2.0) -> bytes:
@@ -117,6 +143,29 @@ def _visible(part: Any) -> Any:
     if isinstance(part, Mapping):
         return {_visible(key): _visible(value) for key, value in part.items()}
     return [_visible(each) for each in part] if isinstance(part, list | tuple) else part
+
+
+def _few_ticks(part: Any) -> Any:
+    """About five ticks on each axis of numbers that says nothing else, the last at its end.
+
+    With a tick at the end of every axis the titles of panels stand at one height.
+    """
+    if isinstance(part, list):
+        return [_few_ticks(each) for each in part]
+    if not isinstance(part, Mapping):
+        return part
+    found = {key: value if key in _ROWS else _few_ticks(value) for key, value in part.items()}
+    for name in ("x", "y"):
+        channel = dict((found.get("encoding") or {}).get(name) or {})
+        if channel.get("type") == "quantitative" and channel.get("axis", {}) is not None:
+            scale = dict(channel.get("scale") or {})
+            if scale.get("type", "linear") == "linear":
+                if "domain" not in scale and scale.get("nice") is not False:
+                    scale["nice"] = _TICKS
+                channel["axis"] = {"tickCount": _TICKS, **channel.get("axis", {})}
+                channel["scale"] = scale
+                found["encoding"] = {**found["encoding"], name: channel}
+    return found
 
 
 def _own_config(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from heldout.precision_recall import minimum_auc, minimum_precision
 from heldout.precision_recall.binormal import NormalScores, exact_area
 from heldout.precision_recall.binormal import precision as binormal_precision
 from heldout_papers.altair_svg import rows
-from heldout_papers.pr_space import axis, space
+from heldout_papers.pr_space import axis, space, words
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table
 
 _PAPER = "boyd-2014"
@@ -64,7 +64,10 @@ def sample_pr(_: Context) -> Reproduction:
     return Reproduction(
         title="A sample precision-recall curve and guessing, 10 negatives for every positive",
         table=found,
-        charts=[(space(prevalence) + line).properties(**_SIDE)],
+        charts=[
+            (space(prevalence) + line + words([(0.3, 0.72, "a model"), (0.05, 0.13, "guessing")]))
+            .properties(**_SIDE)
+        ],
         description="The level of guessing is the prevalence, 0.09.",
         claims=[
             Claim(
@@ -209,7 +212,8 @@ def summary_curves(_: Context) -> Reproduction:
 def _neighbours() -> Reproduction:
     (first, second), areas = _like_the_paper()
     found: list[dict[str, Any]] = []
-    for name, (labels, scores) in (("D", first), ("D'", second)):
+    names = [f"{name}, AUC {area:.3f}" for name, area in zip(("D", "D'"), areas, strict=True)]
+    for name, (labels, scores) in zip(names, (first, second), strict=True):
         order = np.argsort(-scores, kind="stable")
         up = np.concatenate([[0], np.cumsum(labels[order]) / labels.sum()])
         across = np.concatenate([[0], np.cumsum(1 - labels[order]) / (1 - labels).sum()])
@@ -218,7 +222,7 @@ def _neighbours() -> Reproduction:
     return Reproduction(
         title="ROC curves of two neighbouring databases",
         table=found,
-        charts=[_roc(found, ["D", "D'"], [INK, PALETTE[1]], [])],
+        charts=[_roc(found, names, [INK, PALETTE[1]], [])],
         description="One negative of D is a positive with another score in D'.",
         notes=["The scores are made up so that the areas are those of the paper."],
         claims=[

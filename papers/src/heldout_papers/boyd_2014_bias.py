@@ -10,6 +10,7 @@ from heldout.drawing.colours import MUTED
 from heldout.precision_recall import ESTIMATORS
 from heldout_papers.altair_svg import rows
 from heldout_papers.batches import areas, binormal_areas, negatives_above
+from heldout_papers.colours import scale
 from heldout_papers.registry import Context, Reproduction, figure
 from heldout_papers.scenarios import SCENARIOS, scenario
 
@@ -153,11 +154,8 @@ def _converged(table: list[dict[str, Any]], size: int) -> str:
 def _panels(table: list[dict[str, Any]], field: str, title: str) -> Any:
     import altair as alt
 
-    ticks = alt.Axis(
-        values=sorted({row[field] for row in table}),
-        format="~g" if field == "prevalence" else "~s",
-        labelOverlap=True,
-    )
+    places = sorted({row[field] for row in table} - {0.3, 0.4})  # which have no room in a log axis
+    ticks = alt.Axis(values=places, format="~g" if field == "prevalence" else "~s")
     x = alt.X(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=ticks)
     shown = ("scenario", field, "estimator", "bias_ratio")
     panels = []
@@ -168,9 +166,10 @@ def _panels(table: list[dict[str, Any]], field: str, title: str) -> Any:
         y = alt.Y(
             "bias_ratio:Q",
             title="Bias ratio",
-            scale=alt.Scale(domain=[low, high], nice=True, zero=False),
+            scale=alt.Scale(domainMin=low, domainMax=high, nice=5, zero=False),
+            axis=alt.Axis(tickCount=5),
         )
-        colour = alt.Color("estimator:N", title="Estimator", sort=list(ESTIMATORS))
+        colour = alt.Color("estimator:N", title="Estimator", scale=scale(ESTIMATORS))
         lines = (
             alt.Chart(rows(part))
             .mark_line(point={"size": 22}, strokeWidth=1.6)

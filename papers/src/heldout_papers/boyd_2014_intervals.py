@@ -34,6 +34,8 @@ _PREVALENCE = 0.1
 _CONFIDENCE = 0.95
 _SEED = 20140407
 METHODS = ("binomial", "logit", "bootstrap", "cross-validation", "effective")
+_HUES = dict(zip(METHODS, [*PALETTE[1:5], PALETTE[0]], strict=True))
+"""`effective` is this package's own, in the colour of heldout."""
 
 Floats = NDArray[np.float64]
 
@@ -297,6 +299,7 @@ def _panels(
 
     shown = {x, y, "method"}
     floor = 0.75 if y == "coverage" else None
+    y_title = f"{y_title} (0.75: or less)" if floor else y_title
     by_size = x == "examples"
     scale = alt.Scale(type="log", nice=False) if by_size else alt.Scale(zero=False)
     ticks = {"axis": alt.Axis(values=list(_SIZES), format="~s")} if by_size else {}
@@ -313,7 +316,7 @@ def _panels(
                 row[y] = max(row[y], floor) if floor else row[y]
             domain = alt.Scale(domain=[0.75, 1.0]) if floor else alt.Scale(zero=False)
             present = [m for m in METHODS if any(row["method"] == m for row in part)]
-            hues = [PALETTE[METHODS.index(m)] for m in present]  # the same in every figure
+            hues = [_HUES[m] for m in present]  # the same in every figure
             colour = alt.Color(
                 "method:N", title="Interval", scale=alt.Scale(domain=present, range=hues)
             )
@@ -334,7 +337,7 @@ def _panels(
             )
             panels.append(
                 (level + marks).properties(
-                    title=f"{world.name}, {estimator.replace('-', ' ')}", width=220, height=150
+                    title=f"{world.name}, {estimator.replace('-', ' ')}", width=235, height=150
                 )
             )
         grid.append(alt.hconcat(*panels))

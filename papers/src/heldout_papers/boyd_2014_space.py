@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.colours import PALETTE
 from heldout.precision_recall import (
     f_score_contour,
     minimum_auc,
@@ -15,7 +15,7 @@ from heldout.precision_recall import (
 from heldout.precision_recall.binormal import NormalScores
 from heldout.precision_recall.binormal import precision as binormal_precision
 from heldout_papers.altair_svg import rows
-from heldout_papers.pr_space import axis, space
+from heldout_papers.pr_space import axis, space, words
 from heldout_papers.registry import Context, Reproduction, figure
 
 _PAPER = "boyd-2014"
@@ -45,12 +45,8 @@ def sample_curve(_: Context) -> Reproduction:
         .mark_line(color=PALETTE[0])
         .encode(x=axis("recall", "Recall"), y=axis("curve", "Precision"))
     )
-    words = [
-        {"x": 0.42, "y": 0.86, "text": "a classifier"},
-        {"x": 0.12, "y": 0.37, "text": "guessing"},
-        {"x": 0.62, "y": 0.09, "text": "unachievable"},
-    ]
-    chart = (space(_PREVALENCE) + line + _words(words)).properties(
+    said = [(0.42, 0.86, "a classifier"), (0.12, 0.37, "guessing"), (0.62, 0.09, "unachievable")]
+    chart = (space(_PREVALENCE) + line + words(said)).properties(
         title="Below the minimum curve nobody can be (prevalence 0.33)", **_SIDE
     )
     free = minimum_auc(prevalence=_PREVALENCE)
@@ -189,14 +185,4 @@ def f_contours(_: Context) -> Reproduction:
         charts=[chart],
         description="Contours of F1 with the unachievable region at prevalence 0.33.",
         notes=[f"A = ({a[0]:.2f}, {a[1]:.2f}) and B = ({b[0]:.2f}, {b[1]:.2f}) have F1 0.4."],
-    )
-
-
-def _words(words: list[dict[str, Any]]) -> Any:
-    import altair as alt
-
-    return (
-        alt.Chart(rows(words))
-        .mark_text(color=INK, align="left", fontSize=12)
-        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), text="text:N")
     )

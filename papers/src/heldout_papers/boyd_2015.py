@@ -189,7 +189,7 @@ def _roc_panels(table: list[dict[str, Any]], names: list[str]) -> Any:
                 color=alt.Color(
                     "curve:N",
                     title="Curve",
-                    scale=alt.Scale(domain=order, range=[INK, PALETTE[5], PALETTE[0], PALETTE[2]]),
+                    scale=alt.Scale(domain=order, range=[INK, PALETTE[4], PALETTE[6], PALETTE[2]]),
                 ),
                 strokeDash=alt.StrokeDash(
                     "curve:N", scale=alt.Scale(domain=order, range=[[5, 3], [1, 0], [1, 0], [1, 0]])

@@ -15,6 +15,7 @@ import numpy as np
 from heldout.audit.attacks import label_from_auc, metric_value
 from heldout.audit.exposure import most_success
 from heldout_papers.altair_svg import rows
+from heldout_papers.colours import scale
 from heldout_papers.registry import Context, Reproduction, figure
 from heldout_papers.scored_sets import ADULT, adult
 
@@ -153,6 +154,7 @@ def _attacked(job: _Job) -> _Success:
 
 
 _OURS = ("heldout, from the AUC", "heldout, from the class counts")
+_WIDE = 360
 
 
 def _guesses(labels: Any, scores: Any, known: tuple[Any, Any]) -> dict[str, float]:
@@ -176,9 +178,9 @@ def _chart(table: list[dict[str, Any]], limit: float) -> Any:
         alt.Chart(rows(table))
         .mark_line(point=True)
         .encode(
-            x=alt.X("size:Q", title="rows"),
-            y=alt.Y("success:Q", title="share of labels found", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("what:N", title=None, sort=order),
+            x=alt.X("size:Q", title="Rows"),
+            y=alt.Y("success:Q", title="Share of labels found", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("what:N", title=None, scale=scale(order)),
             strokeDash=alt.condition(
                 "indexof(datum.what, 'heldout') == 0", alt.value([4, 3]), alt.value([1, 0])
             ),
@@ -191,7 +193,7 @@ def _chart(table: list[dict[str, Any]], limit: float) -> Any:
     rules = alt.Chart(rows(borders)).mark_rule().encode(y="y:Q")
     words = (
         alt.Chart(rows(borders))
-        .mark_text(align="right", dy=-6, fontSize=10)
-        .encode(y="y:Q", x=alt.value(355), text="what:N")
+        .mark_text(align="left", dx=6, fontSize=11)
+        .encode(y="y:Q", x=alt.value(_WIDE), text="what:N")
     )
-    return lines + rules + words
+    return (lines + rules + words).properties(width=_WIDE)

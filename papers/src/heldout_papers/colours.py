@@ -13,6 +13,7 @@ __all__ = ["HELDOUT", "colour_of", "scale"]
 HELDOUT = "heldout"
 _FIXED = {
     HELDOUT: PALETTE[0],
+    "heldout, from the class counts": PALETTE[5],
     "true": INK,
     "majority": MUTED,
     "Laplace": PALETTE[4],
@@ -46,10 +47,13 @@ def colour_of(method: str) -> str | None:
 
 
 def scale(methods: Iterable[str]) -> Any:
-    """An Altair scale: known methods have their own colour, other series take what is left."""
+    """An Altair scale: known methods have their own colour, other series take what is left.
+
+    The first of the palette is heldout's and nobody else's.
+    """
     import altair as alt
 
     names = list(dict.fromkeys(methods))
     taken = {colour_of(name) for name in names}
-    left = iter([each for each in PALETTE if each not in taken] * 2)
+    left = iter([each for each in (*PALETTE[1:], MUTED) if each not in taken] * 2)
     return alt.Scale(domain=names, range=[colour_of(name) or next(left) for name in names])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -144,9 +145,11 @@ def _make_all(
             times = entry.quick if quick else None
             known = kept(entry, out, times)
             if known is None:
+                half = out / "unfinished" / entry.name
                 context = Context(
-                    data=data, repetitions=times, quick=quick, progress=progress, shared=shared
-                )
+                    data=data, repetitions=times, quick=quick, progress=progress, shared=shared,
+                    done=half,
+                )  # fmt: skip
                 context = context if workers is None else replace(context, workers=workers)
                 start = time.monotonic()
                 result = entry.run(context)
@@ -155,7 +158,9 @@ def _make_all(
                     entry, result, _save(entry, result, out),
                     repetitions=times, seconds=seconds, out=out,
                 )  # fmt: skip
+                shutil.rmtree(half, ignore_errors=True)
             found.append(known)
+        shutil.rmtree(out / "unfinished", ignore_errors=True)
         progress("all", len(entries), len(entries))
     page = write_page(found, left_out, quick=quick, out=out)
     if as_json:
@@ -270,8 +275,11 @@ def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
     from rich.console import Console
 
     console = Console(file=sys.stderr)
-    if not (wanted and console.is_terminal):
+    if not wanted:
         yield lambda _label, _done, _total: None
+        return
+    if not console.is_terminal:
+        yield _in_lines()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -291,3 +299,17 @@ def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
             bars.update(tasks[label], completed=done, total=total)
 
         yield move
+
+
+def _in_lines(every: float = 20.0) -> Callable[[str, int, int], None]:
+    """For a log file: a line when something begins or ends, and now and then between."""
+    last = 0.0
+
+    def move(label: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done in (0, total) or now - last >= every:
+            last = now
+            print(f"{time.strftime('%H:%M:%S')} {label}: {done} of {total}", file=sys.stderr)
+
+    return move

@@ -3,10 +3,12 @@
 from typing import Any
 
 from heldout.drawing.chart import Chart
+from heldout.drawing.colours import INK
 from heldout.precision_recall import picture
 from heldout.precision_recall.curve import Curve
+from heldout_papers.altair_svg import rows
 
-__all__ = ["axis", "path", "space"]
+__all__ = ["axis", "path", "space", "words"]
 
 
 def space(prevalence: float, *, guessing: bool = True) -> Any:
@@ -24,6 +26,18 @@ def axis(name: str, title: str) -> Any:
 
     channel = alt.X if title == "Recall" else alt.Y
     return channel(f"{name}:Q", title=title, scale=alt.Scale(domain=[0, 1]))
+
+
+def words(texts: list[tuple[float, float, str]]) -> Any:
+    """Words at places of the space."""
+    import altair as alt
+
+    found = [{"recall": x, "precision": y, "text": text} for x, y, text in texts]
+    return (
+        alt.Chart(rows(found))
+        .mark_text(color=INK, align="left", fontSize=12)
+        .encode(x=axis("recall", "Recall"), y=axis("precision", "Precision"), text="text:N")
+    )
 
 
 def path(curve: Curve) -> list[dict[str, float]]:

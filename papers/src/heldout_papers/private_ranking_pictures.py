@@ -33,7 +33,7 @@ def error_by_delta(table: Records, error: str, *, estimation: bool) -> Any:
     """The papers' own layout, with one column more for ours: a line for each size."""
     import altair as alt
 
-    sizes = [str(size) for size in dict.fromkeys(row["n"] for row in table)]
+    sizes = [f"{size:,}" for size in dict.fromkeys(row["n"] for row in table)]
     datas = list(dict.fromkeys(row["data"] for row in table))
     metric = table[0]["metric"]
 
@@ -41,7 +41,7 @@ def error_by_delta(table: Records, error: str, *, estimation: bool) -> Any:
         here = [r for r in table if r["data"] == data and r["method"] == label]
         first, last = label == _LABELS[0], data == datas[-1]
         y = _error_axis(
-            error, title=f"{data}: {_short(error)} of {metric}" if first else None, labels=first
+            error, title=[data, f"{_short(error)} of {metric}"] if first else None, labels=first
         )
         colour = alt.Color("n:N", title="n = m", sort=sizes)
         lines = (
@@ -51,7 +51,7 @@ def error_by_delta(table: Records, error: str, *, estimation: bool) -> Any:
         )
         layers = [lines]
         if estimation:
-            held = [{"n": str(r["n"]), "e": r["estimation error"]} for r in here]
+            held = [{"n": f"{r['n']:,}", "e": r["estimation error"]} for r in here]
             unique = [dict(pair) for pair in {tuple(r.items()) for r in held}]
             layers.append(
                 alt.Chart(rows(unique))
@@ -85,7 +85,7 @@ def error_by_size(table: Records, error: str, *, estimation: bool) -> Any:
         here = [r for r in table if r["data"] == data and r["n"] == size]
         first, last = size == sizes[0], data == datas[-1]
         y = _error_axis(
-            error, title=f"{data}: {_short(error)} of {metric}" if first else None, labels=first
+            error, title=[data, f"{_short(error)} of {metric}"] if first else None, labels=first
         )
         lines = (
             alt.Chart(rows(_drawn(here, error)))
@@ -109,7 +109,7 @@ def error_by_size(table: Records, error: str, *, estimation: bool) -> Any:
 
 def _drawn(table: Records, error: str) -> list[dict[str, Any]]:
     return [
-        {"n": str(r["n"]), "method": r["method"], "epsilon": r["epsilon"], "error": r[error]}
+        {"n": f"{r['n']:,}", "method": r["method"], "epsilon": r["epsilon"], "error": r[error]}
         for r in table
     ]
 
@@ -123,13 +123,13 @@ def _epsilon_axis(*, titled: bool) -> Any:
 
     return alt.X(
         "epsilon:Q",
-        title="epsilon" if titled else None,
+        title="Epsilon" if titled else None,
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(values=[0, 0.5, 1], labels=titled),
     )
 
 
-def _error_axis(error: str, *, title: str | None, labels: bool) -> Any:
+def _error_axis(error: str, *, title: list[str] | None, labels: bool) -> Any:
     import altair as alt
 
     return alt.Y(
@@ -198,7 +198,7 @@ def histograms(table: Records, truths: dict[str, float], *, columns: int, title:
 
 def sensitivity_lines(table: Records, *, x: str, curves: Sequence[str]) -> Any:
     """Smooth sensitivities by prevalence or number of positives, a line for each smoothing."""
-    scale = {"domain": list(curves), "range": list(PALETTE[: len(curves)])}
+    scale = {"domain": list(curves), "range": list(PALETTE[1 : len(curves) + 1])}
     return _lines(
         table, x, scale, title="Smooth sensitivity of AUC", y={"domain": [0, 1]}, values=None
     )

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from heldout.errors import ArgumentError
 from heldout.workers import mapper
+from heldout_papers.finished import Finished, keeping
 
 Progress = Callable[[str, int, int], None]
 Job = TypeVar("Job")
@@ -32,7 +33,8 @@ class Context:
 
     `data` is the folder of public data sets or None; `repetitions` None means the paper's own
     number; `quick` asks for fewer folds of a cross-validation too; `progress(label, done, total)`
-    moves a bar; `shared` lives for one command, so that figures of one study pay for it once.
+    moves a bar; `shared` lives for one command, so that figures of one study pay for it once;
+    `done` is a folder that keeps each finished job until its figure is made, or None.
     """
 
     data: Path | None = None
@@ -41,6 +43,7 @@ class Context:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     progress: Progress = _silent
     shared: dict[str, Any] = field(default_factory=dict)
+    done: Path | None = None
 
     def over(
         self, work: Callable[[Job], Result], jobs: Sequence[Job], *, label: str
@@ -48,10 +51,15 @@ class Context:
         """`work(job)` for all jobs on all workers, as they finish, moving the progress bar.
 
         `work` must be a function of a module and a job must pickle. One worker runs in-process.
+        What an interrupted run has left in `done` comes first and is not worked out again.
         """
-        self.progress(label, 0, len(jobs))
+        kept = Finished(self.done)
+        left, found = kept.look_for(work, jobs)
+        self.progress(label, len(found), len(jobs))
+        yield from found
         with mapper(self.workers) as mapped:
-            for done, result in enumerate(mapped(work, jobs), start=1):
+            worked = mapped(keeping, [(work, job, place) for job, place in left])
+            for done, result in enumerate(worked, start=len(found) + 1):
                 self.progress(label, done, len(jobs))
                 yield result
 

@@ -19,11 +19,13 @@ from heldout_papers.scored_sets import ScoredSet
 __all__ = [
     "DATA_THRESHOLDS",
     "OURS",
+    "POINTS",
     "Curves",
     "Job",
     "Result",
     "drawer",
     "known",
+    "read",
     "run",
     "true_curves",
 ]
@@ -34,7 +36,7 @@ SMOOTH = "smooth AUC"
 """Boyd et al. 2015: a noisy area, and the symmetric binormal curve that has it."""
 DATA_THRESHOLDS = "thresholds of the data"
 """The Laplace baseline of Stoddard et al. 2014 with "thresholds chosen based on the data"."""
-_POINTS = 2**16 + 1
+POINTS = 2**16 + 1
 
 
 class Curves(NamedTuple):
@@ -75,12 +77,12 @@ def known(name: str) -> bool:
 
 def true_curves(cell: ScoredSet) -> Curves:
     """Without noise, every point of the grid a threshold."""
-    negatives, positives = cell.table().reshape(2, _POINTS)
+    negatives, positives = cell.table().reshape(2, POINTS)
     held = np.flatnonzero(negatives + positives)
-    edges = np.unique(np.concatenate([[0], held, held + 1, [_POINTS]]))
+    edges = np.unique(np.concatenate([[0], held, held + 1, [POINTS]]))
     parts = [np.add.reduceat(each, edges[:-1]) for each in (negatives, positives)]
     noise = independent_noise(Fraction(1), bins=len(edges) - 1)
-    return _read(NoisyTable(edges=edges, negatives=parts[0], positives=parts[1], noise=noise))
+    return read(NoisyTable(edges=edges, negatives=parts[0], positives=parts[1], noise=noise))
 
 
 def drawer(
@@ -98,12 +100,12 @@ def drawer(
         name,
         epsilon=Fraction(epsilon),
         protection=protection,
-        points=_POINTS,
+        points=POINTS,
         rows=len(cell.labels) if protection.row_count_is_public else None,
         **options,
     )
     sealed = Sealed(cell.table())
-    return lambda: _read(made.sample(sealed), corner=name != "hierarchical-quantile")
+    return lambda: read(made.sample(sealed), corner=name != "hierarchical-quantile")
 
 
 def run(job: Job) -> Result:
@@ -122,7 +124,7 @@ def run(job: Job) -> Result:
     )
 
 
-def _read(table: NoisyTable, *, corner: bool = False) -> Curves:
+def read(table: NoisyTable, *, corner: bool = False) -> Curves:
     """The curves of a table.
 
     The papers do not say what a rate is when noise leaves its class no row. `corner` holds rates to

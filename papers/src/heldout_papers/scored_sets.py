@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ADULT", "SMS", "TWITTER", "ScoredSet", "adult", "sms", "twitter"]
+__all__ = ["ADULT", "SMS", "TWITTER", "ScoredSet", "adult", "private_scores", "sms", "twitter"]
 
 ADULT = "adult/adult.parquet"
 SMS = "sms_spam/sms_spam.parquet"
@@ -30,20 +30,32 @@ class ScoredSet(NamedTuple):
         return counts
 
 
-def sms(data: Path) -> ScoredSet:
+def sms(data: Path, model: Any = None, named: str = "") -> ScoredSet:
     """558 messages, 481 of them ham, which the papers count as 1."""
     table = _read(data / SMS)
-    return _words("SMS", table["text"], 1 - table["label"], negatives=77, positives=481)
+    texts, labels = table["text"], 1 - table["label"]
+    return _words(f"SMS{named}", texts, labels, negatives=77, positives=481, model=model)
 
 
-def twitter(data: Path) -> ScoredSet:
+def twitter(data: Path, model: Any = None, named: str = "") -> ScoredSet:
     """684 of 6,840 tweets, 385 of them positive."""
     from numpy.random import default_rng
 
     table = _read(data / TWITTER)
     chosen = default_rng(_SEED).permutation(len(table["label"]))[:6840]
     texts, labels = table["text"][chosen], table["label"][chosen]
-    return _words("TWITTER", texts, labels, negatives=299, positives=385)
+    return _words(f"TWITTER{named}", texts, labels, negatives=299, positives=385, model=model)
+
+
+def private_scores(data: Path) -> list[ScoredSet]:
+    """The same two test sets scored by a private model at epsilon 1, as in the papers.
+
+    Their code for it is not published; ours is `heldout.features.PrivateLogisticRegression`.
+    """
+    from heldout.features import PrivateLogisticRegression
+
+    model = PrivateLogisticRegression(epsilon="1")
+    return [sms(data, model, " (private model)"), twitter(data, model, " (private model)")]
 
 
 def adult(data: Path, *, rows: int) -> ScoredSet:
@@ -72,7 +84,9 @@ def adult(data: Path, *, rows: int) -> ScoredSet:
     return ScoredSet(f"adult {rows:,}", table["label"][kept].astype(np.int64), scores)
 
 
-def _words(name: str, texts: Any, labels: Any, *, negatives: int, positives: int) -> ScoredSet:
+def _words(
+    name: str, texts: Any, labels: Any, *, negatives: int, positives: int, model: Any = None
+) -> ScoredSet:
     """A test set with the paper's numbers of either class; presence of words; a fixed model."""
     from numpy.random import default_rng
     from sklearn.feature_extraction.text import CountVectorizer
@@ -86,7 +100,7 @@ def _words(name: str, texts: Any, labels: Any, *, negatives: int, positives: int
     )
     train = np.setdiff1d(np.arange(len(labels)), test)
     words = CountVectorizer(binary=True, stop_words="english")
-    model = LogisticRegression(max_iter=300)
+    model = model or LogisticRegression(max_iter=300)
     model.fit(words.fit_transform(texts[train]), labels[train])
     scores = model.predict_proba(words.transform(texts[test]))[:, 1]
     return ScoredSet(name, labels[test], scores)

@@ -39,7 +39,7 @@ def test_a_row_loses_epsilon_whatever_leaf_it_is_in(
 
     def noted(law: DiscreteLaplace, sealed: Any) -> Any:
         exact = sealed._content
-        drawn.append((int(exact[0]), law.scale))
+        drawn.extend((int(each), law.scale) for each in exact)
         return exact
 
     monkeypatch.setattr(DiscreteLaplace, "sample", noted)
@@ -64,19 +64,20 @@ def test_the_fit_is_least_squares_and_its_noise_is_as_stated(
 ) -> None:
     random = np.random.default_rng(4)
     exact = random.integers(0, 50, len(sizes))
-    answers: list[tuple[float, float]] = []
+    scales: list[float] = []
 
     def noisy(law: DiscreteLaplace, sealed: Any) -> Any:
-        value = sealed._content + np.rint(random.normal(0, float(law.scale), 1)).astype(int)
-        answers.append((float(value[0]), float(law.scale)))
-        return value
+        value = sealed._content + np.rint(random.normal(0, float(law.scale), law.dimension))
+        scales.extend([float(law.scale)] * law.dimension)
+        return value.astype(int)
 
     monkeypatch.setattr(DiscreteLaplace, "sample", noisy)
     made = tree(sizes)
+    told = made._noisy(np.append(0, np.cumsum(exact)))
+    monkeypatch.setattr(GreedyTree, "_noisy", lambda *_: told)
     found = made.draw(exact)
-    asked = [node for node in made._plan[0] if node.share > 0]
-    rows = np.array([[n.first <= b < n.end for b in range(len(sizes))] for n in asked], float)
-    value, scale = np.array(answers).T
+    rows = np.array([[a <= b < z for b in range(len(sizes))] for a, z in told], float)
+    value, scale = np.array(list(told.values())), np.array(scales)
     design = rows / scale[:, None]
     expected = np.linalg.lstsq(design, value / scale, rcond=None)[0]
     np.testing.assert_allclose(found.counts, expected, rtol=1e-6, atol=1e-6)

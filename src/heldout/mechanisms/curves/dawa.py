@@ -156,9 +156,8 @@ class Dawa(BinCounts):
         """Edges of the buckets: differentially private, share * epsilon."""
         costs = scaled_costs(exact, multiple=self.multiple)
         noise = iter(unbounded_noise(self.cost_scale, sum(map(len, costs))))
-        noisy = [
-            [cost + next(noise) + self.bucket_cost for cost in each.tolist()] for each in costs
-        ]
+        more = self.bucket_cost
+        noisy = [[cost + next(noise) + more for cost in each.tolist()] for each in costs]
         return cheapest_partition(noisy, bins=len(exact))
 
     def describe(self) -> dict[str, object]:

@@ -122,12 +122,11 @@ class GreedyTree(BinCounts):
 
     def draw(self, exact: Any) -> ClassCounts:
         nodes, covariance = self._plan
-        below, weights = np.append(0, np.cumsum(exact)), self.weights()
-        estimates = np.zeros(self.bins)
+        noisy, estimates = self._noisy(np.append(0, np.cumsum(exact))), np.zeros(self.bins)
         for first, end, share, gain in nodes:
             if share > 0:
-                noisy = self._noisy(int(below[end] - below[first]), weights[first, end])
-                estimates[first:end] += gain * (noisy - estimates[first:end].sum())
+                told = noisy[first, end]
+                estimates[first:end] += gain * (told - estimates[first:end].sum())
         one = laplace_deviation(self.moved / self.epsilon)
         sums = covariance[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)
         above = np.sqrt(np.maximum(np.diag(sums), 0.0))[::-1]
@@ -137,11 +136,21 @@ class GreedyTree(BinCounts):
             above_deviation=one * np.append(above, 0.0),
         )
 
-    def _noisy(self, exact: int, weight: Fraction) -> int:
-        law = DiscreteLaplace(
-            scale=self.moved / (weight * self.epsilon), l1_sensitivity=self.moved, dimension=1
-        )
-        return int(law.sample(Sealed(np.array([exact], dtype=np.int64)))[0])
+    def _noisy(self, below: Any) -> dict[tuple[int, int], int]:
+        """The noisy sum of every node that has a weight; nodes of one weight are drawn together."""
+        alike: dict[Fraction, list[tuple[int, int]]] = {}
+        for place, weight in self.weights().items():
+            if weight > 0:
+                alike.setdefault(weight, []).append(place)
+        found: dict[tuple[int, int], int] = {}
+        for weight, places in alike.items():
+            law = DiscreteLaplace(
+                scale=self.moved / (weight * self.epsilon), l1_sensitivity=self.moved,
+                dimension=len(places),
+            )  # fmt: skip
+            sums = np.array([below[end] - below[first] for first, end in places], dtype=np.int64)
+            found |= dict(zip(places, law.sample(Sealed(sums)).tolist(), strict=True))
+        return found
 
     def describe(self) -> dict[str, object]:
         return {"counts": self.name}
