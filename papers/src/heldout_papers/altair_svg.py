@@ -88,7 +88,7 @@ def to_svg(chart: Any, *, title: str, description: str = "") -> str:
     return _with_aria(svg, title, description)
 
 
-def _drawn(spec: Mapping[str, Any]) -> str:
+def _drawn(spec: dict[str, Any]) -> str:
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(spec, vl_version=_vegalite_version(), allowed_base_urls=[])

@@ -11,7 +11,7 @@ from heldout.precision_recall import ESTIMATORS
 from heldout_papers.altair_svg import rows
 from heldout_papers.batches import areas, binormal_areas, negatives_above
 from heldout_papers.colours import scale
-from heldout_papers.registry import Context, Reproduction, figure
+from heldout_papers.registry import Claim, Context, Reproduction, figure
 from heldout_papers.scenarios import SCENARIOS, scenario
 
 _PAPER = "boyd-2014"
@@ -50,6 +50,7 @@ def bias_by_size(context: Context) -> Reproduction:
         charts=[_panels(table, "examples", "Examples (n + m)")],
         description="Mean estimate over true area, by number of examples, three scenarios.",
         notes=[_converged(table, max(_SIZES))],
+        claims=[_convergence(table), *_orders(table, "examples", min(_SIZES))],
     )
 
 
@@ -63,6 +64,7 @@ def bias_by_prevalence(context: Context) -> Reproduction:
         charts=[_panels(table, "prevalence", "Prevalence")],
         description="Mean estimate over true area, by prevalence, three scenarios.",
         notes=["The fewer positives, the more the estimators disagree."],
+        claims=[_balance(table), *_orders(table, "prevalence", min(_PREVALENCES))],
     )
 
 
@@ -149,6 +151,61 @@ def _converged(table: list[dict[str, Any]], size: int) -> str:
     }
     said = ", ".join(f"{name} {value:.3f}" for name, value in worst.items())
     return f"Largest |bias ratio - 1| at {size:,} examples: {said}."
+
+
+def _off(table: list[dict[str, Any]], estimator: str, field: str, place: float) -> float:
+    """The mean |bias ratio - 1| over the scenarios."""
+    here = [r for r in table if (r["estimator"], r[field]) == (estimator, place)]
+    return float(np.mean([abs(row["bias_ratio"] - 1) for row in here]))
+
+
+def _convergence(table: list[dict[str, Any]]) -> Claim:
+    last = [row for row in table if row["examples"] == max(_SIZES)]
+    wrong = {
+        name: max(abs(row["bias_ratio"] - 1) for row in last if row["estimator"] == name)
+        for name in ESTIMATORS
+    }
+    others = max(value for name, value in wrong.items() if name != "binormal")
+    return Claim(
+        "With many examples all converge but the binormal one, where scores are not normal",
+        "graph",
+        f"at 10,000 examples the others are off by {others:.3f} at most, binormal by "
+        f"{wrong['binormal']:.3f}",
+        others < 0.05 < wrong["binormal"],
+    )
+
+
+def _balance(table: list[dict[str, Any]]) -> Claim:
+    skewed, even = (_off(table, "binormal", "prevalence", each) for each in (0.01, 0.5))
+    return Claim(
+        "The binormal estimator's bias falls as the classes become even",
+        "graph",
+        f"off by {skewed:.3f} at prevalence 0.01, {even:.3f} at 0.5",
+        even < skewed,
+    )
+
+
+def _orders(table: list[dict[str, Any]], field: str, place: float) -> list[Claim]:
+    """What the dissertation says of related estimators where data are sparse."""
+    off = {name: _off(table, name, field, place) for name in ESTIMATORS}
+    better, worse = (
+        ("interpolated-mean", "interpolated-median"),
+        ("interpolated-max", "interpolated-convex"),
+    )
+    return [
+        Claim(
+            "The lower trapezoid is more accurate than the upper",
+            "graph",
+            f"off by {off['lower-trapezoid']:.3f} against {off['upper-trapezoid']:.3f}",
+            off["lower-trapezoid"] < off["upper-trapezoid"],
+        ),
+        Claim(
+            "Interpolating by mean or median is better than by maximum or convex hull",
+            "graph",
+            ", ".join(f"{name.split('-')[1]} {off[name]:.3f}" for name in (*better, *worse)),
+            max(off[name] for name in better) < min(off[name] for name in worse),
+        ),
+    ]
 
 
 def _panels(table: list[dict[str, Any]], field: str, title: str) -> Any:

@@ -22,7 +22,7 @@ from heldout_papers.batches import (
     negatives_above,
     studied_areas,
 )
-from heldout_papers.registry import Context, Reproduction, figure
+from heldout_papers.registry import Claim, Context, Reproduction, figure
 from heldout_papers.scenarios import SCENARIOS, scenario
 
 _PAPER = "boyd-2014"
@@ -66,6 +66,7 @@ def coverage(context: Context) -> Reproduction:
         charts=[_panels(table, "examples", "coverage", "Examples (n + m)", "Coverage", rule=0.95)],
         description="Share of intervals that hold the true area, by size, estimator, scenario.",
         notes=_verdicts(table),
+        claims=_covering(table),
     )
 
 
@@ -89,6 +90,7 @@ def width(context: Context) -> Reproduction:
         ],
         description="Each point is a size; to the left is narrower, above 0.95 is valid.",
         notes=[*_verdicts(table), *_narrower(table)],
+        claims=[_narrowest(table)],
     )
 
 
@@ -108,6 +110,7 @@ def location(context: Context) -> Reproduction:
         ],
         description="Mean location of the interval over the true area, by size.",
         notes=["logit and effective are built around the same estimate as binomial."],
+        claims=[_places(table)],
     )
 
 
@@ -264,6 +267,67 @@ def _verdicts(table: list[dict[str, Any]]) -> list[str]:
             f"{len(mine)} cells."
         )
     return said
+
+
+def _mean(table: list[dict[str, Any]], method: str, column: str) -> float:
+    return float(np.mean([row[column] for row in table if row["method"] == method]))
+
+
+def _covering(table: list[dict[str, Any]]) -> list[Claim]:
+    cover = {method: _mean(table, method, "coverage") for method in METHODS}
+    runs = min(row["repetitions"] for row in table)
+    slack = 2 * (0.95 * 0.05 / runs / len(SCENARIOS) / len(_SIZES)) ** 0.5
+    small = {
+        method: min(
+            row["coverage"]
+            for row in table
+            if row["method"] == method and row["examples"] == min(_SIZES)
+        )
+        for method in METHODS
+    }
+    return [
+        Claim(
+            "Formula intervals cover 0.95 or more",
+            "consistently above 0.95",
+            f"binomial {cover['binomial']:.3f} and logit {cover['logit']:.3f} on average",
+            min(cover["binomial"], cover["logit"]) > _CONFIDENCE - slack,
+        ),
+        Claim(
+            "Bootstrap and cross-validation cover less, most of all with few examples",
+            "below 0.95",
+            f"{cover['bootstrap']:.3f} and {cover['cross-validation']:.3f} on average, "
+            f"{small['bootstrap']:.3f} and {small['cross-validation']:.3f} in the worst cell of "
+            "200 examples",
+            max(cover["bootstrap"], cover["cross-validation"]) < min(cover["binomial"], 0.95),
+        ),
+    ]
+
+
+def _narrowest(table: list[dict[str, Any]]) -> Claim:
+    wide = {method: _mean(table, method, "width_ratio") for method in METHODS}
+    return Claim(
+        "Bootstrap intervals are the narrowest, those by formula the widest",
+        "graph",
+        ", ".join(f"{method} {value:.2f}" for method, value in wide.items()),
+        wide["bootstrap"] == min(wide[m] for m in METHODS[:4])
+        and wide["cross-validation"] < max(wide["binomial"], wide["logit"]),
+        "Few repetitions: the ideal width is itself estimated.",
+    )
+
+
+def _places(table: list[dict[str, Any]]) -> Claim:
+    off = {
+        method: float(
+            np.mean([abs(r["location_ratio"] - 1) for r in table if r["method"] == method])
+        )
+        for method in ("binomial", "bootstrap", "cross-validation")
+    }
+    return Claim(
+        "Cross-validation looks in the wrong place, bootstrap a little",
+        "graph",
+        ", ".join(f"{method} off by {value:.3f}" for method, value in off.items()),
+        off["binomial"] <= off["bootstrap"] + 0.005 < off["cross-validation"],
+    )
 
 
 def _narrower(table: list[dict[str, Any]]) -> list[str]:

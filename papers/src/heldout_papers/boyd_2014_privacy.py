@@ -21,6 +21,7 @@ from heldout_papers.private_ranking_studies import (
     agreement,
     draws_of,
     error_table,
+    falling,
     gains,
     median_noise,
     notes,
@@ -62,10 +63,8 @@ def figure_5_3(_: Context) -> Reproduction:
         table=table,
         charts=[chart],
         description="Above: sensitivity for four smoothings. Below: noise by three mechanisms.",
-        notes=[
-            agreement([row for row in table if "equation 9" in row]),
-            "Noise at epsilon 1: median of its absolute value, before truncation.",
-        ],
+        notes=["Noise at epsilon 1: median of its absolute value, before truncation."],
+        claims=[agreement([row for row in table if "equation 9" in row])],
     )
 
 
@@ -104,4 +103,5 @@ def _errors(context: Context, metric: str) -> Reproduction:
         ],
         description="Error of the noise by epsilon: in the dissertation's layout, then by size.",
         notes=[*notes(context), *gains(table, _ERROR)],
+        claims=falling(table, _ERROR),
     )

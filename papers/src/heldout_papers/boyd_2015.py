@@ -31,6 +31,7 @@ from heldout_papers.private_ranking_pictures import (
 )
 from heldout_papers.private_ranking_studies import (
     DRAWS,
+    against_estimation,
     agreement,
     draws_of,
     error_table,
@@ -39,7 +40,7 @@ from heldout_papers.private_ranking_studies import (
     notes,
     smooth_sensitivity,
 )
-from heldout_papers.registry import Context, Reproduction, figure
+from heldout_papers.registry import Claim, Context, Reproduction, figure
 
 _PAPER = "boyd-2015"
 
@@ -81,7 +82,8 @@ def figure_3(_: Context) -> Reproduction:
         table=[*table, *noisy],
         charts=[chart],
         description="Sensitivity over prevalence for five smoothings; noise by three mechanisms.",
-        notes=[agreement(table), "Noise: median of its absolute value, before truncation."],
+        notes=["Noise: median of its absolute value, before truncation."],
+        claims=[agreement(table)],
     )
 
 
@@ -117,6 +119,7 @@ def figure_5(context: Context) -> Reproduction:
         description="Lines: error of the noise by epsilon. Dashed: estimation error without noise. "
         "First AUC, then average precision; first in the paper's layout, then by size.",
         notes=[*notes(context), *gains(table, "mean absolute error")],
+        claims=against_estimation(table),
     )
 
 
@@ -162,6 +165,23 @@ def figure_6(context: Context) -> Reproduction:
             "The second number of N(1, 0.5) is taken as a standard deviation.",
             "The family is ordered by area: the quantiles of the curves are curves of quantiles.",
         ],
+        claims=[_nearness(table, list(tests))],
+    )
+
+
+def _nearness(table: list[dict[str, Any]], names: list[str]) -> Claim:
+    def apart(name: str) -> float:
+        mine = [r for r in table if (r["data"], r["method"]) == (name, THEIRS[-1].label)]
+        one, two = ([r["tpr"] for r in mine if r["curve"] == each] for each in ("true", "50%"))
+        return float(np.mean(np.abs(np.array(one) - np.array(two))))
+
+    found = {name: apart(name) for name in names}
+    return Claim(
+        "The symmetric curve is near for equal deviations and for adult, not for others",
+        "graph",
+        "area between true and median curve: "
+        + "; ".join(f"{name} {value:.3f}" for name, value in found.items()),
+        max(found[names[0]], found[names[3]]) < min(found[names[1]], found[names[2]]),
     )
 
 

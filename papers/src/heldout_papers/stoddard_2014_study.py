@@ -190,10 +190,14 @@ def _of_sampled(
     counts = counted({"label": labels, "matrix": seen})
     if method == "Cluster 2014":
         points = np.stack([counts.negatives, counts.positives], axis=1)
-        centres = np.outer(np.linspace(0, 2 * threshold, 6), [0.5, 0.5])
+        apart = score == "difference-count"
+        cut = _cut(score, true_scores(seen, labels, score), threshold, top)
+        places = np.linspace(0, 2 * cut, 3 if apart else 6)
+        sides = np.eye(2) if apart else [[0.5, 0.5]]
         accepted = cluster_selection_2014(
-            points, centres=centres, threshold=threshold, epsilon=epsilon, features_per_row=s,
-            noise=noise, rounds=5,
+            points, centres=np.concatenate([np.outer(places, each) for each in sides]),
+            threshold=cut, epsilon=epsilon, features_per_row=s, noise=noise, rounds=5,
+            difference=apart,
         )  # fmt: skip
         return np.flatnonzero(accepted[0])
     if method == "clusters of noisy counts":

@@ -42,13 +42,14 @@ def noisy_cut(
 
 def cluster_selection_2014(
     points: Any, *, centres: Any, threshold: float, epsilon: float, features_per_row: int,
-    noise: Noise, rounds: int = 1, count: int = 1,
+    noise: Noise, rounds: int = 1, count: int = 1, difference: bool = False,
 ) -> Any:  # fmt: skip
     """Stoddard et al. 2014, Algorithm 1: private k-means of the features, whole clusters kept.
 
-    `points` has a row of counts for each feature, whose sum is its score. Each round books half of
-    its share for the sizes of the clusters, as if one row moved them by 1, and half for their sums,
-    as if by `features_per_row`. In truth a row moves a feature to another cluster with all it has.
+    `points` has a row of counts for each feature, whose sum is its score, or with `difference` how
+    far its two counts are apart. Each round books half of its share for the sizes of the clusters,
+    as if one row moved them by 1, and half for their sums, as if by `features_per_row`. In truth a
+    row moves a feature to another cluster with all it has.
     """
     points = np.asarray(points, dtype=float)
     share = 2 * rounds / epsilon
@@ -61,7 +62,8 @@ def cluster_selection_2014(
         sums = np.einsum("anc,np->acp", member, points)
         sums = sums + noise(share * features_per_row, middle.shape)
         middle = sums / np.maximum(sizes, 1)[:, :, None]
-    kept = middle.sum(axis=2) >= threshold
+    scores = np.abs(np.diff(middle, axis=2)[..., 0]) if difference else middle.sum(axis=2)
+    kept = scores >= threshold
     return np.take_along_axis(kept, nearest, axis=1).astype(float)
 
 
