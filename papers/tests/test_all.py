@@ -78,6 +78,43 @@ def test_what_was_made_is_not_made_again_and_half_of_it_is(tmp_path: Path) -> No
     assert MADE[4:] == [("1", None)], "the other had the paper's own number already"
 
 
+def _slow_square(job: int) -> int:
+    DONE.append(job)
+    if job == STOP_AT:
+        raise KeyboardInterrupt
+    return job * job
+
+
+DONE: list[int] = []
+STOP_AT: int | None = None
+
+
+def test_an_interrupted_figure_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(context: Context) -> Reproduction:
+        found = sorted(context.over(_slow_square, [1, 2, 3], label="jobs"))
+        return Reproduction(title="Squares", table=[{"square": each} for each in found])
+
+    entry = Entry("some-2020", "table", "1", "Squares", (), make)
+    monkeypatch.setattr(registry, "discover", lambda: [entry])
+    monkeypatch.setitem(globals(), "STOP_AT", 3)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(everything=True, full=True, workers=1, out=tmp_path)
+    assert DONE == [1, 2, 3]
+    monkeypatch.setitem(globals(), "STOP_AT", None)
+    reproduce(everything=True, full=True, workers=1, out=tmp_path)
+    assert DONE == [1, 2, 3, 3], "only what was not finished is done again"
+    assert (tmp_path / "some-2020-table-1.csv").read_text() == "square\n1\n4\n9\n"
+    assert not (tmp_path / "unfinished").exists()
+
+
+@pytest.mark.usefixtures("_three")
+def test_a_log_file_shows_the_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reproduce(everything=True, quick=True, out=tmp_path)
+    assert "all: 0 of 3" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("options", [{}, {"quick": True, "full": True}])
 def test_all_needs_quick_or_full(options: dict[str, bool], tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="either --quick or --full"):
@@ -89,3 +126,4 @@ def test_a_method_has_one_colour_in_every_picture() -> None:
     assert colour_of("PTT TC*") == colour_of("PTT") != colour_of(HELDOUT)
     assert colour_of("PriROC") != colour_of("PriROC-fix")
     assert len(set(scale(["one", HELDOUT, "two"])["range"])) == 3
+    assert colour_of(HELDOUT) not in scale(["one", "two"])["range"], "nobody else has heldout's"

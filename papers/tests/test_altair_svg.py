@@ -1,5 +1,6 @@
 """Charts become SVG in the house style, without network."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import altair as alt
@@ -34,6 +35,25 @@ def test_the_house_theme_is_used_and_text_stays_text(chart):
     assert PALETTE[0] in svg
     assert "system-ui" in svg
     assert "Drawn title" in svg
+
+
+def test_a_picture_without_a_title_gets_the_figures_in_lines_that_fit(chart):
+    words = "Mean area between the true and the private ROC curve by number of thresholds, SMS"
+    plain = alt.hconcat(chart.properties(title="A panel", width=120))
+    svg = to_svg(plain, title=words)
+    drawn = [
+        text for text in re.findall(r"<tspan[^>]*>([^<]+)</tspan>", svg) if text.rstrip() in words
+    ]
+    assert " ".join(drawn) == words
+    assert len(drawn) > 1
+    assert words not in to_svg(chart, title=words).split("<g", 1)[1], "which has its own"
+
+
+def test_panels_have_few_ticks_the_last_of_them_at_the_end_of_the_axis(chart):
+    y = specification(chart)["encoding"]["y"]
+    assert (y["scale"]["nice"], y["axis"]["tickCount"]) == (5, 5)
+    fixed = chart.encode(y=alt.Y("y:Q", scale=alt.Scale(type="log"), axis=alt.Axis(values=[1, 3])))
+    assert "nice" not in specification(fixed)["encoding"]["y"]["scale"]
 
 
 def test_nothing_comes_from_another_host(chart):

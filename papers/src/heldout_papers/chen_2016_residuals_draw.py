@@ -7,6 +7,7 @@ only the counting is done by NumPy instead of SQL.
 from __future__ import annotations
 
 from dataclasses import fields
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,14 +15,14 @@ import numpy as np
 
 from heldout.privacy import exact
 from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.regression.plot_plan import PlotPlan
+from heldout.regression.plot_plan import AS_PRINTED, PlotPlan
 from heldout.regression.table import ResidualTable
 from heldout.statistics import GridCounts
 from heldout.statistics.sealed import Sealed
 from heldout_papers.chen_2016_residuals_data import Fitted
 from heldout_papers.colours import HELDOUT
 
-__all__ = ["METHODS", "counted", "ours", "prirp"]
+__all__ = ["MEANT", "METHODS", "counted", "ours", "prirp"]
 
 PROTECTION: Final = Protection(neighbours=Neighbours.REPLACE_ONE)
 
@@ -45,11 +46,31 @@ def ours(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
 
 def prirp(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
     """The paper's, as printed, with its own end: counts below 0 set to 0, the others rounded."""
-    found = drawn(fit, epsilon, "chen-2016-prirp", scale)
+    return _rounded(drawn(fit, epsilon, AS_PRINTED, scale))
+
+
+def _rounded(found: ResidualTable) -> ResidualTable:
     return _Rounded(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
-METHODS: Final = {HELDOUT: ours, "PriRP": prirp}
+MEANT: Final = "PriRP, share 470/(n epsilon)"
+"""PriRP with the share of the bounds that its illustration asks for; print lost an epsilon."""
+
+
+def prirp_as_meant(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
+    """The paper's method with the share of the bounds that it means."""
+    return _rounded(drawn(fit, epsilon, MEANT, scale))
+
+
+METHODS: Final = {HELDOUT: ours, "PriRP": prirp, MEANT: prirp_as_meant}
+
+
+class _AsMeant(PlotPlan):
+    """The printed plan with 470/(n epsilon) in the place of 470/n."""
+
+    @property
+    def bounds_share(self) -> Fraction:
+        return min(Fraction(3, 10), Fraction(470) / (max(self.rows or 1, 1) * self.epsilon))
 
 
 class _Rounded(ResidualTable):
@@ -77,13 +98,14 @@ def counted(statistic: GridCounts, fit: Fitted) -> Any:
 
 @lru_cache(maxsize=64)
 def _plan(epsilon: str, rows: int, scale: float, method: str) -> PlotPlan:
-    return PlotPlan(
+    kind = _AsMeant if method == MEANT else PlotPlan
+    return kind(
         epsilon=exact(epsilon, name="epsilon"),
         protection=PROTECTION,
         rows=rows,
         expected_rows=None,
         scale=scale,
-        method=method,
+        method=AS_PRINTED if method == MEANT else method,
         predicted=None,
         residual=None,
         grid=None,

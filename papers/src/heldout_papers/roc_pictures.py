@@ -62,8 +62,8 @@ def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Repr
 
 
 def text_sets(context: Context) -> list[ScoredSet]:
-    assert context.data is not None
     if "text test sets" not in context.shared:
+        assert context.data is not None
         context.shared["text test sets"] = [sms(context.data), twitter(context.data)]
     found: list[ScoredSet] = context.shared["text test sets"]
     return found

@@ -20,6 +20,7 @@ __all__ = [
     "DATA_THRESHOLDS",
     "OURS",
     "POINTS",
+    "PUBLIC_CODE",
     "Curves",
     "Job",
     "Result",
@@ -36,6 +37,8 @@ SMOOTH = "smooth AUC"
 """Boyd et al. 2015: a noisy area, and the symmetric binormal curve that has it."""
 DATA_THRESHOLDS = "thresholds of the data"
 """The Laplace baseline of Stoddard et al. 2014 with "thresholds chosen based on the data"."""
+PUBLIC_CODE = "DAWA's public code*"
+"""PriROC with the noise of DAWA's public code; not private. Replace-one alone."""
 POINTS = 2**16 + 1
 
 
@@ -72,7 +75,7 @@ class Result(NamedTuple):
 
 def known(name: str) -> bool:
     """Whether a method is there; the default one may not be."""
-    return name in METHODS or name in (SMOOTH, DATA_THRESHOLDS)
+    return name in METHODS or name in (SMOOTH, DATA_THRESHOLDS, PUBLIC_CODE)
 
 
 def true_curves(cell: ScoredSet) -> Curves:
@@ -96,6 +99,12 @@ def drawer(
         return _smooth(cell, epsilon, protection)
     if name == DATA_THRESHOLDS:
         return _data_thresholds(cell, float(epsilon), **options)
+    if name == PUBLIC_CODE:
+        from heldout_papers.chen_2016_price import SERIES, varied
+
+        changed = varied(SERIES[PUBLIC_CODE], epsilon=epsilon, rows=len(cell.labels))
+        counted = Sealed(cell.table())
+        return lambda: read(changed.sample(counted), corner=True)
     made = method(
         name,
         epsilon=Fraction(epsilon),

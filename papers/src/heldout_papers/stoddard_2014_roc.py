@@ -95,6 +95,7 @@ def figure_7(context: Context) -> Reproduction:
         ],
         description="Error by epsilon; one picture a number of thresholds, one line a method.",
         notes=_NOTES,
+        claims=_claims_7(found),
     )
 
 
@@ -246,6 +247,40 @@ def _claims(found: list[dict[str, Any]]) -> list[Claim]:
             "Ten even thresholds with a monotone step are a better baseline than the printed one.",
         ),
     ]
+
+
+def _claims_7(found: list[dict[str, Any]]) -> list[Claim]:
+    error = {
+        (r["data"], r["epsilon"], r["setting"], r["method"]): r["median error"]
+        for r in found
+        if r["setting"] is not None
+    }
+    cells = list(dict.fromkeys(key[:3] for key in error))
+
+    def below(one: str, two: str) -> int:
+        return sum(error[(*cell, one)] < error[(*cell, two)] for cell in cells)
+
+    claims = []
+    for one, two, printed in (
+        ("RecursiveMedians", "Laplace", "all"),
+        ("FixedSpace", "Laplace", "all"),
+        ("RecursiveMedians", "FixedSpace", "nearly all"),
+    ):
+        count, data = below(one, two), ""
+        if two == "Laplace":
+            data = f"; {below(one, _DATA)} against thresholds of the data, without monotone step"
+        claims.append(
+            Claim(
+                f"{one} has a smaller error than {two}",
+                f"{printed} of {len(cells)} settings",
+                f"{count} of {len(cells)}{data}",
+                count >= (0.9 if printed == "all" else 0.8) * len(cells),
+                "Ten even thresholds with a monotone step are better than the printed baseline."
+                if two == "Laplace"
+                else "On SMS the 77 negatives decide; on TWITTER the two are near each other.",
+            )
+        )
+    return claims
 
 
 def _numbers(values: Any) -> str:
