@@ -23,6 +23,9 @@ _SIZE = re.compile(r'<svg[^>]* width="([0-9.]+)" height="([0-9.]+)"')
 _LEGEND_LABEL = re.compile(
     r'role-legend-label"[^>]*><text[^>]*font-size="([0-9.]+)px"[^>]*>([^<]*)<'
 )
+_PANEL_TITLE = re.compile(
+    r'role-(?:title|legend-title)-?[a-z]*"[^>]*><text[^>]*font-size="([0-9.]+)px"[^>]*>([^<]*)<'
+)
 _LETTER = 0.55  # of the size of a font: the mean width of a letter
 _WIDER = 1 / 6
 _TITLE = 15
@@ -194,7 +197,7 @@ def _with_room(svg: str) -> str:
     Wide fonts (DejaVu Sans, Verdana) take up to a seventh more, and the end of a label would be
     cut off where the picture stands alone.
     """
-    labels = _LEGEND_LABEL.findall(svg)
+    labels = _LEGEND_LABEL.findall(svg) + _PANEL_TITLE.findall(svg)
     size = _SIZE.search(svg)
     if not labels or size is None:
         return svg

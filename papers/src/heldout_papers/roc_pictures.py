@@ -15,6 +15,14 @@ from heldout_papers.scored_sets import ScoredSet, sms, twitter
 __all__ = ["corners", "curves", "in_order", "lines", "text_sets", "with_ours"]
 
 
+_TITLES = {
+    "median error": "Median area between the ROC curves",
+    "mean AUC error": "Mean error of the AUC",
+    "mean area between": "Mean area between the ROC curves",
+    "difference": "Difference of AUC told apart",
+}
+
+
 def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Reproduction:
     """One true and one private curve a panel, as points and as charts."""
     import altair as alt
@@ -39,8 +47,11 @@ def curves(context: Context, jobs: list[Job], label: str, *, notes: Any) -> Repr
         ]
         points += part
         shown = [{**row, "place": place} for place, row in enumerate(part)]
+        said = [f"{n} {curve.auc:.3f}" for n, curve in drawn]
+        lines_ = [f"AUC: {said[0]}", ", ".join(said[1:])]
+        heading = alt.Title(f"{data}, epsilon {epsilon}", subtitle=lines_, subtitleFontSize=10)
         panels.append(
-            alt.Chart(rows(shown), title=f"{data}, epsilon {epsilon}", width=200, height=200)
+            alt.Chart(rows(shown), title=heading, width=230, height=200)
             .mark_line(strokeWidth=1.6)
             .encode(
                 x=alt.X("fpr:Q", title="False positive rate"),
@@ -115,7 +126,7 @@ def lines(
         .mark_line(point=True)
         .encode(
             x=across,
-            y=alt.Y(f"{y}:Q", title=y[:1].upper() + y[1:], scale=alt.Scale(domainMin=0)),
+            y=alt.Y(f"{y}:Q", title=_TITLES.get(y, y), scale=alt.Scale(domainMin=0)),
             color=alt.Color(
                 f"{colour}:N",
                 title=colour.capitalize(),

@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout.drawing.colours import MUTED
 from heldout_papers.altair_svg import rows
+from heldout_papers.colours import scale
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table
 
 _PAPER = "separability"
@@ -374,7 +375,8 @@ def _lines(found: list[dict[str, Any]]) -> Any:
         scale=alt.Scale(type="log"),
         axis=alt.Axis(values=list(_EPSILONS)),
     )
-    colour = alt.Color("mechanism:N", title=None, legend=alt.Legend(orient="top"))
+    names = scale(row["mechanism"] for row in found)
+    colour = alt.Color("mechanism:N", title=None, scale=names, legend=alt.Legend(orient="top"))
     kept = ("mechanism", "epsilon", "separability", "low", "high")
     data = rows([{key: row[key] for key in kept} for row in found])
     y = alt.Y("separability:Q", title="Separability", scale=alt.Scale(domain=[-0.1, 1]))

@@ -20,7 +20,7 @@ _SEED = 20210405
 _EPSILON = 4.0
 _SHOWN = 12
 _TRUE, _PRIVATE = "true", "privatized"
-_COLOURS = {_TRUE: INK, _PRIVATE: PALETTE[1], "epsilon 10": PALETTE[0], "epsilon 4": PALETTE[1]}
+_COLOURS = {_TRUE: INK, _PRIVATE: PALETTE[1], "epsilon 10": PALETTE[4], "epsilon 4": PALETTE[1]}
 
 
 class _Fitted(NamedTuple):
@@ -46,17 +46,18 @@ def one_histogram(_: Context) -> Reproduction:
     counts = {_TRUE: truth.counts[place]}
     for epsilon in (10.0, _EPSILON):
         counts[f"epsilon {epsilon:g}"] = laplace(truth, epsilon, rng)[place]
-    table = [
+    table: list[dict[str, Any]] = [
         {"histogram": name, "type": kind, "share": float(each / max(values.sum(), 1))}
         for name, values in counts.items()
         for kind, each in enumerate(values)
     ]
+    highest = float(np.ceil(max(row["share"] for row in table) * 20) / 20)
     panels = [
         alt.Chart(rows([r for r in table if r["histogram"] == name]), title=name.capitalize())
         .mark_bar(color=_COLOURS[name])
         .encode(
             x=alt.X("type:Q", title="Type of incident", scale=alt.Scale(domain=[0, 174])),
-            y=alt.Y("share:Q", title="Share of calls", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("share:Q", title="Share of calls", scale=alt.Scale(domain=[0, highest])),
         )
         .properties(width=230, height=180)
         for name in counts
@@ -86,7 +87,8 @@ def roc_curves(context: Context) -> Reproduction:
     from sklearn.metrics import accuracy_score, roc_auc_score, roc_curve
 
     fit = _fitted(context)
-    found, table = {}, []
+    found: dict[str, tuple[float, float]] = {}
+    table: list[dict[str, Any]] = []
     for name, labels, score in (
         ("labels as they are", fit.labels, fit.probability),
         ("labels shuffled", fit.shuffled_labels, fit.shuffled),
@@ -98,7 +100,10 @@ def roc_curves(context: Context) -> Reproduction:
             {"labels": name, "fpr": float(fpr[k]), "tpr": float(tpr[k])}
             for k in dict.fromkeys(kept)
         ]
-    shown = [{**row, "place": place} for place, row in enumerate(table)]
+    named = {name: f"{name}, AUC {each[0]:.3f}" for name, each in found.items()}
+    shown = [
+        {**row, "labels": named[row["labels"]], "place": place} for place, row in enumerate(table)
+    ]
     chart = (
         alt.Chart(rows(shown))
         .mark_line()
@@ -108,7 +113,7 @@ def roc_curves(context: Context) -> Reproduction:
             color=alt.Color(
                 "labels:N",
                 title=None,
-                scale=alt.Scale(domain=list(found), range=[PALETTE[1], MUTED]),
+                scale=alt.Scale(domain=list(named.values()), range=[PALETTE[1], MUTED]),
             ),
             order="place:Q",
         )
@@ -154,7 +159,12 @@ def coefficients(context: Context) -> Reproduction:
         alt.Chart(rows(table))
         .mark_bar()
         .encode(
-            y=alt.Y("type:N", sort=[row["type"] for row in table], title=None),
+            y=alt.Y(
+                "type:N",
+                sort=[row["type"] for row in table],
+                title=None,
+                axis=alt.Axis(minExtent=60),
+            ),
             x=alt.X("coefficient:Q", title="Coefficient, of standardised counts"),
             color=alt.Color(
                 "speaks for:N",
@@ -200,7 +210,8 @@ def probabilities(context: Context) -> Reproduction:
         .encode(
             x=alt.X("from:Q", title="Estimated probability that a privatized row is true"),
             x2="to:Q",
-            y=alt.Y("share:Q", title="Share of privatized rows"),
+            y=alt.Y("share:Q", title="Share of privatized rows", scale=alt.Scale(domain=[0, 1])),
+            y2=alt.Y2Datum(0),
         )
         .properties(width=360, height=220)
     )

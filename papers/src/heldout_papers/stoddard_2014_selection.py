@@ -37,7 +37,7 @@ from heldout_papers.stoddard_2014_words import FOLDS, REUTERS, SETS, SMS, TWITTE
 
 _PAPER = "stoddard-2014"
 _EPSILONS = ("1", "0.5", "0.25", "0.1")
-_QUICK_FOLDS = 2
+_QUICK_FOLDS = 4
 _ALL_SCORES = {**SCORES, "PI": "purity-index"}
 """The purity index is not drawn in the paper: "similar accuracy as DC"."""
 _NOTES = (
@@ -64,7 +64,7 @@ def figure_1(context: Context) -> Reproduction:
         title="Accuracy of naive Bayes by feature selection, epsilon 1 and without privacy",
         table=found,
         charts=[bars(found)],
-        description="One panel a data set; bars of methods that are not private are grey.",
+        description="One panel a data set; bars of methods that are not private are pale.",
         notes=[*_NOTES, *_ahead(found)],
         claims=claims_1(found),
     )
@@ -98,7 +98,7 @@ def figure_2(context: Context) -> Reproduction:
         title="Accuracy of logistic regression by feature selection, SMS, epsilon 1",
         table=found,
         charts=[bars(found)],
-        description="Bars of methods that are not private are grey.",
+        description="Bars of methods that are not private are pale.",
         notes=[
             *_NOTES,
             "As in the paper the 5,000 most frequent words are kept beforehand, counted without "
