@@ -208,7 +208,12 @@ def _chart(table: list[dict[str, Any]], limit: float) -> Any:
         .encode(
             x=alt.X("size:Q", title="Rows"),
             y=alt.Y("success:Q", title="Share of labels found", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("what:N", title=None, scale=scale(order)),
+            color=alt.Color(
+                "what:N",
+                title=None,
+                scale=scale(order),
+                legend=alt.Legend(orient="bottom", columns=2, labelLimit=240),
+            ),
             strokeDash=alt.condition(
                 "indexof(datum.what, 'heldout') == 0", alt.value([4, 3]), alt.value([1, 0])
             ),

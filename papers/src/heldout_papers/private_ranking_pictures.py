@@ -125,7 +125,7 @@ def _epsilon_axis(*, titled: bool) -> Any:
         "epsilon:Q",
         title="Epsilon" if titled else None,
         scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(values=[0, 0.5, 1], labels=titled),
+        axis=alt.Axis(values=[0, 0.5, 1], labels=titled, labelFlush=True),
     )
 
 
