@@ -105,4 +105,4 @@ def test_a_legend_has_room_for_a_font_that_is_wider_than_the_one_it_was_measured
 
     name = "a method with a long name"
     assert sizes(name, color="who:N") >= 0.15 * 0.5 * 11 * len(name)
-    assert sizes(name) == 0, "without a legend nothing is added"
+    assert sizes(name) <= 1, "without a legend only the title has room, here one letter"
