@@ -96,6 +96,15 @@ def test_groups_cross_and_every_row_is_in_one_of_them() -> None:
     assert sum(sum(map(sum, each.matrix())) for each in found.groups.values()) == ROWS
 
 
+def test_crossed_groups_that_would_have_one_name_are_refused() -> None:
+    rows = {"y": [0, 1], "p": [0.2, 0.8], "a": ["x", "x and y"], "b": ["y and z", "z"]}
+    groups = {"a": ["x", "x and y"], "b": ["y and z", "z"]}
+    session = ho.Session(ho.Dataset(rows, label="y", score="p", groups=groups), budget=ho.Budget(1))
+    with pytest.raises(ArgumentError, match="one name"):
+        session.confusion(epsilon=1, by=["a", "b"])
+    assert session.spent.epsilon == 0
+
+
 def test_a_group_that_noise_drowned_is_no_number() -> None:
     found = session().confusion(epsilon="1/2", by="ward")
     assert found.drowned == ("other",)

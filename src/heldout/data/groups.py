@@ -88,6 +88,9 @@ def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tu
                 f"Dataset with groups={{{shown(name)}: [...]}}."
             )
     chosen = tuple(declared[name] for name in names)
-    if len(set(names)) < len(names) or len(crossed_names(chosen)) > _MOST:
+    crossed = crossed_names(chosen)
+    if len(set(names)) < len(names) or len(crossed) > _MOST:
         raise ArgumentError(f"by must name different columns, at most {_MOST:,} groups in all.")
+    if len(set(crossed)) < len(crossed):
+        raise ArgumentError("by must not give two groups one name. Declare other values.")
     return chosen
