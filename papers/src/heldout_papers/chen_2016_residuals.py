@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.drawing.colours import INK, PALETTE
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
 from heldout_papers.chen_2016_residuals_census import ACS, CPS, income
@@ -25,7 +26,7 @@ from heldout_papers.chen_2016_residuals_study import (
     run,
     smallest,
 )
-from heldout_papers.colours import HELDOUT
+from heldout_papers.colours import HELDOUT, colour_of
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table
 
 _PAPER = "chen-2016"
@@ -44,7 +45,7 @@ _SHOWN = (HELDOUT, "PriRP")
 def figure_1(context: Context) -> Reproduction:
     """5,000 rows each: ideal, heteroscedastic, nonlinear."""
     fits = _three()
-    drawn = [panel(kind, fit.predicted, fit.residuals) for kind, fit in fits.items()]
+    drawn = [panel(kind, fit.predicted, fit.residuals, colour=INK) for kind, fit in fits.items()]
     return Reproduction(
         title="Residual plots without privacy, 5,000 rows",
         table=[_exact_row(kind, fit) for kind, fit in fits.items()],
@@ -365,7 +366,8 @@ def _private(fits: dict[str, Fitted], *, title: str, notes: list[str]) -> Reprod
                 made = draw(fit, epsilon)
                 span = (_room(fit.predicted), _room(fit.residuals))
                 name = f"{kind.capitalize()}, epsilon {epsilon}, {method}"
-                drawn.append(panel(name, *made.points(_POINTS), span=span))
+                points, colour = made.points(_POINTS), colour_of(method) or PALETTE[0]
+                drawn.append(panel(name, *points, span=span, colour=colour))
                 rows.append(_private_row(kind, method, epsilon, made))
     return Reproduction(
         title=title,

@@ -18,7 +18,12 @@ SIDE = {"width": 210, "height": 170}
 
 
 def panel(
-    title: str, predicted: Any, residuals: Any, *, span: tuple[Any, Any] | None = None
+    title: str,
+    predicted: Any,
+    residuals: Any,
+    *,
+    span: tuple[Any, Any] | None = None,
+    colour: str = PALETTE[0],
 ) -> Any:
     """One scatter; at most 1,200 points of it, evenly taken."""
     import altair as alt
@@ -38,7 +43,7 @@ def panel(
     y = alt.Y("y:Q", title="Residual", scale=scales[1], axis=alt.Axis(tickCount=5))
     dots = (
         alt.Chart(rows(records))
-        .mark_circle(size=7, opacity=0.5, color=PALETTE[0], clip=True)
+        .mark_circle(size=7, opacity=0.5, color=colour, clip=True)
         .encode(x=x, y=y)
     )
     zero = (

@@ -23,7 +23,7 @@ _FIXED = {
     "RecursiveMedians": PALETTE[1],
     "PriROC": PALETTE[1],
     "PriROC, HB": PALETTE[4],
-    "PriROC, DAWA's public code": PALETTE[3],
+    "PriROC, DAWA's public code": PALETTE[6],
     "PriROC-fix, HB": PALETTE[7],
     "PriRP": PALETTE[1],
     "PriRP, share 470/(n epsilon)": PALETTE[4],
