@@ -7,7 +7,6 @@ the noise interval with the number of these rows, and the interval with the popu
 """
 
 import sys
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -18,7 +17,6 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
-from heldout.data.groups import Groups
 from heldout.metrics.class_averages import class_contrasts
 from heldout.privacy import Protection
 from heldout.release import Drawn
@@ -153,20 +151,6 @@ def print_means(runs):
         print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
 
 
-def print_gaps(runs):
-    """How often groups that do not differ are said to, at 5%: accuracy of three classes."""
-    print("\n| groups | rows in each | epsilon | false alarms |")
-    print("|---|---|---|---|")
-    for groups, rows, epsilon in ((2, 2_500, "1"), (5, 1_000, "1"), (10, 500, "4"), (20, 250, "4")):
-        names = [f"g{each}" for each in range(groups - 1)]
-        about = replace(classes(groups * rows), groups={"g": Groups("g", tuple(names))})
-        question, alarms = q.ClassConfusion(epsilon=epsilon, by="g"), 0
-        for _ in range(runs):
-            exact = RANDOM.multinomial(rows, shares(0.2, 0.8), groups).ravel()
-            alarms += released(question, about, exact).gap.p_value < 0.05
-        print(f"| {groups} | {rows:,} | {epsilon} | {alarms / runs:.2f} |")
-
-
 SPREAD = 1.2
 
 
@@ -270,7 +254,6 @@ def main(runs=None):
     print_means(runs)
     print_areas(runs)
     print_curves(runs)
-    print_gaps(runs)
 
 
 if __name__ == "__main__":

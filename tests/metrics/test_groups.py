@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import heldout as ho
 from heldout.data.description import ScoredRows
 from heldout.data.groups import Groups
 from heldout.metrics.groups import DecisionsByGroup
@@ -107,3 +108,13 @@ def test_equalised_odds_are_the_larger_gap_and_each_group_is_held_against_the_ot
     assert 0 < low < against < high
     assert found.demographic_parity > 0
     assert found.predictive_parity.p_value < 0.05
+
+
+def test_a_gap_is_tested_in_the_unit_of_its_measure_beyond_one_too() -> None:
+    labels = np.tile([0, 1], 1000)
+    wrong = np.where(np.arange(2000) % 5 < 3, 1 - labels, labels)
+    table = {"y": labels, "p": 0.98 * wrong + 0.01, "g": np.repeat(["a", "b"], 1000)}
+    data = ho.Dataset(table, label="y", score="p", groups={"g": ["a", "b"]})
+    answer = ho.Session(data, budget=ho.Budget(epsilon=9)).log_loss(epsilon="8", by="g")
+    assert answer.groups["a"].value > 1
+    assert answer.p_value > 0.05, "both groups have the same losses"
