@@ -105,50 +105,105 @@ def print_matrix(runs):
     print("\noutside", f"{LOW} to {HIGH}:", len(outside), "of", len(GRID) * len(SHOWN))
 
 
+SHIFT = {0.02: -5.0, 0.1: -2.83, 0.5: 0.0}
+"""Of normal log odds with a deviation of 1.5, so that this share of the rows is positive."""
+
+
+def scored(rows, prevalence):
+    """Labels, calibrated scores, and weights that are heavier for positives: up to 4, as shares."""
+    scores = 1 / (1 + np.exp(-RANDOM.normal(SHIFT[prevalence], 1.5, rows)))
+    labels = RANDOM.random(rows) < scores
+    weights = np.minimum(RANDOM.exponential(1.0 + labels, rows), 4.0) / 4
+    return labels, scores, weights
+
+
+def errors(labels, scores, weights):
+    """The numbers of print_means, by their definitions."""
+    given = np.maximum(np.where(labels, scores, 1 - scores), 0.01)
+    called = scores >= CUT
+    return {
+        "log loss": float(-np.log(given).mean()),
+        "Brier": float(((scores - labels) ** 2).mean()),
+        "weighted log loss": float(weights @ -np.log(given) / weights.sum()),
+        "weighted accuracy": float(weights @ (called == labels) / weights.sum()),
+        "weighted recall": float(weights @ (called & labels) / max(weights @ labels, 1e-9)),
+    }
+
+
+CUT = 0.2
+
+
+def steps(numbers):
+    return np.round(numbers * STEPS).astype(np.int64)
+
+
+def mean_sums(errors, weights=None):
+    """The entries of BoundedSum, where the row count is public or with weights."""
+    e = steps(errors if weights is None else errors * weights)
+    if weights is None:
+        return np.array([each.sum() for each in (e, e * (STEPS - e) // STEPS)])
+    w = steps(weights)
+    f, product = w - e, e * (w - e) // STEPS
+    lacking = e * (STEPS - w) // STEPS, f * (STEPS - w) // STEPS
+    return np.array([each.sum() for each in (e, product, f - product, *lacking)])
+
+
 def print_means(runs):
-    """Log loss of calibrated scores; accuracy of rows with exponential weights; NDCG of lists."""
-    print("\n| rows | epsilon | log loss | weighted accuracy | NDCG at 10 |")
-    print("|---|---|---|---|---|")
+    """Mean errors and weighted rows: coverage and the mean width of the population's interval."""
+    row = Protection(neighbours="replace-one")
+    public = {"name": "m", "protection": row, "label": "y", "score": "p"}
+    names = list(errors(*scored(10, 0.5)))
+    print("\n| rows | positive | epsilon |", " | ".join(names), "|")
+    print("|---" * (3 + len(names)) + "|")
+    for prevalence in SHIFT:
+        whole = errors(*scored(2 * 10**6, prevalence))
+        for rows, epsilon in product((300, 2_000, 20_000), ("1/4", "1", "4")):
+            about = ScoredRows(rows=rows, **public)
+            heavy = ScoredRows(rows=rows, weight="w", largest_weight=4.0, **public)
+            found = {name: [] for name in names}
+            for _ in range(runs):
+                labels, scores, weights = scored(rows, prevalence)
+                own = errors(labels, scores, weights)
+                given = np.maximum(np.where(labels, scores, 1 - scores), 0.01)
+                loss, square = np.log(given) / np.log(0.01), (scores - labels) ** 2
+                w, cell = steps(weights), 2 * labels + (scores >= CUT)
+                cells = [np.bincount(cell, each, 4) for each in (w, w * (STEPS - w) // STEPS)]
+                asked = q.Confusion(epsilon=epsilon, weighted=True, threshold=CUT)
+                matrix = released(asked, heavy, np.concatenate(cells).astype(np.int64))
+                weighed = q.LogLoss(epsilon=epsilon, weighted=True)
+                answers = (
+                    released(q.LogLoss(epsilon=epsilon), about, mean_sums(loss)).headline,
+                    released(q.Brier(epsilon=epsilon), about, mean_sums(square)).headline,
+                    released(weighed, heavy, mean_sums(loss, weights)).headline,
+                    matrix.accuracy,
+                    matrix.recall,
+                )
+                for name, measure in zip(names, answers, strict=True):
+                    if name == "weighted recall" and not labels.any():
+                        continue  # these rows have none
+                    low, high = measure.interval()
+                    found[name].append((*coverage(measure, own[name], whole[name]), high - low))
+            cells = [np.mean(each, axis=0) for each in found.values()]
+            shown = (f"{a:.2f}, {b:.2f} ({width:.3f}) |" for a, b, width in cells)
+            print(f"| {rows:,} | {prevalence} | {epsilon} |", *shown, flush=True)
+
+
+def print_lists(runs):
+    """NDCG at 10, of lists whose values are Beta(3, 2)."""
+    print("\n| lists | epsilon | NDCG at 10 |")
+    print("|---|---|---|")
+    query = Protection(neighbours="add-remove", unit=True, rows_per_unit=20)
+    lists = ScoredRows(name="m", protection=query, rows=None, label="y", score="p")
     for rows, epsilon in product((300, 2_000, 20_000), ("1/4", "1", "4")):
-        row = Protection(neighbours="add-remove")
-        public = ScoredRows(name="m", protection=row, rows=None, label="y", score="p")
-        weighted = ScoredRows(
-            name="m",
-            protection=row,
-            rows=None,
-            label="y",
-            score="p",
-            weight="w",
-            largest_weight=4.0,
-        )
-        query = Protection(neighbours="add-remove", unit=True, rows_per_unit=20)
-        lists = ScoredRows(name="m", protection=query, rows=None, label="y", score="p")
         found = []
         for _ in range(runs):
-            found.append([])
-            # Scores are Beta(2, 5), and hold: the population's loss is their entropy.
-            scores = np.clip(RANDOM.beta(2, 5, rows), 0.01, 0.99)
-            given = np.where(RANDOM.random(rows) < scores, scores, 1 - scores)
-            losses = -np.log(given) / -np.log(0.01)
-            one = released(q.LogLoss(epsilon=epsilon), public, _sums(losses))
-            own = float(losses.mean()) * -np.log(0.01)
-            found[-1].append(coverage(one.headline, own, ENTROPY))
-            weights = np.minimum(RANDOM.exponential(1.0, rows), 4.0) / 4
-            right = RANDOM.random(rows) < 0.8
-            called = RANDOM.random(rows) < 0.5
-            cell = 2 * (right == called) + called  # (label, call): negatives first
-            steps = np.bincount(cell, weights=np.round(weights * STEPS), minlength=4)
-            asked = q.Confusion(epsilon=epsilon, weighted=True)
-            two = released(asked, weighted, steps.astype(np.int64))
-            own = float(weights @ right / weights.sum())
-            found[-1].append(coverage(two.headline, own, 0.8))
             values = RANDOM.beta(3, 2, rows)
             parts = (values**2, values - values**2, 1 - values)
             sums = np.array([round(float(each.sum()) * STEPS) for each in parts])
-            three = released(q.Ndcg(epsilon=epsilon), lists, sums)
-            found[-1].append(coverage(three.headline, float(values.mean()), 0.6))
-        cells = np.mean(found, axis=0)
-        print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells))
+            answer = released(q.Ndcg(epsilon=epsilon), lists, sums)
+            found.append(coverage(answer.headline, float(values.mean()), 0.6))
+        a, b = np.mean(found, axis=0)
+        print(f"| {rows:,} | {epsilon} | {a:.2f}, {b:.2f} |")
 
 
 SPREAD = 1.2
@@ -235,23 +290,11 @@ def _read(labels, scores):
     }
 
 
-def _sums(shares):
-    total = int(np.round(shares * STEPS).sum())
-    return np.array([total, shares.size * STEPS - total])
-
-
-def _entropy():
-    scores = np.clip(np.random.default_rng(1).beta(2, 5, 10**6), 0.01, 0.99)
-    return float(-(scores * np.log(scores) + (1 - scores) * np.log(1 - scores)).mean())
-
-
-ENTROPY = _entropy()
-
-
 def main(runs=None):
     runs = int(sys.argv[1]) if runs is None and len(sys.argv) > 1 else runs or 40
     print_matrix(runs)
     print_means(runs)
+    print_lists(runs)
     print_areas(runs)
     print_curves(runs)
 

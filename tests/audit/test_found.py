@@ -100,3 +100,14 @@ def test_a_count_of_rows_may_be_a_numpy_integer() -> None:
         rows=1000, positives=500, auc=0.8, target=0.05, unit=True, rows_per_unit=np.uint8(2)
     )  # type: ignore[arg-type]
     assert found.epsilon > 0
+
+
+def test_a_confusion_matrix_is_read_at_any_epsilon_and_any_weight() -> None:
+    """Noise of no width, and weights whose fourth powers are no doubles, overflowed."""
+    found = ho.confusion_matrix([0, 1] * 200, [0, 1, 1, 0] * 100, epsilon="1e306")
+    assert found.matthews_correlation.noise_interval() == (0.0, 0.0)
+    heavy = ho.confusion_matrix(
+        [0, 1, 2, 0], [0, 1, 1, 0], labels=[0, 1, 2], epsilon="1", neighbours="add-remove",
+        sample_weight=[5e149] * 4, largest_weight=1e150,
+    )  # fmt: skip
+    assert all(-1 <= heavy.matthews_correlation.interval()[side] <= 1 for side in (0, 1))

@@ -239,15 +239,23 @@ def test_what_cannot_be_a_ledger_is_refused_in_one_line(tmp_path):
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE things (id INTEGER)")
     connection.close()
-    wrong = [text, other, tmp_path, tmp_path / "missing" / "ledger.sqlite", "oracle://host/name",
-             "what://", "postgresql+asyncpg://host/name"]  # fmt: skip
-    for where in wrong:
+    elsewhere = "The ledger must be on SQLite or PostgreSQL, got {}. Pass a file, or postgresql"
+    wrong = {
+        text: f"The ledger at '{text}' must be readable and writable, got no database",
+        other: f"The ledger must be a file of its own, got '{other}', a database of another",
+        tmp_path: f"'{tmp_path}' is a directory. Name a file for the ledger.",
+        tmp_path / "missing" / "ledger.sqlite": f"No such directory: '{tmp_path / 'missing'}'.",
+        "oracle://host/name": elsewhere.format("oracle"),
+        "what://": elsewhere.format("what"),
+        "postgresql+asyncpg://host/name": elsewhere.format("postgresql+asyncpg"),
+    }
+    for where, message in wrong.items():
         with pytest.raises(LedgerError) as refusal:
             Ledger.open(where)
+        assert str(refusal.value).startswith(message)
         assert "\n" not in str(refusal.value)
-        assert str(refusal.value).endswith(".")
     for where in (3, "", b"x"):
-        with pytest.raises(ArgumentError):
+        with pytest.raises(ArgumentError, match=r"^ledger must be None, a file or a database URL"):
             Ledger.open(where)
 
 

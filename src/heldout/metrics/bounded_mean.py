@@ -7,7 +7,7 @@ import numpy as np
 
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.measure import Interval, Measure
-from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.metrics.ratio import NoisyCounts, Ratio, Squares
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 from heldout.statistics import BoundedSum
@@ -16,8 +16,8 @@ from heldout.statistics import BoundedSum
 class MeanRelease(Release):
     """A noisy mean of errors that lie in a declared range.
 
-    The population interval takes the largest variance that errors with this mean can have, so it
-    covers whatever their distribution is, and is wider than one that could look at them.
+    The population interval takes the variance that the released sums of e (1 - e) tell, a deviation
+    of its noise more, and never more than errors with this mean can have.
     """
 
     def __init__(self, drawn: Drawn) -> None:
@@ -26,15 +26,13 @@ class MeanRelease(Release):
         assert isinstance(statistic, BoundedSum)
         assert isinstance(mechanism, DiscreteLaplace)
         self._largest = statistic.largest
-        self._ratio = Ratio(
-            counts=noisy_sums(
+        self._ratio = share_of(
+            noisy_sums(
                 drawn.values,
                 mechanism,
                 unit=float(statistic.resolution),
                 rows=None if statistic.with_rest else drawn.about.rows,
-            ),
-            numerator=np.array([1.0, 0.0]),
-            denominator=np.array([1.0, 1.0]),
+            )
         )
 
     @property
@@ -66,20 +64,31 @@ def mean(ratio: Ratio, largest: float, *, name: str, terms: str) -> Measure:
     )
 
 
+def share_of(counts: NoisyCounts) -> Ratio:
+    """The first of two sums, as a share of both."""
+    return Ratio(counts=counts, numerator=np.array([1.0, 0.0]), denominator=np.ones(2))
+
+
+def _squares(combination: Any) -> Any:
+    """Of a e + b f, by the sums of e, e f and f - e f, then of e (1 - w) and f (1 - w)."""
+    a, b = combination
+    return np.array([a * a, (2 * b - a) * a, b * b, -a * a, -b * b])
+
+
 def noisy_sums(
     noisy: Any, mechanism: DiscreteLaplace, *, unit: float, rows: int | None
 ) -> NoisyCounts:
-    """The sum of errors and the sum of what they fall short of the largest error."""
-    scale = mechanism.float_scale
-    if rows is None:
-        return NoisyCounts(
-            estimate=np.asarray(noisy, dtype=float), spread=np.eye(2), scale=scale, unit=unit
-        )
-    total = float(noisy[0])
+    """The sum of errors, that of what they fall short of the largest, and how much they differ."""
+    sums = np.asarray(noisy, dtype=float)
+    each = np.eye(sums.size)
+    if rows is not None:
+        sums, each = np.append(sums, rows * unit - sums.sum()), np.vstack([each, -np.ones(2)])
+    both = np.array([[1.0, 0, 0, 0, 0], [0, 1, 1, 0, 0]])[:, : sums.size]
     return NoisyCounts(
-        estimate=np.array([total, rows * unit - total]),
-        spread=np.array([[1.0], [-1.0]]),
-        scale=scale,
+        estimate=both @ sums,
+        spread=both @ each,
+        scale=mechanism.float_scale,
         unit=unit,
         rows=rows,
+        squares=Squares(sums * unit, each * unit, lambda c: _squares(c)[: sums.size]),
     )

@@ -125,9 +125,9 @@ class MeanRatio:
 def deviation(counts: NoisyCounts, slopes: Any) -> float:
     """Of the sampling error of a reading with these slopes, by the counts as drawn."""
     squares = slopes**2
-    seen = max(float(counts.estimate @ squares), 0.0)
-    unseen = counts.unit * _PRIOR / len(squares) * float(squares.sum())
-    return math.sqrt(counts.unit * (seen + unseen))
+    most = counts.unit * max(float(counts.estimate @ squares), 0.0)
+    unseen = counts.unit**2 * _PRIOR / len(squares) * float(squares.sum())
+    return math.sqrt(counts.sampling_variance(slopes, most) + unseen)
 
 
 def half_width(counts: NoisyCounts, slopes: Any, deviation: float, level: float) -> float:
@@ -174,8 +174,9 @@ class Linearised:
 
 
 def _matrix(cells: Sequence[Any]) -> Any:
-    """Truth by call, then whatever axes there are beside."""
+    """Truth by call, then whatever axes there are beside; as shares, whose powers stay finite."""
     each = np.array(cells, dtype=float)
+    each = each / max(float(np.abs(each).max()), 1e-280)
     size = math.isqrt(len(each))
     return each.reshape(size, size, *each.shape[1:])
 

@@ -12,7 +12,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.auc_interval import Look
 from heldout.metrics.joint import Joint
 from heldout.metrics.measure import Interval, Measure
-from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
+from heldout.metrics.ratio import NoisyCounts, Ratio, Squares, with_public_total
 from heldout.metrics.readings import CELLS, ConfusionReadings
 from heldout.metrics.registry import Contrast, Metric, attribute, chosen, contrasts, mean_cost
 from heldout.metrics.release import Release
@@ -38,17 +38,20 @@ class NoisyConfusion(ConfusionReadings):
         terms: str,
         largest_weight: float | None = None,
     ) -> None:
-        negative_below, negative_above, positive_below, positive_above = drawn
-        noisy = np.array([positive_above, negative_above, positive_below, negative_below])
+        noisy = np.asarray(drawn).reshape(-1, 4)[:, [3, 1, 2, 0]].ravel()
         self._terms = terms
         counts = noisy_counts(noisy, mechanism, rows=rows, largest_weight=largest_weight)
         seen = noisy if largest_weight is None else counts.estimate / counts.unit
         self._counts = counts
         self._joint = Joint(
-            seen, counts.estimate / counts.unit, counts.scale / counts.unit, counts.rows
+            seen,
+            counts.estimate / counts.unit,
+            counts.scale / counts.unit,
+            counts.rows,
+            usual_weights(counts),
         )
-        self._positives = int(positive_above) + int(positive_below)
-        self._negatives = int(negative_above) + int(negative_below)
+        self._positives = int(noisy[0]) + int(noisy[2])
+        self._negatives = int(noisy[1]) + int(noisy[3])
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -146,7 +149,7 @@ class ConfusionRelease(NoisyConfusion, Release):
     @property
     def by_class(self) -> Any:
         """The counts as drawn: below and above the threshold; negatives first."""
-        return np.asarray(self._drawn.values).reshape(2, 2)
+        return np.asarray(self._drawn.values)[:4].reshape(2, 2)
 
     @property
     def noise_scale(self) -> Fraction:
@@ -184,16 +187,36 @@ def noisy_counts(
 ) -> NoisyCounts:
     """Disjoint counts with their noise; a public total is used where there is one.
 
-    Sums of weights in steps of the largest are told in the weights' own unit. A row counts for
-    the largest at most, so their sampling error is taken as if each did: it is no smaller.
+    Sums of weights in steps of the largest are told in the weights' own unit; after them come
+    those of w (1 - w), which tell the sums of squares and so the sampling error.
     """
-    scale = mechanism.float_scale
+    scale, squares = mechanism.float_scale, None
     if largest_weight is not None:
         step = largest_weight / STEPS
         noisy, scale, rows, unit = noisy * step, scale * step, None, largest_weight
+        each = np.eye(len(noisy)) * unit
+        squares = Squares(noisy * unit, each, lambda c: np.concatenate([c**2, -(c**2)]))
+        noisy = noisy[: len(noisy) // 2]
     if rows is not None:
         return with_public_total(noisy, scale=scale, rows=rows)
     size = len(noisy)
     return NoisyCounts(
-        estimate=np.asarray(noisy, dtype=float), spread=np.eye(size), scale=scale, unit=unit
+        estimate=np.asarray(noisy, dtype=float),
+        spread=np.eye(size),
+        scale=scale,
+        unit=unit,
+        squares=squares,
     )
+
+
+def usual_weights(counts: NoisyCounts) -> Any:
+    """What a row of each cell counts for, as a share of the most it may: by squares over sums.
+
+    A deviation of the noise is added above and below, so what noise drowned counts as the most.
+    """
+    if counts.squares is None:
+        return 1.0
+    seen = [counts.squares_seen(each) or (0.0, 0.0) for each in np.eye(len(counts.estimate))]
+    squares = np.array([max(sum(each), 0.0) for each in seen]) / counts.unit**2
+    noise = math.sqrt(2) * counts.scale / counts.unit
+    return np.clip(squares / np.maximum(counts.estimate / counts.unit - noise, noise), 1e-3, 1.0)

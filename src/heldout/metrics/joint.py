@@ -38,11 +38,18 @@ class Joint:
     """The same, once what is missing of a public total is shared among them."""
     scale: float
     rows: int | None
+    weight: Any = 1.0
+    """What a row of each cell counts for; less than 1 where rows have weights."""
+
+    @property
+    def _width(self) -> float:
+        """The scale, no smaller than lets whole numbers over it stay finite."""
+        return max(self.scale, 1e-280)
 
     @cached_property
     def _truths(self) -> tuple[Any, Any]:
         """Counts that may be true, and the weight of each."""
-        each = _truncated(self.noisy, self.scale, _cube()[:, :_CELLS])
+        each = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
         if self.rows is None:
             return each, np.ones(_POINTS)
         # The largest is what the others leave; where noise is wider than the rows are many, all
@@ -52,18 +59,19 @@ class Joint:
         known = np.where(each[:, largest] >= 0, self._likelihood(each[:, largest], largest), 0.0)
         shared = -np.log(_cube()[:, :_CELLS])
         shared *= self.rows / shared.sum(axis=1, keepdims=True)
-        weights = sum(np.abs(shared[:, i] - self.noisy[i]) for i in range(_CELLS)) / self.scale
+        weights = sum(np.abs(shared[:, i] - self.noisy[i]) for i in range(_CELLS)) / self._width
         anywhere = np.exp(weights.min() - weights)
         return (each, known) if _effective(known) >= _effective(anywhere) else (shared, anywhere)
 
     def _likelihood(self, count: Any, which: int) -> Any:
-        distance = np.abs(count - self.noisy[which]) / self.scale
+        distance = np.abs(count - self.noisy[which]) / self._width
         return np.exp(np.min(distance) - distance)
 
     @cached_property
     def _shares(self) -> Any:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
-        return _gamma_quantile(self._truths[0] + _PRIOR, _cube()[:, _CELLS:])
+        seen = self._truths[0] / self.weight + _PRIOR
+        return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:])
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
@@ -112,7 +120,7 @@ def _cube() -> Any:
 
 def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
-    columns, scale = [], max(scale, 1e-280)  # whole numbers over it stay finite
+    columns = []
     for centre, u in zip(np.asarray(centres, dtype=float), uniform.T, strict=True):
         edge = -0.5
         if centre <= edge:

@@ -24,6 +24,25 @@ DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an un
 
 
 @dataclass(frozen=True, eq=False)
+class Squares:
+    """Released sums that tell how much rows differ: estimate = truth + spread @ noise.
+
+    `weights` turns a combination of the counts into that of these sums which is the sum over rows
+    of the square of what each adds to it.
+    """
+
+    estimate: Vector
+    spread: Vector
+    weights: Callable[[Vector], Vector]
+
+    def of(self, combination: Vector, scale: float) -> tuple[float, float]:
+        """The sum of squares as seen, and the standard deviation of its noise."""
+        weights = self.weights(combination)
+        noise = math.sqrt(2) * scale * float(np.linalg.norm(self.spread.T @ weights))
+        return float(weights @ self.estimate), noise
+
+
+@dataclass(frozen=True, eq=False)
 class NoisyCounts:
     """Released counts: estimate = truth + spread @ noise, noise independent Laplace of one scale.
 
@@ -36,6 +55,19 @@ class NoisyCounts:
     scale: float
     unit: float = 1.0
     rows: int | None = None
+    squares: Squares | None = None
+
+    def sampling_variance(self, combination: Vector, most: float) -> float:
+        """Of a combination over draws of the rows: as seen, or the most that it can be.
+
+        What is seen has a standard deviation of its noise added.
+        """
+        seen = self.squares_seen(combination)
+        return most if seen is None else min(max(sum(seen), 0.0), most)
+
+    def squares_seen(self, combination: Vector) -> tuple[float, float] | None:
+        """The sum of squares of what rows add to it, and the deviation of that number's noise."""
+        return None if self.squares is None else self.squares.of(combination, self.scale)
 
     def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
         weights = tuple(float(each) for each in self.spread.T @ combination)
@@ -150,10 +182,13 @@ class Ratio:
             # Given the denominator D the numerator is a sum of D values in [0, 1] with mean r,
             # whose variance is at most r (1 - r) each, and exactly that for zeros and ones.
             rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
-            return rows * counts.unit * r * (1 - r)
-        noise = counts.scale * math.sqrt(2)
-        cells = np.maximum(counts.estimate, 0) + noise
-        return float(cells @ combination**2) * counts.unit
+            most = rows * counts.unit * r * (1 - r)
+        else:
+            noise = counts.scale * math.sqrt(2)
+            cells = np.maximum(counts.estimate, 0) + noise
+            most = float(cells @ combination**2) * counts.unit
+        one = min(counts.unit**2 * r * (1 - r), most)
+        return max(counts.sampling_variance(combination, most), one)
 
 
 def _hull(survives: Callable[[float], bool], *, centre: float) -> tuple[float, float]:

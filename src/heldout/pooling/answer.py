@@ -1,5 +1,6 @@
 """One answer from several sites: what people and machines read of it."""
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,16 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arguments import visible
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import card, rendered
 from heldout.drawing.place import write_page
 from heldout.drawing.words import spread
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import mean, noisy_sums
+from heldout.metrics.bounded_mean import mean, noisy_sums, share_of
 from heldout.metrics.confusion import NoisyConfusion, noisy_counts
 from heldout.metrics.measure import Interval, Measure, checked_level
-from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.metrics.ratio import NoisyCounts
 from heldout.metrics.registry import Contrast
 from heldout.metrics.release import Answer
 from heldout.pooling.effects import Effects
@@ -203,13 +205,17 @@ class PooledMean(_Summed):
     """The mean of a bounded error over all rows of all sites."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
+        if len(site.noisy) != (3 if site.rows is None else 2):
+            raise ArgumentError(
+                f"{visible(site.name)} was made by an older version, which did not release how "
+                "much errors differ. Ask again."
+            )
         unit = float(BoundedSum.resolution)
         return noisy_sums(site.noisy, _mechanism(site), unit=unit, rows=site.rows)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        both = {"numerator": np.array([1.0, 0.0]), "denominator": np.array([1.0, 1.0])}
-        ratio = Ratio(counts=summed(self._each), **both)
+        ratio = share_of(summed(self._each))
         return {self.name: mean(ratio, self.range[1], name=self.name, terms=self._terms)}
 
 
@@ -224,6 +230,13 @@ class SummedCounts(NoisyCounts):
 
     def granularity(self, combination: Any) -> float:
         return max(one.granularity(combination) for one in self.each)
+
+    def squares_seen(self, combination: Any) -> tuple[float, float] | None:
+        found = [one.squares_seen(combination) for one in self.each]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        return math.fsum(seen for seen, _ in known), math.hypot(*(noise for _, noise in known))
 
 
 def summed(each: tuple[NoisyCounts, ...]) -> SummedCounts:

@@ -14,13 +14,20 @@ from heldout.metrics.classes import ClassConfusionRelease, RankRelease
 from heldout.metrics.groups import ByGroup
 from heldout.metrics.release import Release
 from heldout.questions.base import Question
-from heldout.questions.groups import counted_parts, divided, how_many, named, tiled, weighing
+from heldout.questions.groups import (
+    counted_parts,
+    divided,
+    how_many,
+    named,
+    tiled,
+    weighed,
+    weighing,
+)
 from heldout.questions.guess import Guess
 from heldout.questions.ranking import DEFAULT, Auc, Method
 from heldout.questions.rules import By, Flag
 from heldout.release import Drawn, Request, Together
 from heldout.statistics import CallCounts
-from heldout.statistics.weights import STEPS
 
 __all__ = ["ClassAuc", "ClassConfusion", "TopK"]
 
@@ -47,7 +54,7 @@ class _CallCounts(Question):
         mechanism = DiscreteLaplace.for_epsilon(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=statistic.size * statistic.groups,
+            dimension=statistic.size,
         )
         parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
         parameters |= named(self.by, about) | weighing(self.weighted, about)
@@ -63,8 +70,7 @@ class _CallCounts(Question):
             return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         size = len(about.classes)
         right = NormalDist().cdf(guess.separation / 2)
-        counts = self._typical(size, right) * sum(guess.counts) * (STEPS if self.weighted else 1)
-        return np.round(counts).astype(np.int64)
+        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted)
 
     @abstractmethod
     def _typical(self, size: int, right: float) -> Any:

@@ -13,13 +13,20 @@ from heldout.metrics.bounded_mean import MeanRelease
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.groups import ByGroup, DecisionsByGroup
 from heldout.questions.base import Question
-from heldout.questions.groups import counted_parts, divided, how_many, named, tiled, weighing
+from heldout.questions.groups import (
+    counted_parts,
+    divided,
+    how_many,
+    named,
+    tiled,
+    weighed,
+    weighing,
+)
 from heldout.questions.guess import Guess
 from heldout.questions.rules import By, Flag, Number
 from heldout.release import Drawn, Request
 from heldout.statistics import BoundedSum, ThresholdCounts
 from heldout.statistics.bounded_sum import CLIP
-from heldout.statistics.weights import STEPS
 
 __all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredError"]
 
@@ -45,7 +52,7 @@ class Confusion(Question):
         mechanism = DiscreteLaplace.for_epsilon(
             price,
             l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=4 * groups,
+            dimension=statistic.size,
         )
         parameters = {"threshold": at, **about.scale_parameters, **named(self.by, about)}
         parameters |= weighing(self.weighted, about)
@@ -61,7 +68,7 @@ class Confusion(Question):
             return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         found, false_alarms, missed, left_alone = guess.confusion()
         counts = np.array([left_alone, false_alarms, missed, found])
-        return np.round(counts * (STEPS if self.weighted else 1)).astype(np.int64)
+        return weighed(counts, self.weighted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +94,7 @@ class _MeanError(Question):
         mechanism = DiscreteLaplace.for_epsilon(
             self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=(1 + with_rest) * statistic.groups,
+            dimension=statistic.size,
         )
         parameters = {
             "error": self.error,
@@ -121,10 +128,11 @@ class _MeanError(Question):
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)
+        error = guess.mean_error
+        product = error * (1 - error) * 3 / 4  # errors that differ half as much as they may
+        parts = np.array([error, product, 1 - error - product, 0.0, 0.0])
         total = request.statistic.resolution * (positives + negatives)
-        error = round(total * guess.mean_error)
-        both = [error, total - error]
-        return np.array(both[: 1 + request.statistic.with_rest], dtype=np.int64)
+        return np.round(parts * total).astype(np.int64)[: request.statistic.size]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,19 @@ from heldout.privacy import Event
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
 from heldout.release import Drawn, Request
+from heldout.statistics.weights import STEPS
 
-__all__ = ["PartOf", "counted_parts", "divided", "how_many", "named", "part", "tiled", "weighing"]
+__all__ = [
+    "PartOf",
+    "counted_parts",
+    "divided",
+    "how_many",
+    "named",
+    "part",
+    "tiled",
+    "weighed",
+    "weighing",
+]
 
 By = str | tuple[str, ...] | None
 
@@ -47,6 +58,12 @@ def weighing(weighted: bool, about: Description) -> dict[str, Any]:
         return {}
     about.check_weight()
     return {"weight": about.weight, "largest_weight": about.largest_weight}
+
+
+def weighed(counts: Any, weighted: bool) -> Any:
+    """Typical counts; if rows have weights, as if each had the largest."""
+    found = np.concatenate([counts * STEPS, 0 * counts]) if weighted else counts
+    return np.round(found).astype(np.int64)
 
 
 def divided(by: By) -> Callable[[Any], Any] | None:

@@ -11,7 +11,7 @@ from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection
 from heldout.statistics.base import Statistic
 from heldout.statistics.tally import tally
-from heldout.statistics.weights import STEPS, counted, held_steps
+from heldout.statistics.weights import STEPS, held_steps, part_of, summed
 
 ERRORS = {
     "squared": "({distance}) * ({distance})",
@@ -29,7 +29,7 @@ def check_resolution(resolution: int) -> None:
 
 @dataclass(frozen=True)
 class BoundedSum(Statistic):
-    """The sum of each row's error, and the sum of what it falls short of the largest error.
+    """Sums over rows of the error e and of e (1 - e), and of what the error falls short of.
 
     A row's error lies in [0, 1] once divided by the width of the declared range; it is rounded to
     a whole number of `resolution` steps. A negative row's truth is the lower end of the range, a
@@ -38,20 +38,21 @@ class BoundedSum(Statistic):
     less, over -ln(clip). With `classes` the squared error is half the sum over all of them, at most
     1, and the logarithmic one takes the true class's score.
 
-    The second sum makes the mean a ratio of the two, with no row count needed; it is left out where
-    the row count is public. With more than one group there are two sums for each, and a row is in
+    The entries are the sums of e, of e (1 - e), which tells how much errors differ, and of what is
+    left of 1. The last makes the mean a ratio, with no row count needed; it is left out where the
+    row count is public. With more than one group there are three sums for each, and a row is in
     those of its own `member`; how many rows a group has is never public. A row that is `weighted`
-    adds to both in proportion to its weight, a share of the largest one.
+    has an error of at most its weight w, a share of the largest one: with f = w - e the entries
+    are the sums of e, e f, f - e f, e (1 - w) and f (1 - w).
 
     Claim:       L1 sensitivity `resolution` a row that leaves or arrives, or is replaced where
                  the row count is public.                                [claim: bounded-sum]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: a row adds e to the first sum and resolution - e to the second, together exactly
-                 `resolution`, or its weight in steps, which is no more; where the row count is
-                 public only the first sum is kept, and a replacement moves it by at most the range
-                 of e.
+    Sensitivity: a row adds entries that are not below 0 and `resolution` together, or at most
+                 w (2 - w), which is no more; where the row count is public, a replacement moves
+                 e and e (1 - e) by |e - e'| (1 + |1 - e - e'|) together, at most 1.
     Numerics:    exact integers; each row's error is one rounded double operation on public
-                 formula, in [0, resolution] whatever the rounding.
+                 formula, in [0, resolution] whatever the rounding; products are rounded down.
     Refuses:     an error that it does not know; a resolution whose sums over 2^40 rows would pass
                  64 bits; groups or weights without the second sum.
     Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2.
@@ -108,27 +109,46 @@ class BoundedSum(Statistic):
             largest=double(self.largest),
         )
 
+    @property
+    def size(self) -> int:
+        """How many entries the vector has."""
+        return (2 + self.with_rest + 2 * self.weighted) * self.groups
+
     def body(self) -> str:
-        error, most = self._error(), str(self.resolution)
-        steps = f"CAST(floor(({error}) * {double(self.resolution)} + 0.5) AS BIGINT)"
+        error, most, whole = self._error(), str(self.resolution), double(self.resolution)
         if self.weighted:
-            most = held_steps("weight")
-            steps = f"CAST(floor(({error}) * {most} + 0.5) AS BIGINT)"
-        inside = f"greatest(0, least({most}, {steps}))"
-        rows = f"{counted(self.weighted)} AS n\nFROM evaluated"
-        sums = f"CAST(sum({inside}) AS BIGINT) AS total, {rows}"
-        return f"SELECT member, {sums}\nGROUP BY 1" if self.groups > 1 else f"SELECT {sums}"
+            most = whole = held_steps("weight")
+        steps = f"CAST(floor(({error}) * {whole} + 0.5) AS BIGINT)"
+        chosen = f"greatest(0, least({most}, {steps})) AS error, {most} AS most"
+        rest, lacking = "(most - error)", f"({self.resolution} - most)"
+        sums = {"total": "error", "product": self._part("error", rest), "most": "most"}
+        if self.weighted:
+            sums |= {"lacking": self._part("error", lacking), "spare": self._part(rest, lacking)}
+        each = ", ".join(summed(number, name) for name, number in sums.items())
+        if self.groups > 1:
+            errors = f"(SELECT member, {chosen} FROM evaluated) AS errors"
+            return f"SELECT member, {each}\nFROM {errors}\nGROUP BY 1"
+        return f"SELECT {each}\nFROM (SELECT {chosen} FROM evaluated) AS errors"
+
+    def _part(self, number: str, share: str) -> str:
+        return part_of(number, share, self.resolution)
 
     def read(self, columns: Columns) -> Any:
-        each = 1 if self.weighted else self.resolution
-        if self.groups > 1:
-            member = (columns["member"], self.groups)
-            total = tally(np.ma.filled(columns["total"], 0), member)[:-1]
-            rows = tally(np.ma.filled(columns["n"], 0), member)[:-1]
-            return np.stack([total, rows * each - total], axis=1).ravel()
-        total, rows = (int(np.ma.filled(columns[name], 0)[0] or 0) for name in ("total", "n"))
-        rest = [rows * each - total] if self.with_rest else []
-        return np.array([total, *rest], dtype=np.int64)
+        filled = {name: np.ma.filled(each, 0) for name, each in columns.items()}
+        member = (columns["member"], self.groups) if self.groups > 1 else None
+
+        def sums(name: str) -> Any:
+            if member is None:
+                return np.array([int(filled[name][0] or 0)], dtype=np.int64)
+            return tally(filled[name], member)[:-1]
+
+        total, product = sums("total"), sums("product")
+        found = [total, product]
+        if self.with_rest:
+            found.append(sums("most") - total - product)
+        if self.weighted:
+            found += [sums("lacking"), sums("spare")]
+        return np.stack(found, axis=1).ravel()
 
     def sensitivity(self, protection: Protection) -> int:
         rows = protection.rows_per_unit

@@ -7,7 +7,7 @@ from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic
-from heldout.statistics.tally import tally
+from heldout.statistics.tally import tallied
 from heldout.statistics.weights import STEPS, counted
 
 __all__ = ["CallCounts"]
@@ -24,13 +24,15 @@ class CallCounts(Statistic):
     exceeds, and the true class's rank is the number of classes before it: those with a higher
     score, and those of the same score that were declared earlier. With more than one group there
     is such a vector for each, one after the other. Rows that are `weighted` count for their
-    weights, in whole steps of the largest one.
+    weights, in whole steps of the largest one; then come as many entries with the sums of
+    w (1 - w), w a share of the largest, which tell the sums of w^2.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
                                                                        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: a row has one truth, one call, one rank and one group, all of its own cells, so it
-                 is counted in one entry: k rows under add-remove, 2k under replace-one.
+                 is counted in one entry: k rows under add-remove, 2k under replace-one. A weight
+                 adds w + w (1 - w), which is at most 1.
     Numerics:    exact integers; scores compare as doubles.
     Refuses:     axes that it does not know.
     Reference:   proofs/disjoint-counts.md.
@@ -60,15 +62,15 @@ class CallCounts(Statistic):
 
     @property
     def size(self) -> int:
-        """Entries of one group's vector."""
-        return int(self.classes ** len(self.axes))
+        """How many entries the vector has."""
+        return int(self.classes ** len(self.axes)) * self.groups * (1 + self.weighted)
 
     def body(self) -> str:
         cells = [f"{self._place(axis)} AS {axis}" for axis in self.axes]
         if self.groups > 1:
             cells.insert(0, "member")
         keys = ", ".join(str(place + 1) for place in range(len(cells)))
-        rows = f"{counted(self.weighted)} AS n\nFROM evaluated"
+        rows = f"{counted(self.weighted)}\nFROM evaluated"
         return f"SELECT {', '.join(cells)}, {rows}\nGROUP BY {keys}"
 
     def _place(self, axis: str) -> str:
@@ -82,9 +84,8 @@ class CallCounts(Statistic):
         return axis
 
     def read(self, columns: Columns) -> Any:
-        places = [(columns["member"], self.groups)] if self.groups > 1 else []
-        places += [(columns[axis], self.classes) for axis in self.axes]
-        return tally(columns["n"], *places)[:-1]
+        places = [(columns[axis], self.classes) for axis in self.axes]
+        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved * (STEPS if self.weighted else 1)

@@ -1,10 +1,13 @@
 """Counts by cell of what a statement gave, whatever it gave."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_scores", "tally"]
+from heldout.data.sql import Columns
+
+__all__ = ["as_scores", "tallied", "tally"]
 
 
 def tally(rows: Any, *places: tuple[Any, int]) -> Any:
@@ -27,6 +30,16 @@ def tally(rows: Any, *places: tuple[Any, int]) -> Any:
     counts = np.zeros(size + 1, dtype=np.int64)
     np.add.at(counts, np.where(known, cell, size), np.asarray(rows, dtype=np.int64))
     return counts
+
+
+def tallied(
+    columns: Columns, places: Sequence[tuple[Any, int]], *, groups: int, weighted: bool
+) -> Any:
+    """Each group's counts by place, and what its weights lack to be squares after them."""
+    member = [(columns["member"], groups)] if groups > 1 else []
+    sums = ("n", "lacking") if weighted else ("n",)
+    each = [tally(columns[name], *member, *places)[:-1].reshape(groups, -1) for name in sums]
+    return np.concatenate(each, axis=1).ravel()
 
 
 def as_scores(column: Any) -> Any:

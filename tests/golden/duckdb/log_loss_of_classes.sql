@@ -21,7 +21,41 @@ WITH evaluated AS (
   FROM heldout_rows AS held
 )
 SELECT
+  CAST(SUM(error) AS BIGINT) AS total,
   CAST(SUM(
+    CAST(FLOOR((
+      error
+    ) * (
+      (
+        most - error
+      )
+    ) / CAST('1048576.0' AS DOUBLE)) AS BIGINT)
+  ) AS BIGINT) AS product,
+  CAST(SUM(most) AS BIGINT) AS most,
+  CAST(SUM(
+    CAST(FLOOR((
+      error
+    ) * (
+      (
+        1048576 - most
+      )
+    ) / CAST('1048576.0' AS DOUBLE)) AS BIGINT)
+  ) AS BIGINT) AS lacking,
+  CAST(SUM(
+    CAST(FLOOR(
+      (
+        (
+          most - error
+        )
+      ) * (
+        (
+          1048576 - most
+        )
+      ) / CAST('1048576.0' AS DOUBLE)
+    ) AS BIGINT)
+  ) AS BIGINT) AS spare
+FROM (
+  SELECT
     GREATEST(
       0,
       LEAST(
@@ -36,11 +70,9 @@ SELECT
           ) AS BIGINT) + 0.5
         ) AS BIGINT)
       )
-    )
-  ) AS BIGINT) AS total,
-  CAST(SUM(
+    ) AS error,
     CAST(FLOOR(
       GREATEST(CAST('0.0' AS DOUBLE), LEAST(CAST('1.0' AS DOUBLE), weight)) * CAST('1048576.0' AS DOUBLE) + 0.5
-    ) AS BIGINT)
-  ) AS BIGINT) AS n
-FROM evaluated
+    ) AS BIGINT) AS most
+  FROM evaluated
+) AS errors

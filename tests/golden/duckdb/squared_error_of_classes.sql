@@ -21,7 +21,19 @@ WITH evaluated AS (
   FROM heldout_rows AS held
 )
 SELECT
+  CAST(SUM(error) AS BIGINT) AS total,
   CAST(SUM(
+    CAST(FLOOR((
+      error
+    ) * (
+      (
+        most - error
+      )
+    ) / CAST('1048576.0' AS DOUBLE)) AS BIGINT)
+  ) AS BIGINT) AS product,
+  CAST(SUM(most) AS BIGINT) AS most
+FROM (
+  SELECT
     GREATEST(
       0,
       LEAST(
@@ -34,7 +46,7 @@ SELECT
           ) * CAST('1048576.0' AS DOUBLE) + 0.5
         ) AS BIGINT)
       )
-    )
-  ) AS BIGINT) AS total,
-  COUNT(*) AS n
-FROM evaluated
+    ) AS error,
+    1048576 AS most
+  FROM evaluated
+) AS errors

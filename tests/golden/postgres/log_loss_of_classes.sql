@@ -29,7 +29,83 @@ WITH evaluated AS (
   FROM heldout_rows AS held
 )
 SELECT
+  CAST(SUM(error) AS BIGINT) AS total,
   CAST(SUM(
+    CAST(FLOOR(
+      (
+        CASE
+          WHEN ABS((
+            error
+          ) * (
+            (
+              most - error
+            )
+          )) < CAST('1.048576e-294' AS DOUBLE PRECISION)
+          THEN CAST('0' AS DOUBLE PRECISION)
+          ELSE (
+            error
+          ) * (
+            (
+              most - error
+            )
+          ) / CAST('1048576.0' AS DOUBLE PRECISION)
+        END
+      )
+    ) AS BIGINT)
+  ) AS BIGINT) AS product,
+  CAST(SUM(most) AS BIGINT) AS most,
+  CAST(SUM(
+    CAST(FLOOR(
+      (
+        CASE
+          WHEN ABS((
+            error
+          ) * (
+            (
+              1048576 - most
+            )
+          )) < CAST('1.048576e-294' AS DOUBLE PRECISION)
+          THEN CAST('0' AS DOUBLE PRECISION)
+          ELSE (
+            error
+          ) * (
+            (
+              1048576 - most
+            )
+          ) / CAST('1048576.0' AS DOUBLE PRECISION)
+        END
+      )
+    ) AS BIGINT)
+  ) AS BIGINT) AS lacking,
+  CAST(SUM(
+    CAST(FLOOR(
+      (
+        CASE
+          WHEN ABS((
+            (
+              most - error
+            )
+          ) * (
+            (
+              1048576 - most
+            )
+          )) < CAST('1.048576e-294' AS DOUBLE PRECISION)
+          THEN CAST('0' AS DOUBLE PRECISION)
+          ELSE (
+            (
+              most - error
+            )
+          ) * (
+            (
+              1048576 - most
+            )
+          ) / CAST('1048576.0' AS DOUBLE PRECISION)
+        END
+      )
+    ) AS BIGINT)
+  ) AS BIGINT) AS spare
+FROM (
+  SELECT
     GREATEST(
       0,
       LEAST(
@@ -50,11 +126,9 @@ SELECT
           ) AS BIGINT) + 0.5
         ) AS BIGINT)
       )
-    )
-  ) AS BIGINT) AS total,
-  CAST(SUM(
+    ) AS error,
     CAST(FLOOR(
       GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
-    ) AS BIGINT)
-  ) AS BIGINT) AS n
-FROM evaluated
+    ) AS BIGINT) AS most
+  FROM evaluated
+) AS errors

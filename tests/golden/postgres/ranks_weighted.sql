@@ -46,7 +46,36 @@ SELECT
     CAST(FLOOR(
       GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
     ) AS BIGINT)
-  ) AS BIGINT) AS n
+  ) AS BIGINT) AS n,
+  CAST(SUM(
+    CAST(FLOOR(
+      (
+        CASE
+          WHEN ABS(
+            (
+              CAST(FLOOR(
+                GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
+              ) AS BIGINT)
+            ) * (
+              1048576 - CAST(FLOOR(
+                GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
+              ) AS BIGINT)
+            )
+          ) < CAST('1.048576e-294' AS DOUBLE PRECISION)
+          THEN CAST('0' AS DOUBLE PRECISION)
+          ELSE (
+            CAST(FLOOR(
+              GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
+            ) AS BIGINT)
+          ) * (
+            1048576 - CAST(FLOOR(
+              GREATEST(CAST('0.0' AS DOUBLE PRECISION), LEAST(CAST('1.0' AS DOUBLE PRECISION), weight)) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
+            ) AS BIGINT)
+          ) / CAST('1048576.0' AS DOUBLE PRECISION)
+        END
+      )
+    ) AS BIGINT)
+  ) AS BIGINT) AS lacking
 FROM evaluated
 GROUP BY
   1,

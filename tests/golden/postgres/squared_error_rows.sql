@@ -5,7 +5,33 @@ WITH evaluated AS (
   FROM heldout_rows AS held
 )
 SELECT
+  CAST(SUM(error) AS BIGINT) AS total,
   CAST(SUM(
+    CAST(FLOOR(
+      (
+        CASE
+          WHEN ABS((
+            error
+          ) * (
+            (
+              most - error
+            )
+          )) < CAST('1.048576e-294' AS DOUBLE PRECISION)
+          THEN CAST('0' AS DOUBLE PRECISION)
+          ELSE (
+            error
+          ) * (
+            (
+              most - error
+            )
+          ) / CAST('1048576.0' AS DOUBLE PRECISION)
+        END
+      )
+    ) AS BIGINT)
+  ) AS BIGINT) AS product,
+  CAST(SUM(most) AS BIGINT) AS most
+FROM (
+  SELECT
     GREATEST(
       0,
       LEAST(
@@ -36,7 +62,7 @@ SELECT
           ) * CAST('1048576.0' AS DOUBLE PRECISION) + 0.5
         ) AS BIGINT)
       )
-    )
-  ) AS BIGINT) AS total,
-  COUNT(*) AS n
-FROM evaluated
+    ) AS error,
+    1048576 AS most
+  FROM evaluated
+) AS errors

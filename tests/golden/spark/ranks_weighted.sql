@@ -32,7 +32,20 @@ SELECT
     CAST(FLOOR(
       GREATEST(CAST('0.0' AS DOUBLE), LEAST(CAST('1.0' AS DOUBLE), weight)) * CAST('1048576.0' AS DOUBLE) + 0.5
     ) AS BIGINT)
-  ) AS BIGINT) AS n
+  ) AS BIGINT) AS n,
+  CAST(SUM(
+    CAST(FLOOR(
+      (
+        CAST(FLOOR(
+          GREATEST(CAST('0.0' AS DOUBLE), LEAST(CAST('1.0' AS DOUBLE), weight)) * CAST('1048576.0' AS DOUBLE) + 0.5
+        ) AS BIGINT)
+      ) * (
+        1048576 - CAST(FLOOR(
+          GREATEST(CAST('0.0' AS DOUBLE), LEAST(CAST('1.0' AS DOUBLE), weight)) * CAST('1048576.0' AS DOUBLE) + 0.5
+        ) AS BIGINT)
+      ) / CAST('1048576.0' AS DOUBLE)
+    ) AS BIGINT)
+  ) AS BIGINT) AS lacking
 FROM evaluated
 GROUP BY
   1,
