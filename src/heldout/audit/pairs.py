@@ -282,10 +282,44 @@ COMPARISONS = (
     ),
 )
 
-AREA_GROUPS = (grouped_pair(AREAS[3], "a", "b"), grouped_pair(AREAS[6], "a", "a"))
+
+def crossing(name: str, count: int, others: Rows, *, leaves: bool = False, **options: Any) -> Pair:
+    """So many positives at the bottom go over to the other group, or leave; rows of one person.
+
+    They take from one group's area, and add to the other's, all that a row can.
+    """
+
+    def of(gone: int, group: str) -> dict[str, Any]:
+        content = [*[(1, LOW)] * gone, *others, *others]
+        groups = [*group * gone, *"a" * len(others), *"b" * len(others)]
+        people = [*[0] * gone, *range(1, 2 * len(others) + 1)]
+        return table(content, g=groups, u=people, k=list(range(len(content))))
+
+    second = of(0, "") if leaves else of(count, "b")
+    return Pair(name, of(count, "a"), second, {"groups": {"g": ["a", "b"]}, **options})
 
 
-CURVE_GROUPS = (grouped_pair(CURVES[1], "a", "b"), grouped_pair(CURVES[5], "b", "b"))
+_PERSON = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
+
+
+def crossings(others: Rows) -> tuple[Pair, ...]:
+    return (
+        crossing("one of many goes over to another group", 1, others),
+        crossing("one of many leaves its group", 1, others, leaves=True, **REMOVE),
+        crossing("a person's two rows go over to another group", 2, others, **_PERSON),
+    )
+
+
+AREA_GROUPS = (*crossings(rows(*_hundreds)), grouped_pair(AREAS[3], "a", "b"))
+CURVE_GROUPS = (
+    *crossings(rows(spread(60, 0.8, 0.9), spread(60))),
+    grouped_pair(CURVES[1], "a", "b"),
+)
+MEAN_GROUPS = (
+    grouped_pair(MEANS[0], "a", "b"),
+    grouped_pair(MEANS[1], "b", "b"),
+    grouped_pair(MEANS[3], "ab", "bc"),
+)
 
 _CLASSES: dict[str, Any] = {"score": None, "classes": [0, 1, 2], "scores": ["p", "q", "r"]}
 _CALLS = ((0.9, 0.05, 0.05), (0.1, 0.8, 0.1), (0.0, 0.0, 1.0))
@@ -307,7 +341,6 @@ def class_pair(pair: tuple[str, Flowers, Flowers], others: Flowers, **options: A
     return Pair(name, of(both[0]), of(both[1]), {**_CLASSES, **options})
 
 
-_PERSON = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
 CLASSES = (
     class_pair(("a row changes its cell", [(0, 0)], [(0, 2)]), _flowers),
     class_pair(("a row leaves", [(2, 2)], []), _flowers, **REMOVE),
@@ -315,8 +348,26 @@ CLASSES = (
         ("a person's two rows change", [(2, 2), (0, 0)], [(0, 2), (1, 2)]), _flowers, **_PERSON
     ),
 )
+
+
+def two_classes(name: str, pair: Pair) -> Pair:
+    """Scores p and 1 - p: what a row does to the area of its own class it does to the other's."""
+
+    def of(content: dict[str, Any]) -> dict[str, Any]:
+        return {**content, "q": [1 - p for p in content["p"]]}
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(pair.first), of(pair.second), {**pair.options, **declared})
+
+
+_bottom = rows([LOW, *_hundreds[0]], _hundreds[1])
 CLASS_AREAS = (
-    class_pair(("one of two of a class falls", [(0, 0)], [(0, 2)]), [(0, 0), *_flowers]),
+    two_classes("one of hundreds falls among two classes", AREAS[-1]),
+    two_classes(
+        "the last of hundreds leaves one of two classes",
+        table_pair("", _bottom, _bottom[1:], **REMOVE),
+    ),
+    two_classes("a person's two rows of hundreds fall among two classes", PERSONS[0]),
     class_pair(("the last of a class is replaced", [(0, 0)], [(2, 2)]), [(1, 1), (2, 2)] * 6),
 )
 
@@ -335,6 +386,7 @@ def weighted_pair(pair: Pair) -> Pair:
 
 
 WEIGHTED = tuple(weighted_pair(each) for each in CONFUSION)
+WEIGHTED_MEANS = tuple(weighted_pair(each) for each in MEANS)
 
 _others = [row for each in range(6) for row in ((each % 2, 0.3), (1, 0.6), (0, 0.4))]
 

@@ -91,7 +91,7 @@ _release(
     "auc",
     pairs.AREA_GROUPS,
     by="g",
-    why="each group has the noise of a row that may be in it",
+    note="a person's rows are in several groups",
 )
 _release(
     "curves-by-group",
@@ -109,13 +109,16 @@ _release(
 )
 _release("top-k", "top_k", pairs.CLASSES)
 _release("brier-of-classes", "brier", pairs.CLASSES)
+_release("auc-of-classes", "auc", pairs.CLASS_AREAS, why=_CLASSES)
+_release("log-loss", "log_loss", pairs.MEANS, note="with the sum of squares, which is free")
 _release(
-    "auc-of-classes",
-    "auc",
-    pairs.CLASS_AREAS,
-    why="a row moves the areas of the other classes less than that of its own",
+    "brier-by-group",
+    "brier",
+    pairs.MEAN_GROUPS,
+    by="g",
+    note="all sums of all groups jointly; a person's rows are in several",
 )
-_release("log-loss", "log_loss", pairs.MEANS)
+_release("log-loss-weighted", "log_loss", pairs.WEIGHTED_MEANS, weighted=True)
 _release(
     "confusion-weighted",
     "confusion",
