@@ -43,7 +43,7 @@ def unit_pair(name: str, first: Rows, second: Rows, **options: Any) -> Pair:
     return Pair(name, of(first), of(second), options)
 
 
-REMOVE = {"neighbours": "add-remove"}
+REMOVE: dict[str, Any] = {"neighbours": "add-remove"}
 _rest = rows([0.8, 0.6, 0.3], [0.7, 0.4, 0.2])
 
 
@@ -299,7 +299,7 @@ def crossing(name: str, count: int, others: Rows, *, leaves: bool = False, **opt
     return Pair(name, of(count, "a"), second, {"groups": {"g": ["a", "b"]}, **options})
 
 
-_PERSON = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
+_PERSON: dict[str, Any] = {"unit": "u", "rows_per_unit": 2, "row_key": "k"}
 
 
 def crossings(others: Rows) -> tuple[Pair, ...]:

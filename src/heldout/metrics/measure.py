@@ -85,10 +85,16 @@ class Measure(float):
         return 0.0 if self._share is None else self._share(value)
 
     def surprise(self, value: float) -> float:
-        """How often so far a number would be released, by a normal law as wide as the interval."""
+        """How often so far a number would be released, by the 95% interval.
+
+        Noise has a Laplace law and sampling nearly a normal one: of the two that are as wide, the
+        one that finds the number more likely. A side that ends at the number itself, as where it
+        is held to a range, counts as half of the interval.
+        """
         low, high = self.interval()
-        half = high - self.value if value > self.value else self.value - low
-        return math.erfc(abs(value - self.value) / max(half, 1e-300) * NORMAL / math.sqrt(2))
+        side = high - self.value if value > self.value else self.value - low
+        off = abs(value - self.value) / max(side, (high - low) / 2, 1e-300)
+        return max(math.erfc(off * NORMAL / math.sqrt(2)), math.exp(math.log(0.05) * off))
 
     def _lookup(self, kind: str, make: Callable[[float], Interval], level: float) -> Interval:
         level = checked_level(level)

@@ -100,7 +100,7 @@ class ReadDecisions:
     def _scores(self, images: Any) -> Any: ...
 
     def surprise(self, name: str, value: float) -> float:
-        """How often so far a number would be released, by a normal law as wide as the interval."""
+        """How often so far a number would be released, by its interval."""
         measure: Measure = self.measures[name]  # type: ignore[attr-defined]
         return measure.surprise(value)
 
