@@ -237,7 +237,7 @@ def regression(populations: list[Population], runs: int, random: Any) -> bool:
 
 def curves(populations: list[Population], runs: int, random: Any) -> bool:
     print("\ncurves, 5,000 rows, epsilon 1: the area off the curve, and recall at one half")
-    good, covered = True, []
+    good, covered, ratios = True, [], []
     for each in populations:
         errors, reach, named = [], [], []
         for _ in range(runs):
@@ -262,9 +262,15 @@ def curves(populations: list[Population], runs: int, random: Any) -> bool:
             f"  {each.name:24s} area's error {ours:.4f}, session.auc {alone:.4f}; recall's "
             f"half-width {half:.4f}, mean error {error:.4f}, holds {held:.3f}"
         )
-        good &= judge("area off the curve / session.auc", ours / alone, 1.15)
+        deviation = np.std(errors, axis=0) / np.mean(errors, axis=0)
+        error = ours / alone * float(np.hypot(*deviation)) / math.sqrt(runs)
+        ratios.append(ours / alone)
+        what = f"area off the curve / session.auc (standard error {error:.2f})"
+        good &= judge(what, ours / alone, 1.15 + 2 * error)
         good &= judge("recall: half-width / mean error", half / error, 4.0)
         good &= judge("named threshold: noise / confusion(t)", known / whole, 1.5)
+    together = float(np.exp(np.log(ratios).mean()))
+    good &= judge("area off the curve / session.auc, geometric mean of the sets", together, 1.15)
     print(f"  all together: recall's interval holds {_share(covered)}")
     return good & judge("distance of the coverage from .96", abs(np.mean(covered) - 0.96), 0.02)
 

@@ -24,6 +24,16 @@ def test_its_json_holds_the_curves(run):
     assert found["remaining"] == {"epsilon": "0", "delta": "0"}
 
 
+def test_named_thresholds_are_printed_and_go_into_the_json(run):
+    named = ("--thresholds", "0.2", "0.5")
+    printed = run(*ASK, *named)
+    assert printed.code == 0
+    assert "recall at 0.2" in printed.out
+    found = json.loads(run(*ASK, *named, "--json").out)
+    assert [each["threshold"] for each in found["thresholds"]] == [0.2, 0.5]
+    assert len(found["noisy"]["named"]["edges"]) == 2, "they are counts of their own"
+
+
 def test_it_writes_a_page_with_three_curves(run):
     assert run(*ASK, "--out", "curves.html").code == 0
     page = Path("curves.html").read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ def curves(
     epsilon: str,
     rows: Annotated[Rows, Parameter(name="*")],
     method: Method = "heldout",
+    thresholds: Annotated[tuple[float, ...], Parameter(consume_multiple=True, negative="")] = (),
     kind: Literal["roc", "precision-recall", "calibration"] = "roc",
     out: Path | None = None,
     title: str | None = None,
@@ -51,6 +52,9 @@ def curves(
         The price of everything, such as 1, 0.5 or 1/3.
     method
         heldout, or a method of the literature to compare with.
+    thresholds
+        Thresholds that matter, such as 0.2 0.5: two thirds of epsilon count the rows between them
+        once more, and their recall and precision are printed.
     kind
         Which curve goes into an .svg file.
     out
@@ -68,7 +72,9 @@ def curves(
             _checked_out(out)
         session = rows.session(table, epsilon=epsilon)
         called = checked_labels(session.dataset.names, labels)
-        release = session.curves(epsilon=epsilon, method=method)
+        release = session.curves(
+            epsilon=epsilon, method=method, thresholds=list(thresholds) or None
+        )
     with delivering(release, ledger=rows.ledger):
         try:
             if out is not None:
@@ -76,9 +82,12 @@ def curves(
                     _write(out, release, kind=kind, title=title, labels=called)
         finally:
             if as_json:
-                print_json({**release.as_dict(), "remaining": session.remaining.as_dict()})
+                named = [release.confusion(each).as_dict() for each in thresholds]
+                counted = {"thresholds": named} if named else {}
+                left = {"remaining": session.remaining.as_dict()}
+                print_json({**release.as_dict(), **counted, **left})
             else:
-                _print(release, session)
+                _print(release, session, thresholds)
                 print_unremembered(rows.ledger)
         if out is not None and not as_json:
             print(f"Curves: {out}")
@@ -107,7 +116,13 @@ def _write(out: Path, release: "CurvesRelease", *, kind: str, **words: Any) -> N
     report.save(out, **words)
 
 
-def _print(release: "CurvesRelease", session: "Session", *, level: float = 0.95) -> None:
+def _print(
+    release: "CurvesRelease",
+    session: "Session",
+    thresholds: tuple[float, ...],
+    *,
+    level: float = 0.95,
+) -> None:
     import numpy as np
 
     from heldout.cli.output import print_table
@@ -115,6 +130,10 @@ def _print(release: "CurvesRelease", session: "Session", *, level: float = 0.95)
 
     percent = f"{level * 100:g}%"
     measures = [[name, *spread(each, level)] for name, each in release.measures.items()]
+    for threshold in thresholds:
+        at = release.confusion(threshold)
+        for name, each in (("recall", at.recall), ("precision", at.precision)):
+            measures.append([f"{name} at {threshold:g}", *spread(each, level)])
     print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
     band = release.roc.band(level, at=RATES)
     points = np.interp(RATES, release.roc.fpr, release.roc.tpr)

@@ -4,7 +4,8 @@ A place on a curve is named by u = fpr + tpr, and how high the curve is there by
 steep piece and a flat one are looked at alike, square to the diagonal. How far w strays is known
 from the fitted law (`Fitted.stray`), from the sampling of rows (two Brownian bridges, one a class)
 and from a margin for rows that lie unevenly within a bin. A simultaneous band takes one quantile of
-the largest standardised deviation over all places, by simulating them with their correlations.
+the largest standardised deviation over all places, by simulating them with their correlations; it
+reaches further towards the diagonal than away from it.
 Everything is made from released numbers, hence free; the simulation is no privacy mechanism, and
 its numbers fill the cube evenly and are the same at each call.
 """
@@ -31,6 +32,8 @@ UNEVEN: Final = 0.09
 """Deviation of w within a bin, over the bin's length."""
 SMOOTHED: Final = 0.75
 """How much of the sampling variance is left: the fit is smoother than the rows that it saw."""
+INWARDS: Final = 1.8
+"""How far a band may reach towards the diagonal at most, over how far it reaches away from it."""
 LEAST: Final = 0.3
 """The least deviation of a rate, over that of the noise of one count."""
 
@@ -83,9 +86,9 @@ def corridor(fit: Fitted, *, level: float, simultaneous: bool, noise_only: bool)
     if simultaneous:
         correlation = covariance / np.outer(deviation, deviation)
         quantile = max(quantile, _largest(correlation, level))
-    reach = quantile * deviation
+    low, high = across.reach(deviation, quantile)
     return Corridor(
-        across.moved(-reach), across.moved(reach), _prevalence(fit, level, noise_only=noise_only)
+        across.moved(-low), across.moved(high), _prevalence(fit, level, noise_only=noise_only)
     )
 
 
@@ -145,6 +148,24 @@ class Across:
             bridge += np.eye(len(rate)) / max(size, 1.0)
             found += np.outer(weight, weight) * bridge / max(size, 1.0)
         return found
+
+    def reach(self, deviation: Any, quantile: float) -> tuple[Any, Any]:
+        """How far down and how far up, where heights stray by so many deviations.
+
+        A height is at most min(u, 2 - u), and near that it strays further down than up: a curve
+        that seems nearly perfect there may well miss a few rows. So the deviations are counted on
+        the scale of atanh(height/most), within limits.
+        """
+        most = np.minimum(self.places, 2 - self.places)
+        heights = self.heights(self.fit.curve)
+        spread = np.minimum(deviation / most, 1.0)
+        share = np.minimum(np.abs(heights) / most, 1 - spread / 2)
+        far = quantile * spread / (1 - share**2)
+        even = quantile * deviation
+        inwards = most * (share - np.tanh(np.arctanh(share) - far))
+        inwards = np.clip(inwards, even, INWARDS * even)
+        above = heights >= 0
+        return np.where(above, inwards, even), np.where(above, even, inwards)
 
     def moved(self, by: Any) -> tuple[Any, Any]:
         """The curve with heights moved, as points from (0, 0) to (1, 1) that rise."""

@@ -1,5 +1,6 @@
 """The most likely curve of a family, given a noisy table and a noisy area."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squ
 # E[psi'] and E[psi^2] of Laplace noise of scale 1, psi(r) = r/sqrt(r^2 + SOFTNESS^2).
 CURVATURE: Final = 0.4738
 GRADIENT: Final = 0.3071
-STRAY: Final = 1.4
+STRAY: Final = 1.2
 """How much more rates stray at the table's edges than noise says; chosen as `threshold.BETWEEN`."""
 LEAST_SEEN: Final = 3.0  # deviations of the noise of a class count
 LEAST_AREA_SCALE: Final = 1e-5
@@ -57,8 +58,11 @@ class Fitted:
     def seen(self) -> bool:
         """Whether either class stands out of the noise; else the curve is what was believed."""
         noise = float(self.table.noise.above_deviation[0, 0])
-        smaller = min(float(self.table.negatives.sum()), float(self.table.positives.sum()))
-        return smaller > LEAST_SEEN * noise
+        counts = [float(each.sum()) for each in (self.table.negatives, self.table.positives)]
+        if self.table.rows is not None:  # what is missing of them is noise, of both alike
+            missing, noise = self.table.rows - sum(counts), noise / math.sqrt(2)
+            counts = [each + missing / 2 for each in counts]
+        return min(counts) > LEAST_SEEN * noise
 
     @cached_property
     def curve(self) -> Curve:
