@@ -230,16 +230,29 @@ _SMALL: dict[str, tuple[str, dict[str, Any]]] = {
         f"{counts}-counts": ("fixed-space", {"thresholds": 2, "counts": counts, "split": "joint"})
         for counts in ("flat", "wavelet", "hierarchical", "dawa")
     },
+    # The papers' own, with their constants.
+    "stoddard-2014-laplace": ("stoddard-2014-laplace", {"thresholds": 1}),
+    "stoddard-2014-priroc": ("stoddard-2014-priroc", {"levels": 1}),
+    "chen-2016-priroc": ("chen-2016-priroc", {"levels": 1}),
+    "chen-2016-priroc-fix": ("chen-2016-priroc-fix", {"thresholds": 2}),
 }
 _WHY = dict.fromkeys(
-    ("fixed-space", "recursive-medians", "hierarchical-quantile"),
+    (
+        "fixed-space",
+        "recursive-medians",
+        "hierarchical-quantile",
+        "stoddard-2014-priroc",
+        "chen-2016-priroc",
+        "chen-2016-priroc-fix",
+    ),
     "charges each class, and a row is in one: half is spent on nothing",
 )
+_MEDIANS = ("recursive-medians", "stoddard-2014-priroc", "chen-2016-priroc")
 for _name, (_method, _options) in _SMALL.items():
     _release(
         f"curves-{_name}",
         "curves",
-        (*pairs.MEDIANS, *pairs.CURVES[1:]) if _method == "recursive-medians" else pairs.CURVES[1:],
+        (*pairs.MEDIANS, *pairs.CURVES[1:]) if _method in _MEDIANS else pairs.CURVES[1:],
         read=_curve_numbers,
         why=_WHY.get(_name, "spread over several numbers"),
         epsilon="4",

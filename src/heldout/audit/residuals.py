@@ -145,6 +145,15 @@ _diagnostic(
     why="a part is for the buckets, in which cells are averaged",
 )
 _diagnostic(
+    "residual-plot-chen-2016-prirp",
+    lambda session, epsilon: session.residual_plot(
+        epsilon=epsilon, grid=2, method="chen-2016-prirp"
+    ),
+    note="the paper's own constants; bounds, buckets and outside, jointly",
+    why="a third is for the bounds, a part for the buckets, in which cells are averaged",
+    cases=PAIRS[:3],
+)
+_diagnostic(
     "residual-plot-declared",
     lambda session, epsilon: session.residual_plot(
         epsilon=epsilon, grid=(2, 2), bounds={"residual": 1, "predicted": (0, 1)}
