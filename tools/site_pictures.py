@@ -47,6 +47,18 @@ def _groups() -> Any:
 
 
 @cache
+def _residuals_by_group() -> Figure:
+    rows = ho.regression.RegressionTable(
+        salaries(), observed="log_salary", predicted="log_fitted", groups={"education": [12, 16]}
+    )
+    session = ho.regression.RegressionSession(rows, budget=ho.Budget(2))
+    bounds = {"predicted": (9.5, 12), "residual": 1.5}
+    plots = session.residual_plot(epsilon="2", by="education", bounds=bounds)
+    figure: Figure = plots.figures()[0]
+    return figure
+
+
+@cache
 def _pooled() -> Figure:
     table, answers = readmission(3000), []
     for start in (0, 1000, 2000):
@@ -87,5 +99,6 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "residual-spread": lambda: _residuals()[3],
     "scale-location": lambda: _residuals()[4],
     "qq": lambda: _residuals()[5],
+    "residuals-by-group": _residuals_by_group,
 }
 """By the name that pages call them."""
