@@ -16,6 +16,7 @@ from heldout.privacy import Protection
 from heldout.statistics import (
     Axis,
     BoundedSum,
+    CallCounts,
     GridCounts,
     ScoreTable,
     Statistic,
@@ -126,6 +127,35 @@ def test_scores_without_a_range_have_the_same_images(engine: Any) -> None:
         declared = {"score_map": score_map, "out_of_range": "clip"}
         here = counted(table, statistics, **declared)
         assert counted(engine.hold(table), statistics, **declared) == here
+
+
+def test_counts_of_classes_and_weights_are_the_same(engine: Any) -> None:
+    places = range(60)
+    table = pa.table(
+        {
+            "visit": places,
+            "y": [("a", "b", "c")[each * each % 3] for each in places],
+            "p": [each % 7 / 6 for each in places],
+            "q": [each % 5 / 4 for each in places],
+            "r": [each % 4 / 3 for each in places],
+            "w": [each % 11 / 10 for each in places],
+        }
+    )
+    declared: dict[str, Any] = {
+        "score": None,
+        "classes": ["a", "b", "c"],
+        "scores": ["p", "q", "r"],
+    }
+    declared |= {"weight": "w", "largest_weight": 1}
+    mean: dict[str, Any] = {"score_range": (0, 1), "with_rest": True, "classes": 3}
+    statistics: list[Statistic] = [
+        CallCounts(classes=3),
+        CallCounts(classes=3, axes=("rank",), weighted=True),
+        BoundedSum(error="squared", **mean),
+        BoundedSum(error="squared", weighted=True, **mean),
+    ]
+    here = counted(table, statistics, **declared)
+    assert counted(engine.hold(table), statistics, **declared) == here
 
 
 # --- columns of any type -------------------------------------------------------------------------
