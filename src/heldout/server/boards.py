@@ -91,7 +91,7 @@ def open_board(
     each: int | None = None,
     ends: float | None = None,
 ) -> None:
-    """Open a board on an own data set; its price is set aside for it alone."""
+    """Open a board on an own data set; its price is a share of the data set's budget."""
     checked_path_name("name", name)
     held = owned(service, person, dataset)
     about = held.ready()
