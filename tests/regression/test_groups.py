@@ -150,10 +150,10 @@ def test_a_small_group_is_said_to_be_drowned_and_takes_no_part() -> None:
 
 def test_pictures_have_the_same_axes_and_grey_out_what_drowned() -> None:
     asked = session()
-    plots = asked.residual_plot(epsilon="1/2", by="sex", bounds=PLOT)
+    plots = asked.residual_plot(epsilon="1/20", by="sex", bounds=PLOT)
     assert len({each.bounds for each in plots.groups.values()}) == 1
     assert plots.svg().count("no information at this price") >= 1
-    errors = asked.metrics(epsilon="1/2", by="sex", bounds=BOUNDS)
+    errors = asked.metrics(epsilon="1/20", by="sex", bounds=BOUNDS)
     assert all("drowned" in each.svg for each in errors.figures())
     page = plots.html(metrics=errors, labels={"sex": "Gender"}, title="For <whom>?")
     for said in ("For &lt;whom&gt;?", "Gender", "Gap in mean residual", "F less the others"):
