@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import GRID, MUTED, PALETTE
+from heldout.drawing.colours import INK, PALETTE, SHADE
 from heldout.drawing.svg import side_by_side
 from heldout.metrics.measure import NO_INFORMATION
 from heldout.regression.pictures import PREDICTED, SIZE, around, cells, zero
@@ -30,8 +30,8 @@ def densities(plots: "PlotsByGroup") -> Figure:
             box = {"left": left, "right": right, "low": low, "high": high}
             middle = {"x": (left + right) / 2, "y": (low + high) / 2, "says": NO_INFORMATION}
             layers = [
-                Layer("rect", [box], "left", "low", "right", "high", color=GRID),
-                Layer("text", [middle], color=MUTED, text="says"),
+                Layer("rect", [box], "left", "low", "right", "high", color=SHADE),
+                Layer("text", [middle], color=INK, text="says"),
             ]
         x, y = Numbers(PREDICTED, left, right, 3), Numbers("Residual", low, high, 4)
         panels.append(Chart(layers, x=x, y=y, title=name, **SMALL))

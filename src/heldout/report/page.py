@@ -63,8 +63,9 @@ def page(
     releases = dict(
         sorted(report.releases.items(), key=lambda each: each[1].headline is not report.headline)
     )
-    for release in releases.values():
-        drawn += release.figures(level)
+    # A lone small picture comes last, so that the two columns end together.
+    for figures in sorted((each.figures(level) for each in releases.values()), key=len)[::-1]:
+        drawn += figures
     heading = title or f"How good is {named(subject.score)} on {named(subject.name)}?"
     earlier = report.spent != Loss.pure(report.epsilon)
     return rendered(
