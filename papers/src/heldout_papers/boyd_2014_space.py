@@ -47,7 +47,7 @@ def sample_curve(_: Context) -> Reproduction:
     )
     said = [(0.42, 0.86, "a classifier"), (0.12, 0.37, "guessing"), (0.62, 0.09, "unachievable")]
     chart = (space(_PREVALENCE) + line + words(said)).properties(
-        title="Below the minimum curve nobody can be (prevalence 0.33)", **_SIDE
+        title="The minimum curve, prevalence 0.33", **_SIDE
     )
     free = minimum_auc(prevalence=_PREVALENCE)
     return Reproduction(
