@@ -176,8 +176,8 @@ def _claims(found: list[dict[str, Any]], column: str) -> list[Claim]:
     return [
         compared(
             "PriROC below SmoothS", "PriROC", "SmoothS",
-            "The noise of DAWA: with that of its public code, which is not private under "
-            "replace-one, PriROC is below SmoothS in all cells (table IV-C).",
+            "The noise of DAWA: table IV-C has the same cells with that of its public code, which "
+            "is not private under replace-one.",
         ),
         compared(
             "PriROC-fix below SmoothS", "PriROC-fix", "SmoothS",
