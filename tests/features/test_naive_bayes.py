@@ -392,3 +392,20 @@ def test_training_and_evaluation_pay_from_one_account(tmp_path) -> None:
     kept = select(X[:200], y[:200], epsilon="1/2", k=2, ledger=ledger, account="messages")
     assert len(kept.indices) <= 2
     assert session.remaining.epsilon == Fraction(1, 2)
+
+
+def test_sizes_that_no_row_can_have_are_taken_for_noise() -> None:
+    plan = NaiveBayesPlan(
+        features=3,
+        epsilon=Fraction(1),
+        weight=5,
+        rows=1000,
+        protection=Protection(neighbours=Neighbours.REPLACE_ONE),
+    )
+    clean = np.zeros(2 * (len(SIZES) + 1 + 3))
+    clean[[2, len(SIZES) + 3]] = 500 * plan.size_units
+    clean[-6:] = UNIT * np.array([100, 300, 400, 400, 300, 100])
+    noisy = clean.copy()
+    noisy[5 : len(SIZES) + 1] = 10**4 * plan.size_units  # rows of six features and more
+    for seen, expected in zip(plan.understood(noisy), plan.understood(clean), strict=True):
+        assert (seen == expected).all()

@@ -79,6 +79,7 @@ class NaiveBayesPlan:
         scale, real, cells = noise.float_scale, np.asarray(noisy, dtype=float), len(SIZES) + 1
         by_size = real[: 2 * cells].reshape(2, cells) / self.size_units
         by_feature = real[2 * cells :].reshape(2, -1) / UNIT
+        by_size[:, 1:][:, np.array(SIZES) > by_feature.shape[1]] = 0  # no row has so many: noise
         rows = np.maximum(by_size.sum(axis=1), 1)
         held = np.maximum(by_size, 0)
         held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
