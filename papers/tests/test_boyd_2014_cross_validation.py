@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from heldout_papers import boyd_2014_cross_validation as study
-from heldout_papers.altair_svg import to_svg
-from heldout_papers.registry import Context, find
+from heldout_papers.altair_svg import specification
+from heldout_papers.registry import Context
 
 
 @pytest.mark.parametrize("method", study.METHODS, ids=lambda method: method.name)
@@ -45,10 +45,9 @@ def test_the_figure_has_a_row_a_method_and_its_claims_can_fail(
         ]  # fmt: skip
 
     monkeypatch.setattr(study, "compared", made_up)
-    entry = find(paper="boyd-2014", kind="figure", number="6.1-cross-validation")
-    made = entry.run(Context(repetitions=2, workers=1))
+    made = study.cross_validation(Context(repetitions=2, workers=1))
     assert [row["price of a row"] for row in made.table] == [1] * 5 + [4] * 5
-    assert to_svg(made.charts[0], title=made.title).startswith("<svg")
+    assert len(specification(made.charts[0])["hconcat"]) == 2
     assert [claim.holds for claim in made.claims] == [False, True]
     sharper = [{**row, "error": 0.0} if "folds" in row["method"] else row for row in made.table]
     assert not study._claims(sharper)[1].holds
