@@ -124,7 +124,8 @@ def test_statistics_are_those_of_the_rows() -> None:
     interval = np.digitize(scores, [0.1, 0.5, 0.9])
     assert thresholds == np.bincount(labels * 4 + interval, minlength=8).tolist()
     steps = np.floor((scores - labels) ** 2 * 2**20 + 0.5).astype(int)
-    assert sums == [steps.sum(), ROWS * 2**20 - steps.sum()]
+    apart = steps * (2**20 - steps) // 2**20
+    assert sums == [steps.sum(), apart.sum(), (2**20 - steps - apart).sum()]
     assert np.array(table).reshape(2, -1).sum(axis=1).tolist() == counts
 
 

@@ -58,14 +58,16 @@ def test_a_quote_and_the_release_agree(
     session = ho.Session(dataset, budget=ho.Budget(epsilon=10**4))
     kind, words = MEASURES[name]
     question = kind(epsilon=epsilon, **words)
-    error = np.abs(scores - labels)
+    error = np.abs(scores - labels) ** (1 if name == "mean absolute error" else 2)
+    mean = float(error.mean())
     quote = session.quote(
         question,
         rows=count,
         positives=positives,
         auc=AUC,
         average_precision=float(average_precision_score(labels, scores)),
-        mean_error=float((error if name == "mean absolute error" else error**2).mean()),
+        mean_error=mean,
+        error_spread=float(error.std() / np.sqrt(mean * (1 - mean))),
     )
     released = [q.HalfWidths.of(session.ask(question).measures[name], 0.95) for _ in range(RUNS)]
     assert session.spent.epsilon == RUNS * quote.loss.epsilon

@@ -70,7 +70,7 @@ class Joint:
     @cached_property
     def _shares(self) -> Any:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
-        seen = self._truths[0] / self.weight + _PRIOR
+        seen = np.maximum(self._truths[0], 0.0) / self.weight + _PRIOR
         return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:])
 
     def value(self, contrast: Contrast) -> float:

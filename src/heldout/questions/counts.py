@@ -129,7 +129,7 @@ class _MeanError(Question):
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)
         error = guess.mean_error
-        product = error * (1 - error) * 3 / 4  # errors that differ half as much as they may
+        product = error * (1 - error) * (1 - guess.error_spread**2)
         parts = np.array([error, product, 1 - error - product, 0.0, 0.0])
         total = request.statistic.resolution * (positives + negatives)
         return np.round(parts * total).astype(np.int64)[: request.statistic.size]

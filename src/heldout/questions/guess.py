@@ -68,6 +68,8 @@ class Guess:
     average_precision: Annotated[float | None, Number(0, 1)] = None
     mean_error: Annotated[float, Number(0, 1)] = 0.15
     """The mean error, as a share of the largest."""
+    error_spread: Annotated[float, Number(0, 1)] = 0.5
+    """The errors' standard deviation, as a share of the largest that their mean allows."""
     cells: tuple[float, ...] | None = None
     """True positives, false positives, false negatives, true negatives at the threshold."""
     spread: Annotated[float, Number(0, math.inf)] = 1.0

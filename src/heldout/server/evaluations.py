@@ -120,7 +120,7 @@ def asked_of(held: Held, content: Any) -> Any:
 
 
 def _guessed(held: Held, guess: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("rows", "positives", "auc", "average_precision", "mean_error")
+    known = ("rows", "positives", "auc", "average_precision", "mean_error", "error_spread")
     strange = [each for each in guess if each not in known]
     if strange:
         raise ArgumentError(f"guess has no field {shown(strange[0])}. Fields: {', '.join(known)}.")
