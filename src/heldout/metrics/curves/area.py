@@ -9,7 +9,7 @@ from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import PRIOR, Belief, noise_interval, population_interval
 from heldout.metrics.measure import Interval
 
-__all__ = ["area_intervals"]
+__all__ = ["area_intervals", "class_belief"]
 
 _REACH: Final = 4.5
 _CANDIDATES: Final = 91
@@ -23,13 +23,13 @@ def area_intervals(
 
     The noise of the area depends on the smaller class, and the table tells how large that is.
     """
-    known = _belief(table, area)
+    known = class_belief(table, area)
     if not noise_only:
         return population_interval(area, level=level, known=known)
     return noise_interval(area, level=level, known=known)
 
 
-def _belief(table: TableWithArea, area: RankingDraw) -> Belief:
+def class_belief(table: TableWithArea, area: RankingDraw) -> Belief:
     """Weighted candidates for the class counts, by normal approximation of the summed noise."""
     negatives, positives = float(table.negatives.sum()), float(table.positives.sum())
     deviation = float(table.noise.above_deviation[0, 0])

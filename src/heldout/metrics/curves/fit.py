@@ -11,8 +11,9 @@ import numpy as np
 from heldout.mechanisms.bisection import halved
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.monotone import monotone_cubic
+from heldout.metrics.curves.area import class_belief
 from heldout.metrics.curves.curve import Curve, grid_scores
-from heldout.metrics.curves.model import STOPS, Family, Guess, first_guess
+from heldout.metrics.curves.model import STOPS, Family, first_guess
 
 __all__ = ["Fitted", "fitted"]
 
@@ -23,7 +24,7 @@ GRADIENT: Final = 0.3071
 STRAY: Final = 1.2
 """How much more rates stray at the table's edges than noise says; chosen as `threshold.BETWEEN`."""
 LEAST_SEEN: Final = 3.0  # deviations of the noise of a class count
-LEAST_AREA_SCALE: Final = 1e-5
+AREA_SCALES: Final = (1e-5, 1e2)
 _STEP: Final = 1e-5
 _ITERATIONS: Final = 30
 _ENOUGH: Final = 1e-3  # of minus twice the log likelihood
@@ -91,15 +92,15 @@ class Fitted:
 def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
     """Maximum posterior by damped Gauss-Newton steps; Laplace likelihoods, softened at zero.
 
-    Laplace noise of the counts and of the area enters at its own scale; the area's is one over
-    epsilon times the smaller class, which the first look at the table tells. Nothing random.
+    Laplace noise of the counts and of the area enters at its own scale; the area's goes
+    by the smaller class, of which the table tells as much as its own noise lets it. Nothing random.
     """
     assert table.noise.scale is not None
     scale = float(table.noise.scale)
     counts = np.stack([table.negatives, table.positives])[:, ::-1]
     guess = first_guess(*counts, scale=scale, rows=table.rows)
     family = Family(guess, rows_known=table.rows is not None)
-    area_scale = _area_scale(table, guess)
+    area_scale = _area_scale(table)
     starts, between = _between_named(table)
 
     def residuals(parameters: Any) -> tuple[Any, Any]:
@@ -137,18 +138,22 @@ def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
     return noisy[-1], prior[-1], *moved
 
 
-def _area_scale(table: TableWithArea, guess: Guess) -> float:
-    """The size that the area's noise exceeds as often as Laplace noise exceeds its scale, to 1."""
+def _area_scale(table: TableWithArea) -> float:
+    """The size that the area's noise exceeds as often as Laplace noise exceeds its scale.
+
+    Over all class counts that the table leaves possible: where it hides a class, the area's noise
+    may be as large as that of few rows.
+    """
     if table.area is None:
         return 1.0
-    law, mechanism = table.area.law, table.area.mechanism
-    size = mechanism.local.rung_size(positives=guess.positives, negatives=guess.negatives)
-    rung = round(float(size)) // mechanism.protection.rows_per_unit
+    law, known = table.area.law, class_belief(table, table.area)
 
     def smaller(log_size: float) -> bool:
-        return bool(law.survival(rung, np.exp(log_size)) > np.exp(-1.0))
+        beyond = law.survival(known.rungs, np.exp(log_size)) @ known.weights
+        return bool(beyond > np.exp(-1.0))
 
-    return float(np.exp(halved(smaller, np.log(LEAST_AREA_SCALE), 0.0, steps=16)[1]))
+    low, high = np.log(AREA_SCALES)
+    return float(np.exp(halved(smaller, low, high, steps=20)[1]))
 
 
 def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
