@@ -108,9 +108,7 @@ def test_bins_without_negatives_are_given_few() -> None:
         [77, 0, 0, 0, 0, 0, 0, 0], [9, 52, 70, 70, 70, 70, 70, 70], epsilon=Fraction(1), area=0.99
     )  # fmt: skip
     curve = fitted(table, score_range=(0.0, 1.0)).curve
-    assert (
-        curve.fpr[-len(STOPS)] < 0.13
-    )  # of all negatives
+    assert curve.fpr[-len(STOPS)] < 0.13  # of all negatives
 
 
 def apart(one: Any, two: Any) -> float:
