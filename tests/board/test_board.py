@@ -24,7 +24,7 @@ def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) ->
     assert found.improved
     assert abs(found.score - 0.8) < 0.02
     assert ledger.spent("readmissions").epsilon == bar.epsilon + board.plan.price / 12
-    assert not board.submit(scored(1601), submission="nearly the same").improved
+    assert not board.submit(scored(1500), submission="worse").improved
     assert board.best == found.score
     assert board.left == (17, 2)
     assert [name for name, _ in board.entries()] == ["good"]
