@@ -212,7 +212,7 @@ def _chart(table: list[dict[str, Any]], limit: float) -> Any:
                 "what:N",
                 title=None,
                 scale=scale(order),
-                legend=alt.Legend(orient="bottom", columns=2, labelLimit=240),
+                legend=alt.Legend(orient="bottom", columns=1, labelLimit=240),
             ),
             strokeDash=alt.condition(
                 "indexof(datum.what, 'heldout') == 0", alt.value([4, 3]), alt.value([1, 0])
