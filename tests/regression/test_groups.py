@@ -135,25 +135,31 @@ def test_a_person_with_rows_in_several_groups_moves_each_statistic_no_further_th
 
 
 def test_a_small_group_is_said_to_be_drowned_and_takes_no_part() -> None:
-    for found in (
-        session().residual_plot(epsilon="1/2", by="sex", bounds=PLOT),
-        session().metrics(epsilon="1/2", by="sex", bounds=BOUNDS),
-    ):
-        assert found.drowned == ("other",)
-        assert "other" not in found.gap.between
-        assert "no information at this price" in str(found)
-        content = json.loads(json.dumps(found.as_dict()))
-        assert not content["groups"]["other"][found.metric]["informative"]
-        assert content["groups"]["F"][found.metric]["informative"]
-        assert set(found.against_rest()) == {"F", "M"}
+    found = session().residual_plot(epsilon="1/10", by="sex", bounds=PLOT)
+    assert found.drowned == ("other",)
+    assert "other" not in found.gap.between
+    assert "no information at this price" in str(found)
+    content = json.loads(json.dumps(found.as_dict()))
+    assert not content["groups"]["other"][found.metric]["informative"]
+    assert content["groups"]["F"][found.metric]["informative"]
+    assert set(found.against_rest()) == {"F", "M"}
+
+
+def test_groups_that_drowned_take_no_part_in_gaps_of_errors() -> None:
+    found = session().metrics(epsilon="2", by="sex", bounds=BOUNDS)
+    shown = set(found.groups) - set(found.drowned)
+    assert shown >= {"F", "M"}
+    assert set(found.against_rest()) == set(found.gap.between) == shown
+    content = json.loads(json.dumps(found.as_dict()))["groups"]
+    assert {name for name in content if content[name][found.metric]["informative"]} == shown
 
 
 def test_pictures_have_the_same_axes_and_grey_out_what_drowned() -> None:
     asked = session()
-    plots = asked.residual_plot(epsilon="1/20", by="sex", bounds=PLOT)
+    plots = asked.residual_plot(epsilon="1/10", by="sex", bounds=PLOT)
     assert len({each.bounds for each in plots.groups.values()}) == 1
     assert plots.svg().count("no information at this price") >= 1
-    errors = asked.metrics(epsilon="1/20", by="sex", bounds=BOUNDS)
+    errors = asked.metrics(epsilon="1/100", by="sex", bounds=BOUNDS)
     assert all("drowned" in each.svg for each in errors.figures())
     page = plots.html(metrics=errors, labels={"sex": "Gender"}, title="For <whom>?")
     for said in ("For &lt;whom&gt;?", "Gender", "Gap in mean residual", "F less the others"):
