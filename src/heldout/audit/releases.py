@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.audit import pairs
+from heldout.audit import divided_pairs, pairs
 from heldout.audit.doors import (
     claimed,
     no_postgres,
@@ -82,21 +82,21 @@ _release("auc", "auc", pairs.AREAS, why=_CLASSES)
 _release(
     "confusion-by-group",
     "confusion",
-    pairs.CONFUSION_GROUPS,
+    divided_pairs.CONFUSION_GROUPS,
     by="g",
     note="all cells of all groups jointly; a person's rows are in several",
 )
 _release(
     "auc-by-group",
     "auc",
-    pairs.AREA_GROUPS,
+    divided_pairs.AREA_GROUPS,
     by="g",
     note="a person's rows are in several groups",
 )
 _release(
     "curves-by-group",
     "curves",
-    pairs.CURVE_GROUPS,
+    divided_pairs.CURVE_GROUPS,
     by="g",
     epsilon="4",
     why="a part is for the edges and the area",
@@ -104,30 +104,30 @@ _release(
 _release(
     "confusion-of-classes",
     "confusion",
-    pairs.CLASSES,
+    divided_pairs.CLASSES,
     note="all cells of three classes jointly",
 )
-_release("top-k", "top_k", pairs.CLASSES)
-_release("brier-of-classes", "brier", pairs.CLASSES)
-_release("auc-of-classes", "auc", pairs.CLASS_AREAS, why=_CLASSES)
+_release("top-k", "top_k", divided_pairs.CLASSES)
+_release("brier-of-classes", "brier", divided_pairs.CLASSES)
+_release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, why=_CLASSES)
 _release("log-loss", "log_loss", pairs.MEANS, note="with the sum of squares, which is free")
 _release(
     "brier-by-group",
     "brier",
-    pairs.MEAN_GROUPS,
+    divided_pairs.MEAN_GROUPS,
     by="g",
     note="all sums of all groups jointly; a person's rows are in several",
 )
-_release("log-loss-weighted", "log_loss", pairs.WEIGHTED_MEANS, weighted=True)
+_release("log-loss-weighted", "log_loss", divided_pairs.WEIGHTED_MEANS, weighted=True)
 _release(
     "confusion-weighted",
     "confusion",
-    pairs.WEIGHTED,
+    divided_pairs.WEIGHTED,
     weighted=True,
     note="sums of weights, those that change with the largest",
 )
-_release("ndcg", "ndcg", pairs.LISTS)
-_release("precision-at-k", "precision_at_k", pairs.LISTS, k=1)
+_release("ndcg", "ndcg", divided_pairs.LISTS)
+_release("precision-at-k", "precision_at_k", divided_pairs.LISTS, k=1)
 _release("auc-of-persons", "auc", pairs.PERSONS, why=_CLASSES, note="two rows of one person")
 _release("auc-mapped", "auc", pairs.MAPPED, why=_CLASSES, note=_MAPPED)
 _release("confusion-mapped", "confusion", pairs.MAPPED, note=_MAPPED)
