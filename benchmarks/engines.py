@@ -13,7 +13,7 @@ import duckdb
 from heldout.data import Dataset
 from heldout.statistics import ScoreTable, compute
 
-POSTGRES_ROWS = 2_000_000
+POSTGRES_ROWS, POSTGRES_MANY = 2_000_000, 50_000_000
 SPARK_ROWS = 4_000_000
 PLAIN = "SELECT y, CAST({} AS INT) AS point, count(*) AS n FROM {} GROUP BY 1, 2"
 

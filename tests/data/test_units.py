@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heldout as ho
-from heldout.data import bounding, duckdb_engine, sql
+from heldout.data import bounding, duckdb_engine, keyed_rows, sql
+from heldout.data import dataset as dataset_module
+from heldout.data import table as table_module
+from heldout.data.keyed_rows import KeyedRows
 
 
 def kept(rows: list[dict[str, Any]], *, row_key: str | None, most: int) -> list[str]:
@@ -166,58 +169,118 @@ class Batches:
         return iter(KEPT_BY.sql(statement).to_arrow_reader(min(rows, 7)))
 
 
+def looked_at(table: pa.Table, row_key: str | None, *, hold: bool) -> KeyedRows:
+    unit = "person" if "person" in table.schema.names else None
+    keyed = KeyedRows(Batches(table), unit=unit, row_key=row_key, columns={}, hold=hold)
+    assert keyed.look()
+    return keyed
+
+
+FAR_APART = np.array([1, 2**53, 2**57 + 1])[np.arange(600) % 3]
+
+
 @pytest.mark.parametrize("row_key", [None, "visit"])
 @pytest.mark.parametrize("most", [1, 2, 5])
 @pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("wide", [True, False])
 def test_sorting_keeps_the_rows_that_the_window_keeps(
-    row_key: str | None, most: int, passes: int, monkeypatch: pytest.MonkeyPatch
+    row_key: str | None, most: int, passes: int, wide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng(most)
-    # Some are crowded, negative, next to each other or at the ends of 64 bits.
-    people = generator.integers(-30, 30, 600) * np.array([1, 2**53, 2**57 + 1])[np.arange(600) % 3]
-    people[:2] = 2**63 - 1, -(2**63)
-    visits = generator.permutation(600) - 300
-    engine = Batches(pa.table({"person": people, "visit": visits}))
-    monkeypatch.setattr(bounding, "PASS_ROWS", -(-600 // passes))
-    declared = {"unit": "person", "row_key": row_key, "rows_per_unit": most, "rows": 600}
-    found = bounding.counted_rows(engine, **declared)
-    engine.columns = {"person": "HUGEINT", "visit": "HUGEINT"}  # which is not sorted here
-    by_window = bounding.counted_rows(engine, **declared)
+    people = generator.integers(-30, 30, 600)
+    if wide:  # some are crowded, negative, next to each other or at the ends of 64 bits
+        people *= FAR_APART
+        people[:2] = 2**63 - 1, -(2**63)
+    table = pa.table({"person": people, "visit": generator.permutation(600) - 300})
+    monkeypatch.setattr(bounding, "PASS_BYTES", (16 if wide else 8) * 600 // passes)
+    assert bounding.Split.of((int(people.min()), int(people.max())), 600).packed is not wide
+    keyed = looked_at(table, row_key, hold=passes == 1)
+    found = bounding.counted_rows(keyed, rows_per_unit=most)
+    by_window = bounding.counted_by_window(
+        Batches(table), unit="person", row_key=row_key, rows_per_unit=most, rows=600
+    )
     assert found.tolist() == by_window.tolist()
     counts = np.unique(people, return_counts=True)[1]
     assert found.sum() == np.minimum(counts, most).sum() < 600
 
 
-@pytest.mark.parametrize("bits", [0, 40])
+@pytest.mark.parametrize("alike", [1, 3, 2**31])
+@pytest.mark.parametrize("wide", [True, False])
 def test_rows_that_draw_alike_are_told_apart_by_their_keys(
-    bits: int, monkeypatch: pytest.MonkeyPatch
+    alike: int, wide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All draw the same number, or people begin with the same bits: no row may depend on it."""
-    if bits == 0:
-        monkeypatch.setattr(bounding, "mixed_numbers", np.zeros_like)
-    owner = (np.arange(40, dtype=np.uint64) % np.uint64(10)) << np.uint64(10)
-    key = np.arange(40)[::-1].copy()
-    assert bounding._first_packed(owner, key, skipped=0, most=2) is None
-    kept = bounding._first(owner, key, most=2)
-    expected = {
-        place
-        for each in range(10)
-        for place in sorted(
-            range(each, 40, 10), key=lambda row: (bounding.mixed_numbers(key)[row], key[row])
-        )[:2]
-    }
-    assert set(kept.tolist()) == expected
+    """All draw one number, or one of three, or numbers that differ in their last bits alone."""
+    people = np.arange(600) % 30
+    people = people * FAR_APART if wide else people
+    visits = np.random.default_rng(1).permutation(600)
+
+    def drawn(keys: Any) -> Any:
+        return keys * 7 % 31 if alike == 2**31 else keys % alike * 2**29
+
+    for module in (bounding, keyed_rows):
+        monkeypatch.setattr(module, "mixed_numbers", drawn)
+    table = pa.table({"person": people, "visit": visits})
+    found = bounding.counted_rows(looked_at(table, "visit", hold=False), rows_per_unit=2)
+    expected = set()
+    for each in set(people.tolist()):
+        own = np.flatnonzero(people == each).tolist()
+        expected |= set(sorted(own, key=lambda row: (drawn(visits[row]), visits[row]))[:2])
+    assert set(np.flatnonzero(found).tolist()) == expected
 
 
 @pytest.mark.parametrize("wide", [1, 2**40])
 def test_a_repeated_row_key_is_seen_in_whatever_part_it_is(
     wide: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounding, "PASS_ROWS", 20)
+    monkeypatch.setattr(keyed_rows, "HELD_BYTES", 160)
     keys = np.random.default_rng(1).permutation(100) * wide
-    assert not bounding.repeats(Batches(pa.table({"visit": keys})), row_key="visit", rows=100)
+    assert not looked_at(pa.table({"visit": keys}), "visit", hold=False).repeats()
     keys[7] = keys[93]
-    assert bounding.repeats(Batches(pa.table({"visit": keys})), row_key="visit", rows=100)
+    assert looked_at(pa.table({"visit": keys}), "visit", hold=True).repeats()
+    risen = pa.table({"visit": np.sort(keys)})
+    assert looked_at(risen, "visit", hold=True).repeats()
+
+
+@pytest.mark.parametrize("fault", [None, "label", "score", "person", "visit"])
+def test_many_rows_of_people_are_judged_as_few_are(
+    fault: str | None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Label, score and keys in one pass; what is broken is named by the rules, as always."""
+    rows = 3000
+    columns: dict[str, Any] = {
+        "y": np.arange(rows) % 2,
+        "p": np.arange(rows) / rows,
+        "person": np.arange(rows) // 3,
+        "visit": np.arange(rows),
+    }
+    expected: dict[str | None, Any] = {
+        "label": (ho.errors.UnknownLabel, "y", 2),
+        "score": (ho.errors.ScoreOutOfRange, "p", 1.5),
+        "person": (ho.errors.MissingUnit, "person", None),
+        "visit": (ho.errors.DuplicateRowKey, "visit", 5),
+    }
+    declared: dict[str, Any] = {"label": "y", "score": "p", "unit": "person", "row_key": "visit"}
+    if fault is not None:
+        error, name, value = expected[fault]
+        cells = columns[name].tolist()
+        columns[name] = pa.array([*cells[:1700], value, *cells[1701:]])
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+
+    def answer() -> Any:
+        dataset = ho.Dataset(tmp_path / "rows.parquet", rivals=(), rows_per_unit=2, **declared)
+        body = "SELECT sum(label) AS a, sum(hash(score) >> 20) AS b, count(*) AS n FROM evaluated"
+        return {name: int(each[0]) for name, each in dataset._fetch(body).items()}
+
+    if fault is not None:
+        monkeypatch.setattr(dataset_module, "MANY_ROWS", 100)
+        with pytest.raises(error):
+            answer()
+        return
+    few = answer()
+    monkeypatch.setattr(dataset_module, "MANY_ROWS", 100)
+    assert answer() == few
+    monkeypatch.setattr(table_module, "HELD_ROWS", 100)  # too many to hold: read again
+    assert answer() == few
 
 
 @pytest.mark.parametrize("kept_in_memory", [True, False])

@@ -58,8 +58,8 @@ class ArraysEngine:
     def batches(self, statement: str, rows: int = BATCH) -> Iterator[Any]:
         return self._engine().batches(statement, rows)
 
-    def keep(self, counts: Any, columns: Mapping[str, str]) -> dict[str, str]:
-        return self._engine().keep(counts, columns)
+    def keep(self, counts: Any, columns: Mapping[str, str], held: Any = None) -> dict[str, str]:
+        return self._engine().keep(counts, columns, held)
 
     def has_changed(self) -> bool:
         return False

@@ -11,8 +11,9 @@ from heldout.data.arrays import ArraysEngine
 from heldout.data.declared import checked_range, checked_rivals, checked_weight, other_label
 from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body
+from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body, sound
 from heldout.data.groups import declared_groups
+from heldout.data.keyed_rows import sortable
 from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
@@ -226,13 +227,14 @@ class Dataset(PrivateTable):
         the table with them. So a private number of rows may not decide it where that shows.
         """
         types, keys = self._engine.columns, self._keys.names
+        people = self._keys.unit is not None and self._engine.ordered and sortable(types, *keys)
         plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
         declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
         if (
             self.dialect != "duckdb"
             or not plain
             or not declared
-            or keys
+            or (keys and not people)
             or self.rivals
             or self.groups
             or self.weight is not None
@@ -242,18 +244,33 @@ class Dataset(PrivateTable):
         if shows and not self.protection.row_count_is_public:
             return None
         if isinstance(self._engine, ArraysEngine):
-            return self._plainly_validated(self._engine.arrays)
+            return None if keys else self._plainly_validated(self._engine.arrays)
         rows = f"FROM {self._engine.source} AS held"
         # A file may say so without being read; it only chooses the way to look.
-        if self._engine.fetch(f"SELECT count(*) AS n\n{rows}")["n"][0] <= MANY_ROWS:
+        about = int(self._engine.fetch(f"SELECT count(*) AS n\n{rows}")["n"][0])
+        if about <= MANY_ROWS:
             return None
-        label, score = sql.column(self.label), sql.column(self.score)
         with contextlib.suppress(UnreadableTable):
-            tally = self._tallied(f"SELECT {label} AS label, {score} AS score\n{rows}")
-            if tally.sound and tally.rows > MANY_ROWS:
-                self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
-                return tally.rows
+            return self._people_validated(about) if people else self._tally_validated(rows)
         return None
+
+    def _tally_validated(self, rows: str) -> int | None:
+        label, score = sql.column(self.label), sql.column(self.score)
+        tally = self._tallied(f"SELECT {label} AS label, {score} AS score\n{rows}")
+        if not tally.sound or tally.rows <= MANY_ROWS:
+            return None
+        self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
+        return tally.rows
+
+    def _people_validated(self, about: int) -> int | None:
+        """The same of people's rows, whose keys are read in the same pass."""
+        keyed = self._keyed_rows(about, with_columns=True)
+        if not keyed.look(lambda columns: sound(columns, self.score_range)):
+            return None
+        if keyed.rows <= MANY_ROWS or keyed.repeats():
+            return None
+        self._keyed = keyed
+        return keyed.rows
 
     def _plainly_validated(self, arrays: Mapping[str, Any]) -> int | None:
         """The same of arrays in this process, which need no engine, however few they are."""

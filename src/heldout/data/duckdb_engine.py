@@ -27,7 +27,7 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 MOST_KEPT = 2**26  # rows of people whose label and score are kept in memory: 0.6 GB
 
-BATCH = 2**18  # rows, which are counted while they are near the processor
+BATCH = 2**15  # rows, which are counted while they are near the processor
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class DuckDBEngine:
     ) -> None:
         self._connection = connection
         self.source = source
-        self._dataset = dataset
+        self._tables = {} if dataset is None else {source: dataset}  # of Arrow, read in place
         self.ordered = dataset is None
         self.names_may_be_cells = names_may_be_cells
         self._file = file
@@ -71,8 +71,8 @@ class DuckDBEngine:
     def _cursor(self) -> Any:
         """A connection of its own: threads do not share one."""
         cursor = self._connection.cursor()
-        if self._dataset is not None:
-            cursor.register(self.source, self._dataset)
+        for name, table in self._tables.items():
+            cursor.register(name, table)
         return cursor
 
     def scan(self, statement: str, take: Callable[[Columns], None]) -> None:
@@ -94,24 +94,21 @@ class DuckDBEngine:
                 return
             yield batch
 
-    def keep(self, counts: Any, columns: Mapping[str, str]) -> dict[str, str]:
-        """Keep which rows count, and these columns of them where they are not too many; which."""
+    def keep(self, counts: Any, columns: Mapping[str, str], held: Any = None) -> dict[str, str]:
+        """Keep which rows count, and these columns of them where they are not too many; which.
+
+        `held` is an Arrow table of those columns, where they were read already.
+        """
         import pyarrow
 
-        few = int(counts.sum()) <= MOST_KEPT and bool(columns)
-
-        def run() -> None:
-            cursor = self._cursor()
-            cursor.register("heldout_counts", pyarrow.table({"counts": counts}))
-            cursor.execute(f"CREATE TABLE {COUNTED} AS SELECT counts FROM heldout_counts")
-            cursor.unregister("heldout_counts")
-            if few:
-                cursor.execute(
-                    f"CREATE TABLE {KEPT} AS {counted(source=self.source, columns=columns)}"
-                )
-
-        _or_unreadable(run, self._file)
-        return dict(columns) if few else {}
+        self._tables[COUNTED] = pyarrow.table({"counts": counts})
+        if not columns or int(counts.sum()) > MOST_KEPT:
+            return {}
+        if held is None:
+            rows = counted(source=self.source, columns=columns)
+            held = _or_unreadable(lambda: self._cursor().sql(rows).to_arrow_table(), self._file)
+        self._tables[KEPT] = held
+        return dict(columns)
 
     def has_changed(self) -> bool:
         return _or_unreadable(self._look, self._file) != self._stamp

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from heldout.data.sql import Columns, double
 
-__all__ = ["CELLS", "MANY_ROWS", "GridTally", "KeptColumns", "grid_body"]
+__all__ = ["CELLS", "MANY_ROWS", "NEAR", "GridTally", "KeptColumns", "grid_body", "sound"]
 
 CELLS: Final = 2**16
+NEAR: Final = 2**15
+"""Rows that are worked on together: arrays of them are taken from memory that the process has."""
 MANY_ROWS: Final = 5_000_000
 """Beyond so many rows, where their number is public, scores are ranked on the grid."""
 
@@ -51,38 +53,58 @@ class GridTally:
         self._range, self._points = score_range, cells + 1
         self._factor = cells / (score_range[1] - score_range[0])
         self._counts = np.zeros(2 * self._points, dtype=np.int64)
-        self.rows = 0
+        self._cells, self._waiting, self.rows = np.empty(4 * NEAR, dtype=np.int64), 0, 0
 
     def add(self, columns: Columns) -> None:
-        """Count a batch of rows."""
-        import numpy as np
-
+        """Count a batch of rows, so many at a time that no step of it needs new memory."""
         label, score = columns["label"], columns["score"]
         self.rows += len(score)
+        for start in range(0, len(score), NEAR):
+            self._count(label[start : start + NEAR], score[start : start + NEAR])
+
+    def _count(self, label: Any, score: Any) -> None:
+        import numpy as np
+
         low, high = self._range
-        if not _all_within(label, 0, 1) or not _all_within(score, low, high):
+        if not sound({"label": label, "score": score}, self._range):
             known = ~(np.ma.getmaskarray(label) | np.ma.getmaskarray(score))
             label, score = np.ma.getdata(label), np.ma.getdata(score)
             known &= ((label == 0) | (label == 1)) & (score >= low) & (score <= high)
             label, score = label[known], score[known]
         point = np.rint((score - low) * self._factor if low else score * self._factor)
         # One rounding may carry the top of an odd range past the last point.
-        cell = np.minimum(point.astype(np.int64), self._points - 1)
-        cell += label.astype(np.int64) * self._points
-        self._counts += np.bincount(cell, minlength=self._counts.size)
+        np.minimum(point, self._points - 1, out=point)
+        point += label * float(self._points)
+        if self._waiting + len(point) > len(self._cells):
+            self._counted()
+        self._cells[self._waiting : self._waiting + len(point)] = point
+        self._waiting += len(point)
+
+    def _counted(self) -> Any:
+        """The counts of all that was added."""
+        import numpy as np
+
+        cells, self._waiting = self._cells[: self._waiting], 0
+        self._counts += np.bincount(cells, minlength=self._counts.size)
+        return self._counts
 
     @property
     def sound(self) -> bool:
         """Whether every row had a label and a score that keep the rules."""
-        return int(self._counts.sum()) == self.rows
+        return int(self._counted().sum()) == self.rows
 
     def columns(self) -> Columns:
-        (found,) = self._counts.nonzero()
+        (found,) = self._counted().nonzero()
         return {
             "label": found // self._points,
             "point": found % self._points,
             "n": self._counts[found],
         }
+
+
+def sound(columns: Columns, score_range: tuple[float, float]) -> bool:
+    """Whether all labels are 0 or 1, and all scores within the range."""
+    return _all_within(columns["label"], 0, 1) and _all_within(columns["score"], *score_range)
 
 
 def _all_within(values: Any, low: float, high: float) -> bool:

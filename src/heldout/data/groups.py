@@ -6,7 +6,7 @@ from functools import reduce
 from itertools import product
 from typing import Any, Final
 
-from heldout.arguments import as_whole, shown
+from heldout.arguments import as_whole, shown, visible
 from heldout.data import sql
 from heldout.errors import ArgumentError
 
@@ -84,8 +84,9 @@ def chosen_groups(declared: Mapping[str, Groups], by: str | Sequence[str]) -> tu
         if name not in declared:
             known = ", ".join(map(repr, declared)) or "none"
             raise ArgumentError(
-                f"by must be one of the declared groups ({known}), got {shown(name)}. Make the "
-                f"Dataset with groups={{{shown(name)}: [...]}}."
+                f"by must be one of the declared groups ({known}), got {shown(name)}. Declare its "
+                f"values: groups={{{shown(name)}: [...]}}, or --groups {visible(name)}=... on the "
+                "command line."
             )
     chosen = tuple(declared[name] for name in names)
     crossed = crossed_names(chosen)

@@ -56,9 +56,21 @@ def as_numpy(column: Any) -> Any:
         filled = [0 if value is None else value for value in column.to_pylist()]
         return np.ma.array(filled, mask=np.asarray(column.is_null()))
     # Arrow's own conversion imports pandas, which takes a third of a second.
-    if hasattr(column, "__dlpack__") and str(column.type).startswith(("int", "uint", "double")):
-        return np.from_dlpack(column)
-    return column.to_numpy(zero_copy_only=False)
+    return np.from_dlpack(column) if _plain(column) else column.to_numpy(zero_copy_only=False)
+
+
+def _plain(column: Any) -> bool:
+    numbers = str(column.type).startswith(("int", "uint", "double"))
+    return numbers and not column.null_count and hasattr(column, "__dlpack__")
+
+
+def taken(column: Any, places: Any) -> Any:
+    """The cells of an Arrow column at these places; NumPy takes numbers in a third of the time."""
+    import pyarrow
+
+    if _plain(column):
+        return pyarrow.array(as_numpy(column)[places])
+    return column.take(pyarrow.array(places))
 
 
 def checked_timeout(timeout: float) -> float:

@@ -10,6 +10,7 @@ from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
 from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member
+from heldout.data.keyed_rows import HELD_ROWS, KeyedRows, sortable
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
 
@@ -50,6 +51,7 @@ class PrivateTable(ABC):
     groups: Mapping[str, Groups] = MappingProxyType({})
     """Columns by which questions may be asked, of the kinds of rows that declare some."""
     _ledger: str | None = None
+    _keyed: KeyedRows | None = None  # what was read of the keys, until it is known who counts
     _kept_columns: Mapping[str, str] | None = None  # of the rows of people that count, found once
 
     def __init__(
@@ -83,6 +85,7 @@ class PrivateTable(ABC):
         rows, self._digests = self._validated()
         if unit is not None and self._engine.ordered:
             self._bound(rows)
+        self._keyed = None
         # Where the number of rows is private not even this object keeps it.
         self.public_rows = rows if self.protection.row_count_is_public else None
 
@@ -153,7 +156,7 @@ class PrivateTable(ABC):
         """The number of rows, and their digests where they were taken in the same pass."""
         types, keys = self._engine.columns, self._keys
         distinct = keys.distinct(types)
-        sorted_here = not self.remote and bounding.sortable(types, keys.row_key)
+        sorted_here = not self.remote and sortable(types, *keys.names)
         rules = [*self._rules(), *keys.rules(types), *([] if sorted_here else distinct)]
         digested = self._reads_every_cell
         if digested:
@@ -166,11 +169,12 @@ class PrivateTable(ABC):
         fingerprints = validation.fingerprints(found)
         counts = {name: int(value) for name, value in found.items()}
         validation.judge(counts, rules, most_rows=self.MOST_ROWS)
-        if sorted_here and keys.row_key is not None:
-            local: Any = self._engine
-            counts = {"n": counts["n"], "duplicate": 0}
-            counts["duplicate"] = bounding.repeats(local, row_key=keys.row_key, rows=counts["n"])
-            validation.judge(counts, distinct, most_rows=self.MOST_ROWS)
+        if keys.names and sorted_here:
+            keyed = self._keyed_rows(counts["n"])
+            keyed.look()
+            found = {"n": counts["n"], "duplicate": keyed.repeats()}
+            validation.judge(found, distinct, most_rows=self.MOST_ROWS)
+            self._keyed = keyed
         return counts["n"], fingerprints if digested else None
 
     @property
@@ -178,18 +182,37 @@ class PrivateTable(ABC):
         """Whether validation takes the digests, and so looks at columns that nobody declared."""
         return True
 
+    def _keyed_rows(self, rows: int, *, with_columns: bool = False) -> KeyedRows:
+        """The keys of about so many rows, with the columns that questions ask for if they fit."""
+        local: Any = self._engine
+        hold = rows <= HELD_ROWS and local.ordered
+        wanted = with_columns or (hold and self._keys.unit is not None)
+        return KeyedRows(
+            local,
+            unit=self._keys.unit,
+            row_key=self._keys.row_key,
+            columns=self._exposed_columns if wanted else {},
+            hold=hold,
+        )
+
     def _bound(self, rows: int) -> None:
         """Find out once which rows count; every question then reads those alone."""
         assert self._keys.unit is not None
         local: Any = self._engine
-        counted = bounding.counted_rows(
-            local,
-            unit=self._keys.unit,
-            row_key=self._keys.row_key,
-            rows_per_unit=self.protection.rows_per_unit,
-            rows=rows,
-        )
-        self._kept_columns = local.keep(counted, self._exposed_columns)
+        keyed, most = self._keyed, self.protection.rows_per_unit
+        if keyed is None:
+            counted = bounding.counted_by_window(
+                local,
+                unit=self._keys.unit,
+                row_key=self._keys.row_key,
+                rows_per_unit=most,
+                rows=rows,
+            )
+        else:
+            counted = bounding.counted_rows(keyed, rows_per_unit=most)
+        held = None if keyed is None else keyed.chosen(counted)
+        self._keyed = keyed = None
+        self._kept_columns = local.keep(counted, self._exposed_columns, held)
         self.check_unchanged()
 
     def _check_steady(self) -> None:

@@ -1,13 +1,23 @@
 """The ground truth as private rows: a table without a label or a score."""
 
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 from heldout.data import sql, validation
+from heldout.data.description import Description
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.two_tables import as_category, as_frame, as_number
 from heldout.errors import DataError, MissingColumn
 
 MOST_TIMES = 16  # the truth has at most so many rows for each row that is publicly expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthRows(Description):
+    """What is public about the ground truth: which columns of the privatized table it has."""
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 class Truth(PrivateTable):
@@ -33,6 +43,9 @@ class Truth(PrivateTable):
         # Every cell is read once while only the custodian sees what fails.
         counts = ", ".join(f"count({name}) AS {name}" for name in self._exposed_columns)
         self._engine.fetch(self.statement(f"SELECT {counts} FROM evaluated"))
+
+    def _described(self) -> TruthRows:
+        return TruthRows(**self._public_facts(), numbers=self._numbers, texts=self._texts)
 
     def _exposed(self) -> dict[str, str]:
         for name in (*self._numbers, *self._texts):
