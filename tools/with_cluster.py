@@ -1,10 +1,11 @@
 """Runs a command beside a standalone Spark cluster on loopback: a master, two workers, and Connect.
 
-    python tools/with_cluster.py [--workers 2] [--cores 1] [--local] command ...
+    python tools/with_cluster.py [--workers 2] [--cores 2] [--local] [--alone] command ...
 
 HELDOUT_TEST_SPARK is the master's address, HELDOUT_TEST_CONNECT that of a Spark Connect server on
 it, and HELDOUT_TEST_WORKERS the process numbers of the workers, so that a test may end one. It all
-ends with the command. `--local` starts Spark Connect alone, on two threads. Needs pyspark and Java.
+ends with the command. `--local` starts Spark Connect alone, on two threads; `--alone` the cluster
+without Connect, which would hold a core of it. Needs pyspark and Java.
 """
 
 import argparse
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--local", action="store_true")
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that all of it ends
@@ -37,7 +39,8 @@ def main() -> int:
             told["HELDOUT_TEST_SPARK"] = master
             workers = stack.enter_context(cluster(folder, master, asked.workers, asked.cores))
             told["HELDOUT_TEST_WORKERS"] = ",".join(map(str, workers))
-        told["HELDOUT_TEST_CONNECT"] = stack.enter_context(connect_server(folder, master))
+        if not asked.alone:
+            told["HELDOUT_TEST_CONNECT"] = stack.enter_context(connect_server(folder, master))
         return subprocess.run(asked.command, env={**os.environ, **told}, check=False).returncode
 
 
@@ -57,7 +60,7 @@ def cluster(folder: Path, master: str, workers: int, cores: int) -> Iterator[lis
             process(folder, "master", f"{run}master.Master", *place, "--port", port, *webui())
         )
         listening(int(port))
-        size = ("--cores", str(cores), "--memory", "1g", "--work-dir", str(folder))
+        size = ("--cores", str(cores), "--memory", "2g", "--work-dir", str(folder))
         started = [
             stack.enter_context(
                 process(

@@ -79,7 +79,10 @@ class Spark:
         self.session = session
 
     def hold(self, table: pa.Table) -> Any:
-        return self.session.createDataFrame(table)
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        # Connect cannot tell the types of a table without rows.
+        return self.session.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
 def _type(kind: Any) -> str:
@@ -125,6 +128,7 @@ def spark_session() -> Iterator[Any]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "512m",  # so that each worker of a small cluster has one
         "spark.sql.session.timeZone": "Asia/Kolkata",
         "spark.sql.ansi.enabled": "false",
     }

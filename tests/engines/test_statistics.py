@@ -77,7 +77,8 @@ def asked(score_range: tuple[float, float]) -> list[Statistic]:
         *(ScoreTable(score_range=score_range, cells=cells) for cells in (2, 4, 1000, 2**16)),
         *(
             BoundedSum(error=error, score_range=score_range, with_rest=True)
-            for error in ("squared", "absolute")
+            for error in ("squared", "absolute", "log")
+            if error != "log" or score_range == (0.0, 1.0)
         ),
     ]
 
@@ -153,6 +154,7 @@ def test_counts_of_classes_and_weights_are_the_same(engine: Any) -> None:
         CallCounts(classes=3, axes=("rank",), weighted=True),
         BoundedSum(error="squared", **mean),
         BoundedSum(error="squared", weighted=True, **mean),
+        BoundedSum(error="log", weighted=True, **mean),
     ]
     here = counted(table, statistics, **declared)
     assert counted(engine.hold(table), statistics, **declared) == here

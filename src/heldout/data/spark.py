@@ -83,12 +83,13 @@ class SparkTable(Elsewhere):
         if frame.isStreaming:
             raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
         steady = is_steady_by_its_text if is_connect(frame) else _is_steady
-        if not or_raise(lambda: steady(frame), _unreadable):
-            raise ArgumentError(
-                "table must give the same rows each time, but its plan draws a sample, takes the "
-                "first rows of no order, or reads a clock. Store it first."
-            )
-        return or_raise(lambda: SparkEngine(frame, timeout=self.timeout), _unreadable)
+        with hushed():  # Spark computes constants, and short frames whole, when it plans
+            if not or_raise(lambda: steady(frame), _unreadable):
+                raise ArgumentError(
+                    "table must give the same rows each time, but its plan draws a sample, takes "
+                    "the first rows of no order, or reads a clock. Store it first."
+                )
+            return or_raise(lambda: SparkEngine(frame, timeout=self.timeout), _unreadable)
 
 
 class SparkEngine:
@@ -142,7 +143,8 @@ class SparkEngine:
         return or_raise(run, _unreadable)
 
     def has_changed(self) -> bool:
-        return or_raise(self._look, _unreadable) != self._stamp
+        with hushed():
+            return or_raise(self._look, _unreadable) != self._stamp
 
 
 @contextlib.contextmanager

@@ -92,8 +92,8 @@ def hushed() -> Iterator[None]:
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_HUSH)
-    _HUSHED.on = True
+    before, _HUSHED.on = getattr(_HUSHED, "on", False), True
     try:
         yield
     finally:
-        _HUSHED.on = False
+        _HUSHED.on = before
