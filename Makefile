@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo serve test test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -50,6 +50,11 @@ test-slow: .venv/dev
 
 test-spark: .venv/spark
 	HELDOUT_TEST_SPARK=1 $(BIN)/python -m pytest -q tests/engines -k spark
+
+# The server's tests once more, with its tables and its ledger in PostgreSQL.
+test-server-postgres: .venv/dev
+	HELDOUT_TEST_SERVER_ON=postgres bash tools/with_postgres.sh \
+	  $(BIN)/python -m pytest -q -n 2 tests/server -m "not slow"
 
 # The server's pages in Debian's Chromium, which is 300 MB; SCREENSHOTS=1 writes those of the docs.
 test-browser: .venv/dev

@@ -1,6 +1,7 @@
 """A server on made-up rows: the web in this process, a worker that the tests step by hand."""
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("onnxruntime")
 
 from fastapi.testclient import TestClient
+from tests.conftest import new_schema
 
 from heldout.server import accounts
 from heldout.server.app import make_app
@@ -20,6 +22,8 @@ from heldout.server.service import Service, Settings
 from heldout.server.worker import Worker, run
 
 DECLARATION = {"label": "readmitted", "row_key": "admission", "features": ["age", "stay"]}
+ON_POSTGRES = os.environ.get("HELDOUT_TEST_SERVER_ON") == "postgres"
+"""Whether every server here keeps its tables and its ledger in PostgreSQL; else in SQLite."""
 LINEAR = {"coefficients": {"age": 0.04, "stay": 0.1}, "intercept": -3, "link": "logit"}
 
 
@@ -47,6 +51,8 @@ class Site:
     """One server with its people; `client(name)` speaks for one of them."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
+        if ON_POSTGRES and "database" not in settings:
+            _, settings["database"] = new_schema()  # which goes when the test server does
         self.service = Service(Settings.at(folder, **settings))
         self.link = prepare(self.service)
         self.app = make_app(self.service)

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 import sqlalchemy as sa
 from tests.server.conftest import Site, write_rows
 
-from heldout.server.storage import Store, metadata
+from heldout.server.storage import Store, log, metadata
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,6 +40,26 @@ def test_tables_go_up_and_down_and_are_what_the_code_says(url: str) -> None:
     with store.engine.connect() as connection:
         told = {"version_table": "server_version", "include_name": _ours}
         assert compare_metadata(MigrationContext.configure(connection, opts=told), metadata) == []
+    store.migrate("base")
+    store.close()
+
+
+def test_of_many_writers_each_sees_what_the_one_before_wrote(url: str) -> None:
+    store = Store(url)
+    store.migrate()
+
+    def count_one(_: int) -> None:
+        with store.write() as connection:
+            seen = connection.execute(sa.select(sa.func.count()).select_from(log)).scalar_one()
+            time.sleep(0.002)
+            row = {"time": 0.0, "person": None, "action": "", "subject": "", "status": seen}
+            connection.execute(log.insert(), row)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(count_one, range(12)))
+    with store.read() as connection:
+        told = sorted(connection.execute(sa.select(log.c.status)).scalars())
+    assert told == list(range(12))
     store.migrate("base")
     store.close()
 

@@ -5,14 +5,16 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import sqlalchemy as sa
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.watched import AUC, CELLS
 
-from heldout.server import accounts, gate, logs, storage
+from heldout.server import accounts, gate, logs, storage, worker
 from heldout.server.jobs import claim
 from heldout.server.worker import Worker
 
@@ -136,6 +138,48 @@ def test_whoever_drew_the_answer_has_the_last_word(
     assert len(bookings(opened)) == 1
 
 
+def test_what_waits_for_a_person_who_was_disabled_is_refused_and_charged_nothing(
+    opened: Any,
+) -> None:
+    asked = opened.ask(AUC, artifact=opened.upload()["id"], key="k").json()["id"]
+    accounts.disable(opened.service, "ana")
+    opened.work()
+    time.sleep(0.25)
+    found = opened.client("carol").get(f"/api/v1/evaluations/{asked}").json()
+    assert found["state"] == "refused"
+    assert "Nothing was charged" in found["words"]
+    assert bookings(opened) == []
+
+
+def test_an_answer_that_was_drawn_is_kept_though_the_database_is_away_for_a_moment(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = opened.upload()["id"]
+    asked = opened.ask(AUC, artifact=model, key="k").json()["id"]
+    opened.worker.step()  # the scoring
+    away: list[int] = []
+    write, sign = storage.Store.write, opened.worker.signer.sign
+
+    def gone(store: Any) -> Any:
+        if away:
+            away.pop()
+            raise sa.exc.OperationalError("away", {}, Exception())
+        return write(store)
+
+    def signed(stated: Any) -> Any:
+        away.extend([1, 2])
+        return sign(stated)
+
+    monkeypatch.setattr(storage.Store, "write", gone)
+    monkeypatch.setattr(opened.worker.signer, "sign", signed)
+    monkeypatch.setattr(worker, "LONGEST", 0.001)
+    assert opened.worker.step()
+    headers = {"Prefer": "wait=5"}
+    found = opened.client("ana").get(f"/api/v1/evaluations/{asked}", headers=headers).json()
+    assert found["state"] == "answered"
+    assert len(bookings(opened)) == 1
+
+
 def test_a_quote_is_for_its_owner_for_a_while_and_cannot_be_changed(
     opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,7 +251,10 @@ def test_evaluations_that_wait_are_bounded(tmp_path: Path) -> None:
     site.service.close()
 
 
-def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(tmp_path: Path) -> None:
+def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no bucket refills
     site = Site(tmp_path / "server", requests_per_minute=20)
     ana = site.client("ana")
     found = [ana.get("/api/v1/me").status_code for _ in range(22)]

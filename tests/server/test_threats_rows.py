@@ -7,10 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.server.conftest import LINEAR, write_rows
+import sqlalchemy as sa
+from tests.server.conftest import LINEAR, ON_POSTGRES, write_rows
 from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
 
 from heldout.server import storage
@@ -244,6 +246,38 @@ def leaks(content: bytes) -> list[bytes]:
     return [each for each in SPELT if each in content]
 
 
+def test_a_place_in_the_queue_tells_of_ticks_and_not_of_work(
+    opened: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has two evaluations cannot time the first one by the place of the second."""
+    model = opened.upload()["id"]
+    first, second = (opened.ask(AUC, artifact=model, key=k).json()["id"] for k in "ab")
+
+    def place() -> int:
+        shown = opened.client("ana").get(f"/api/v1/evaluations/{second}").json()
+        return int(shown["queue_place"])
+
+    with opened.service.store.read() as connection:
+        made = sa.select(storage.evaluations.c.created).filter_by(id=first)
+        begun = connection.execute(made).scalar_one()
+    clock = SimpleNamespace(time=lambda: begun + 0.02)
+    monkeypatch.setattr(storage, "time", clock)
+    assert place() == 1
+    assert opened.worker.step()  # the scoring
+    assert opened.worker.step()  # the first is answered, and not due
+    assert place() == 1
+    clock.time = lambda: begun + 1.0
+    assert place() == 0
+
+
+def all_of_the_database(site: Any) -> str:
+    with site.service.store.read() as connection:
+        names = sa.inspect(connection).get_table_names()
+        assert {"server_evaluations", "heldout_entries"} <= set(names)
+        every = [connection.exec_driver_sql(f"SELECT * FROM {each}").all() for each in names]
+    return str(every)
+
+
 def test_canary_cells_are_in_no_answer_log_database_or_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,7 +314,10 @@ def test_canary_cells_are_in_no_answer_log_database_or_temporary_file(
     folder = site.service.settings.folder
     places = [each for each in (*folder.rglob("*"), *scratch.rglob("*")) if each.is_file()]
     public = [each for each in places if not each.is_relative_to(folder / "private")]
-    assert {"server.sqlite", "ledger.sqlite"} <= {each.name for each in public}
+    if ON_POSTGRES:
+        assert leaks(all_of_the_database(site).encode()) == []
+    else:
+        assert {"server.sqlite", "ledger.sqlite"} <= {each.name for each in public}
     assert [
         (each.name, leaks(each.read_bytes())) for each in public if leaks(each.read_bytes())
     ] == []

@@ -325,7 +325,7 @@ class Evaluation:
             with _Progress() as progress:
                 while self.state == "waiting":
                     place = self._record.get("queue_place") or 0
-                    progress.say(f"{place} before yours" if place > 1 else "Being worked on")
+                    progress.say(f"{place} before yours" if place else "Being worked on")
                     self._refresh(wait=WAIT)
         except KeyboardInterrupt as stopped:
             stopped.add_note(f"The server goes on with evaluation {self.id}; history() has it.")

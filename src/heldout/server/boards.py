@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
 from heldout.arguments import shown
 from heldout.board import Plan
@@ -116,12 +115,11 @@ def open_board(
         "words": "A worker draws its bar.",
         "created": now(),
     }
-    try:
-        with service.store.write() as connection:
-            connection.execute(boards.insert(), row)
-            jobs.enqueue(connection, "open-board", name)
-    except IntegrityError:
-        raise Conflict(f"There is a board {shown(name)} already. Choose another name.") from None
+    with service.store.write() as connection:
+        if connection.execute(sa.select(boards.c.name).where(boards.c.name == name)).first():
+            raise Conflict(f"There is a board {shown(name)} already. Choose another name.")
+        connection.execute(boards.insert(), row)
+        jobs.enqueue(connection, "open-board", name)
 
 
 def find_board(service: Service, name: str) -> Posted:
@@ -177,7 +175,8 @@ def submit(
     """Put a model before a board, or find the submission that this key stands for."""
     checked_name("Idempotency-Key", key)
     checked_name("title", title)
-    old = _of_key(service, person, key, name, artifact)
+    with service.store.read() as connection:
+        old = _of_key(connection, person, key, name, artifact)
     if old is not None:
         return old
     posted = find_board(service, name)
@@ -202,23 +201,17 @@ def submit(
         "created": now(),
         "visible": None,
     }
-    try:
-        return _added(service, row, brought, held, each=posted.each)
-    except IntegrityError:  # the same key, or the same scoring, at the same time
-        old = _of_key(service, person, key, name, artifact)
-        return old or _added(service, row, brought, held, each=posted.each)
-
-
-def _added(service: Service, row: dict[str, Any], brought: Any, held: Held, *, each: int) -> Any:
-    """Put a submission into the table, if its owner has one left."""
     with service.store.write() as connection:
+        old = _of_key(connection, person, key, name, artifact)
+        if old is not None:  # the same key at the same time
+            return old
         made = sa.select(sa.func.count()).where(
-            submissions.c.board == row["board"],
-            submissions.c.owner == row["owner"],
+            submissions.c.board == name,
+            submissions.c.owner == person.name,
             submissions.c.state != "refused",
         )
-        if connection.execute(made).scalar_one() >= each:
-            raise Forbidden(f"You have made your {each} submissions to this board.")
+        if connection.execute(made).scalar_one() >= posted.each:
+            raise Forbidden(f"You have made your {posted.each} submissions to this board.")
         after = scored_first(connection, brought, held, None)
         connection.execute(submissions.insert(), row)
         jobs.enqueue(connection, "judge", str(row["id"]), after=after)
@@ -226,11 +219,10 @@ def _added(service: Service, row: dict[str, Any], brought: Any, held: Held, *, e
         return found.one()
 
 
-def _of_key(service: Service, person: Person, key: str, name: str, artifact: str) -> Any:
+def _of_key(connection: sa.Connection, person: Person, key: str, name: str, artifact: str) -> Any:
     """The submission that a key stands for, or None."""
     mine_by_key = (submissions.c.owner == person.name) & (submissions.c.key == key)
-    with service.store.read() as connection:
-        old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
+    old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
     if old is not None and (old.board, old.artifact) != (name, artifact):
         raise Conflict("This Idempotency-Key stands for another submission. Use a new one.")
     return old

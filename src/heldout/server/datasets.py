@@ -48,8 +48,7 @@ __all__ = [
 
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
-
-
+CHECKING: Final = "A worker is looking at the rows."
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
 
@@ -165,7 +164,7 @@ def register(
         "budget": budget_of(budget).as_dict(),
         "facts": checked_facts(facts),
         "state": "checking",
-        "words": "A worker is looking at the rows.",
+        "words": CHECKING,
     }
     with service.store.write() as connection:
         old = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
@@ -308,9 +307,9 @@ def visible(service: Service, person: Person) -> list[Held]:
 
 
 def _told(held: Held, person: Person) -> Held:
-    """Whether refreshed rows broke a rule is their custodian's to know: it depends on rows."""
-    if person.role == "analyst" and held.state == "refused":
-        return replace(held, state="checking", words="")
+    """Whether the rows broke a rule is their custodian's to know: it depends on rows."""
+    if person.name != held.owner and held.state == "refused":
+        return replace(held, state="checking", words=CHECKING)
     return held
 
 
@@ -327,6 +326,10 @@ def seen(service: Service, person: Person, name: str) -> Held:
 def share_of(service: Service, person: Person, name: str) -> Account:
     """The account of an analyst's own share, if it may be used now."""
     row = _share(service, name, person.name)
+    gone = sa.select(people.c.name).where(people.c.name == person.name)
+    with service.store.read() as connection:
+        if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
+            raise Forbidden("An administrator disabled this person. Nothing was charged.")
     if row.expires is not None and row.expires <= now():
         raise Forbidden("Your allowance has expired. Ask the custodian for another one.")
     return Account(row.account, service.ledger.budget(Account(row.account, Budget(epsilon=1))))

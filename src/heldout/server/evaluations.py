@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
 from heldout import questions as q
 from heldout.arguments import shown
@@ -47,8 +46,11 @@ ASKABLE: Final = (
     "confusion",
     "curves",
     "grid-ties",
+    "log-loss",
     "mean-absolute-error",
     "mean-squared-error",
+    "ndcg",
+    "precision-at-k",
     "report",
 )
 RIVAL: Final = "rival"
@@ -149,7 +151,8 @@ def submit(
     checked_name("Idempotency-Key", key)
     asked = {"dataset": dataset, "artifact": artifact, "rival": rival, "questions": content}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-    old = _of_key(service, person, key)
+    with service.store.read() as connection:
+        old = _of_key(connection, person, key)
     if old is not None:
         return _same(old, digest), False
     held = seen(service, person, dataset)
@@ -187,22 +190,16 @@ def submit(
         "created": now(),
         "visible": None,
     }
-    for left in (2, 1, 0):
-        try:
-            with service.store.write() as connection:
-                _not_too_many(service, connection, person)
-                after = None
-                for each in brought:
-                    after = scored_first(connection, each, held, after)
-                connection.execute(evaluations.insert(), row)
-                jobs.enqueue(connection, "evaluate", str(row["id"]), after=after)
-            break
-        except IntegrityError:  # the same key, or the same scoring, at the same time
-            old = _of_key(service, person, key)
-            if old is not None:
-                return _same(old, digest), False
-            if not left:
-                raise
+    with service.store.write() as connection:
+        old = _of_key(connection, person, key)
+        if old is not None:  # the same key at the same time
+            return _same(old, digest), False
+        _not_too_many(service, connection, person)
+        after = None
+        for each in brought:
+            after = scored_first(connection, each, held, after)
+        connection.execute(evaluations.insert(), row)
+        jobs.enqueue(connection, "evaluate", str(row["id"]), after=after)
     return Row(**row), True
 
 
@@ -232,10 +229,9 @@ def _not_too_many(service: Service, connection: sa.Connection, person: Person) -
         )
 
 
-def _of_key(service: Service, person: Person, key: str) -> Any:
+def _of_key(connection: sa.Connection, person: Person, key: str) -> Any:
     mine = (evaluations.c.owner == person.name) & (evaluations.c.key == key)
-    with service.store.read() as connection:
-        return connection.execute(sa.select(evaluations).where(mine)).first()
+    return connection.execute(sa.select(evaluations).where(mine)).first()
 
 
 def _same(row: Any, digest: str) -> Any:
@@ -279,15 +275,11 @@ def _own(service: Service, person: Person) -> list[Held]:
 def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any]:
     """What its owner may know now. Until its tick has come a finished one still runs."""
     done = row.visible is not None and row.visible <= now()
-    place = None
-    if not done:
-        with service.store.read() as connection:
-            place = jobs.place(connection, "evaluate", row.id)
     found: dict[str, Any] = {
         "id": row.id,
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
-        "queue_place": place or 0,
+        "queue_place": 0 if done else _place(service, row),
         "owner": row.owner,
         "dataset": row.dataset,
         "artifact": row.artifact,
@@ -306,6 +298,14 @@ def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any
             found["statement"] = row.statement["signed"]
             found["answers"] = [each.as_dict() for each in releases(row)]
     return found
+
+
+def _place(service: Service, row: Any) -> int:
+    """How many that came before it still wait, as far as anybody is told: it changes at ticks."""
+    waits = evaluations.c.visible.is_(None) | (evaluations.c.visible > now())
+    before = sa.select(sa.func.count()).where(evaluations.c.created < row.created, waits)
+    with service.store.read() as connection:
+        return int(connection.execute(before).scalar_one())
 
 
 def releases(row: Any) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from heldout.server.storage import Store, jobs, now
 
-__all__ = ["MOST_ATTEMPTS", "Job", "again", "claim", "enqueue", "finish", "place", "renew"]
+__all__ = ["MOST_ATTEMPTS", "Job", "again", "claim", "enqueue", "finish", "renew"]
 
 MOST_ATTEMPTS: Final = 3
 
@@ -55,7 +55,7 @@ def claim(store: Store, *, worker: str, lease: float) -> Job | None:
         first.c.id == jobs.c.after, first.c.state != "done"
     )
     oldest = sa.select(jobs.c.id).where(free, ready)
-    oldest = oldest.order_by(jobs.c.id).limit(1).with_for_update(skip_locked=True)
+    oldest = oldest.order_by(jobs.c.id).limit(1)
     take = (
         jobs.update()
         .where(jobs.c.id == oldest.scalar_subquery())
@@ -88,14 +88,3 @@ def again(connection: sa.Connection, job: Job) -> None:
 
 def finish(connection: sa.Connection, job: Job) -> None:
     connection.execute(jobs.update().where(jobs.c.id == job.id).values(state="done"))
-
-
-def place(connection: sa.Connection, kind: str, subject: str) -> int | None:
-    """How many jobs are before this one; None once it is done."""
-    mine = sa.select(jobs.c.id, jobs.c.state)
-    mine = mine.where(jobs.c.kind == kind, jobs.c.subject == subject)
-    found = connection.execute(mine).first()
-    if found is None or found.state == "done":
-        return None
-    before = sa.select(sa.func.count()).where(jobs.c.id < found.id, jobs.c.state != "done")
-    return int(connection.execute(before).scalar_one())

@@ -18,6 +18,7 @@ from heldout.errors import ArgumentError
 __all__ = ["Store", "metadata", "new_id", "now"]
 
 BUSY_SECONDS = 60
+WRITERS = 0x736572766572  # "server", for PostgreSQL's advisory lock
 
 metadata = sa.MetaData(
     naming_convention={
@@ -221,8 +222,15 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """All of it or nothing, durable once this is left."""
+        """As the only writer, so that what is read here still holds at its end; all or nothing.
+
+        Counted tries, submissions and keys that are used once rest on it. SQLite locks at BEGIN
+        IMMEDIATE; PostgreSQL's readers would otherwise all read the same count, and add one.
+        """
         with self._run("BEGIN" if self.postgres else "BEGIN IMMEDIATE") as connection:
+            if self.postgres:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITERS)))
             yield connection
 
     @contextmanager

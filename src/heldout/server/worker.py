@@ -6,6 +6,7 @@ import secrets
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
@@ -40,6 +41,8 @@ __all__ = ["Worker", "run"]
 
 SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two looks at an empty table of jobs."""
+PATIENCE: Final = 120.0
+"""Seconds for which a drawn answer is held in hand while a database is away."""
 GIVEN_UP: Final = "It failed several times and was given up."
 
 
@@ -238,12 +241,23 @@ class Worker:
             }
         begun = max([row.created, *(each.visible for each in scored if each.visible > now())])
         values["visible"] = shown_at(begun, tick_of(self.service, held))
-        with self.service.store.write() as connection:
-            mine = evaluations.update().where(evaluations.c.id == row.id)
-            # Whoever drew has the last word: a worker that only found the booking may be wrong.
-            over = ("waiting", "lost") if values["state"] == "answered" else ("waiting",)
-            connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
-            jobs.finish(connection, job)
+        self._keep(job, values)
+
+    def _keep(self, job: Job, values: dict[str, Any]) -> None:
+        """What was paid for is held in hand while the database is away, and is not drawn again."""
+        mine = evaluations.update().where(evaluations.c.id == job.subject)
+        # Whoever drew has the last word: a worker that only found the booking may be wrong.
+        over = ("waiting", "lost") if values["state"] == "answered" else ("waiting",)
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self.service.store.write() as connection:
+                    connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
+                    return jobs.finish(connection, job)
+            except sa.exc.SQLAlchemyError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(LONGEST)
 
     # --- small things ----------------------------------------------------------------------------
 
