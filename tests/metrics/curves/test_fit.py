@@ -1,5 +1,6 @@
 """The fitted curve: valid whatever came out of the noise, exact without it, better than a tree."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,8 @@ from heldout.mechanisms.curves.table import independent_noise
 from heldout.mechanisms.smooth.exact import LATTICE
 from heldout.mechanisms.smooth.law import mean_absolute_error
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
+from heldout.metrics.curves.bands import Band, rectangles
+from heldout.metrics.curves.corridor import area_interval, corridor
 from heldout.metrics.curves.curve import Curve, plain_curve
 from heldout.metrics.curves.fit import fitted
 from heldout.metrics.curves.model import STOPS
@@ -109,6 +112,64 @@ def test_bins_without_negatives_are_given_few() -> None:
     )  # fmt: skip
     curve = fitted(table, score_range=(0.0, 1.0)).curve
     assert curve.fpr[-len(STOPS)] < 0.13  # of all negatives
+
+
+def test_an_area_that_was_not_bought_is_read_with_an_interval_off_the_counts() -> None:
+    table = released(
+        [500, 300, 200, 100, 60], [40, 60, 110, 200, 390], epsilon=Fraction(1), area=0.8
+    )  # fmt: skip
+    widths = []
+    for scale in (1, 2):
+        rougher = independent_noise(scale * table.noise.scale, bins=5)
+        fit = fitted(replace(table, area=None, noise=rougher), score_range=(0.0, 1.0))
+        noise, both = (area_interval(fit, level=0.95, noise_only=only) for only in (True, False))
+        assert both[0] < noise[0] < 0.844 < noise[1] < both[1]  # with halves for ties
+        widths.append(noise[1] - noise[0])
+    assert 1.5 < widths[1] / widths[0] < 2.5
+
+
+def band_of(table: TableWithArea) -> Band:
+    fit = fitted(table, score_range=(0.0, 1.0))
+    found = corridor(fit, level=0.95, simultaneous=True, noise_only=False)
+    at = np.linspace(0, 1, 401)
+    return found.roc(at, np.interp(at, fit.curve.fpr, fit.curve.tpr))
+
+
+def test_a_band_is_narrow_where_few_negatives_are_nearly_all_apart() -> None:
+    table = released(
+        [60, 50, 13, 5, 3, 2, 1, 0], [0, 1, 8, 60, 140, 180, 230, 247],
+        epsilon=Fraction(1), area=0.98,
+    )  # fmt: skip
+    assert 0.03 < band_of(table).mean_width < 0.2, "without a fit: more than .3"
+    rectangle = rectangles(table, level=0.95, simultaneous=True, noise_only=False)
+    at = np.linspace(0, 1, 401)
+    assert rectangle.roc(at, np.ones(401)).mean_width > 0.3
+
+
+def test_a_band_allows_for_negatives_above_all_positives_in_its_first_bin() -> None:
+    table = released(
+        [900, 800, 700, 600, 500, 450, 200, 100], [12, 25, 40, 60, 80, 113, 120, 300],
+        epsilon=Fraction(1), area=0.78,
+    )  # fmt: skip
+    band = band_of(table)
+    inside = (band.at > 0) & (band.at < 0.02)  # 100 of 4,250 negatives are in the first bin
+    assert (band.low[inside] == 0).all()
+    assert band.low[np.searchsorted(band.at, 0.05)] > 0.2, "its end is known"
+
+
+def test_a_band_of_very_many_rows_is_a_number_everywhere() -> None:
+    for bins in (8, 12):
+        weights = np.arange(1, bins + 1)
+        for few in (10**6, 10**7, 10**8):
+            # Random scores: what noise alone allows is then next to nothing.
+            table = released(
+                (9 * few * weights[::-1]).tolist(), (few * weights[::-1]).tolist(),
+                epsilon=Fraction(100), area=0.5,
+            )  # fmt: skip
+            fit = fitted(table, score_range=(0.0, 1.0))
+            assert (np.diag(fit.stray(lambda each: each.tpr - each.fpr)) >= 0).all()
+            band = corridor(fit, level=0.95, simultaneous=True, noise_only=True)
+            assert np.isfinite([*band.low, *band.high]).all()
 
 
 def apart(one: Any, two: Any) -> float:

@@ -14,6 +14,7 @@ __all__ = ["area_intervals", "class_belief"]
 _REACH: Final = 4.5
 _CANDIDATES: Final = 91
 _PAIRS: Final = 25
+_SEEN: Final = 2.6  # deviations of the noise that a class must measure to be there at all
 
 
 def area_intervals(
@@ -38,11 +39,13 @@ def class_belief(table: TableWithArea, area: RankingDraw) -> Belief:
         deviation /= np.sqrt(2)
         n = np.unique(np.clip(_around(centre, deviation, _CANDIDATES), 0, table.rows))
         m = table.rows - n
+        smaller = min(centre, table.rows - centre)
         weights = _normal(n, min(max(centre, 0.0), float(table.rows)), deviation)
     else:
         first = np.unique(np.maximum(_around(positives, deviation, _PAIRS), 0.0))
         second = np.unique(np.maximum(_around(negatives, deviation, _PAIRS), 0.0))
         n, m = (each.ravel() for each in np.meshgrid(first, second))
+        smaller = min(positives, negatives)
         weights = _normal(n, max(positives, 0.0), deviation)
         weights = weights * _normal(m, max(negatives, 0.0), deviation)
     local = area.mechanism.local
@@ -54,6 +57,7 @@ def class_belief(table: TableWithArea, area: RankingDraw) -> Belief:
         weights,
         float((weights / np.maximum(n, 1.0)).sum()),
         float((weights / np.maximum(m, 1.0)).sum()),
+        no_ranking=smaller <= _SEEN * deviation,
     )
     return found.condensed(100)
 

@@ -161,7 +161,7 @@ def _simulated_quantile(
     error = noise + sample
     above, total = np.cumsum(error, axis=2), error.sum(axis=2)
     strays = np.abs(above[:, :, :-1] - rate * total[:, :, None]) / np.sqrt(variance)
-    prevalence = rows[1] / rows.sum()
+    prevalence = rows[1] / rows.sum() if rows.sum() > 0 else 0.5  # noise may leave no row
     spread = 2 * scale**2 * bins * ((1 - prevalence) ** 2 + prevalence**2)
     labels = noise.sum(axis=2)
     straying = (1 - prevalence) * labels[:, 1] - prevalence * labels[:, 0]

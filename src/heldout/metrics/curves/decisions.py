@@ -104,6 +104,54 @@ class ReadDecisions:
         measure: Measure = self.measures[name]  # type: ignore[attr-defined]
         return measure.surprise(value)
 
+    def threshold_for(
+        self,
+        *,
+        recall: float | None = None,
+        precision: float | None = None,
+        specificity: float | None = None,
+        fpr: float | None = None,
+    ) -> float:
+        """The threshold at which this curve reaches a recall, a precision, a specificity or an FPR.
+
+        The highest with this recall; the lowest with this specificity or precision. What it is
+        worth says `confusion(threshold)`, with intervals.
+        """
+        asked = {"recall": recall, "precision": precision, "specificity": specificity, "fpr": fpr}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if len(given) != 1:
+            raise ArgumentError(
+                "Pass one of recall=, precision=, specificity= and fpr=, such as recall=0.9."
+            )
+        ((name, value),) = given.items()
+        if not 0 <= value <= 1:
+            raise ArgumentError(f"{name} must lie in [0, 1], got {value!r}.")
+        if name == "fpr":
+            name, value = "specificity", 1 - value
+        curve, (low, high) = self._curve, self.score_range
+        if name == "recall":
+            place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
+        elif name == "specificity":
+            last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
+            step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
+            part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
+            place = last + float(part)
+        else:
+            # Where nothing is called positive there is no alarm to be right.
+            alarms = curve.positives * curve.tpr + curve.negatives * curve.fpr >= 0.5
+            right = curve.precision()
+            reached = np.flatnonzero(alarms & (right >= value))
+            if not len(reached):
+                best = float(right[alarms].max()) if alarms.any() else 0.0
+                raise ArgumentError(
+                    f"precision must be at most {best:.3f} here, got {value:g}: no threshold "
+                    "of this curve reaches it. Ask for less."
+                )
+            place = float(reached[-1])
+        threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
+        held = float(min(max(threshold, low), high))
+        return float(self._scores(np.array([held]))[0])
+
     @property
     def gini(self) -> Measure:
         """The Gini coefficient, 2 AUC - 1."""

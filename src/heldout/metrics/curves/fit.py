@@ -1,4 +1,4 @@
-"""The most likely curve of a family, given a noisy table and a noisy area."""
+"""The expected curve of a family, given a noisy table and a noisy area."""
 
 import math
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from heldout.mechanisms.bisection import halved
 from heldout.mechanisms.curves.heldout import TableWithArea
 from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.metrics.curves.area import class_belief
+from heldout.metrics.curves.bands import evenly_filling
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.model import STOPS, Family, first_guess
 
@@ -28,11 +29,15 @@ AREA_SCALES: Final = (1e-5, 1e2)
 _STEP: Final = 1e-5
 _ITERATIONS: Final = 30
 _ENOUGH: Final = 1e-3  # of minus twice the log likelihood
+_FEW: Final = 10  # bins
+_PAIRS: Final = 300
+_WIDER: Final = 1.2  # deviations of the points that the mean is taken over
+_HEAVIEST: Final = 20  # points that share the largest weight, so that no single one decides
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The most likely member of the family, and how far the noise lets it stray."""
+    """The expected member of the family, and how far the noise lets it stray."""
 
     table: TableWithArea
     score_range: tuple[float, float]
@@ -41,13 +46,17 @@ class Fitted:
     parameters: Any
 
     @cached_property
-    def covariance(self) -> Any:
-        """Of the parameters: the sandwich of an estimate by softened distances of Laplace noise."""
+    def _covariance_root(self) -> Any:
+        """Of the parameters: the sandwich of an estimate by softened distances of Laplace noise.
+
+        A root of it, so that no variance read off it is below zero, however many rows there are.
+        """
         _, distances, slopes, prior_slopes = _slopes(self.residuals, self.parameters)
         believed = 1 / np.sqrt(1 + self.family.doubt * distances**2)
-        seen, prior = slopes @ slopes.T, (prior_slopes * believed) @ prior_slopes.T
-        inverse = np.linalg.inv(CURVATURE * seen + prior + 1e-9 * np.eye(len(prior)))
-        return inverse @ (GRADIENT * seen + prior) @ inverse
+        prior = np.sqrt(believed) * prior_slopes
+        curved = _triangular(np.hstack([math.sqrt(CURVATURE) * slopes, prior]))
+        strays = np.hstack([math.sqrt(GRADIENT) * slopes, prior])
+        return np.linalg.solve(curved, np.linalg.solve(curved.T, strays))
 
     @property
     def table_scale(self) -> float:
@@ -81,7 +90,8 @@ class Fitted:
                 for along in np.eye(len(self.parameters)) * _STEP
             ]
         )
-        return STRAY**2 * slopes.T @ self.covariance @ slopes
+        strays = STRAY * slopes.T @ self._covariance_root
+        return strays @ strays.T
 
     def _assembled(self, parameters: Any) -> Curve:
         rates = tuple(each[0] for each in self.family.curves(parameters[None]))
@@ -90,7 +100,11 @@ class Fitted:
 
 
 def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
-    """Maximum posterior by damped Gauss-Newton steps; Laplace likelihoods, softened at zero.
+    """The posterior mean of the parameters; Laplace likelihoods, softened at zero.
+
+    Around the maximum, which damped Gauss-Newton steps find. Where little is seen the posterior is
+    lopsided, and its mean is nearer to the truth than its maximum. With many bins more is seen, and
+    the maximum is kept: a mean of so many parameters would not have the area that was bought.
 
     Laplace noise of the counts and of the area enters at its own scale; the area's goes
     by the smaller class, of which the table tells as much as its own noise lets it. Nothing random.
@@ -120,6 +134,8 @@ def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
         return np.concatenate(noisy, axis=1), family.prior(parameters)
 
     best = _minimised(residuals, family.start(), family.doubt)
+    if family.bins <= _FEW:
+        best = _averaged(residuals, best, family.doubt)
     return Fitted(table, score_range, family, residuals, best)
 
 
@@ -156,29 +172,58 @@ def _area_scale(table: TableWithArea) -> float:
     return float(np.exp(halved(smaller, low, high, steps=20)[1]))
 
 
-def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
-    """Least prior distance squared and twice the softened noise, from `start`.
+def _cost(residuals: Any, parameters: Any, doubt: Any) -> Any:
+    """Prior distances squared and twice the softened noise, for each row of parameters.
 
     Where `doubt` is not 0, a prior distance counts squared only up to about one over its root.
     """
+    noisy, prior = residuals(parameters)
+    held = 2 * prior**2 / (1 + np.sqrt(1 + doubt * prior**2))
+    return 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
 
-    def cost(noisy: Any, prior: Any) -> float:
-        held = 2 * prior**2 / (1 + np.sqrt(1 + doubt * prior**2))
-        return float(2 * np.sqrt(noisy**2 + SOFTNESS**2).sum() + held.sum())
 
+def _curvature_root(residuals: Any, here: Any, doubt: Any) -> tuple[Any, Any]:
+    """A root of the curvature of half the cost, by Gauss and Newton; and its gradient."""
+    noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
+    weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
+    believed = 1 / np.sqrt(1 + doubt * prior**2)
+    root = np.hstack([slopes * np.sqrt(weights), prior_slopes * np.sqrt(believed)])
+    return root, slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
+
+
+def _triangular(root: Any) -> Any:
+    """The triangular root R'R of the same matrix: exact where its square would lose all digits."""
+    return np.linalg.qr(np.hstack([root, 3e-5 * np.eye(len(root))]).T, mode="r")
+
+
+def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
+    """The mean by importance: pairs of points on either side of the best, normal around it.
+
+    The points fill the space evenly and are the same at each call: no privacy mechanism.
+    """
+    from scipy.special import ndtri
+
+    root = _triangular(_curvature_root(residuals, best, doubt)[0])
+    normal = ndtri(evenly_filling(len(best))[:_PAIRS])
+    normal = np.concatenate([normal, -normal])
+    points = best + _WIDER * np.linalg.solve(root, normal.T).T
+    logs = ((normal**2).sum(axis=1) - _cost(residuals, points, doubt)) / 2
+    most = np.sort(logs)[-_HEAVIEST]
+    weights = np.exp(np.minimum(logs - most, 0.0))
+    return weights @ points / weights.sum()
+
+
+def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
+    """The parameters of least cost, from `start`."""
     here, damping = start, 1e-2
-    noisy, prior = residuals(here[None])
-    least = cost(noisy[0], prior[0])
+    least = _cost(residuals, here[None], doubt)[0]
     for _ in range(_ITERATIONS):
-        noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
-        weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
-        believed = 1 / np.sqrt(1 + doubt * prior**2)
-        curvature = (slopes * weights) @ slopes.T + (prior_slopes * believed) @ prior_slopes.T
-        gradient = slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
+        root, gradient = _curvature_root(residuals, here, doubt)
+        curvature = root @ root.T
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
             step = np.clip(np.linalg.solve(damped, -gradient), -1.5, 1.5)
-            found = cost(*(each[0] for each in residuals((here + step)[None])))
+            found = _cost(residuals, (here + step)[None], doubt)[0]
             if found < least:
                 break
             damping *= 5

@@ -16,7 +16,7 @@ from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.area import area_intervals
 from heldout.metrics.curves.bands import Rectangles, rectangles
 from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
-from heldout.metrics.curves.corridor import Corridor, region
+from heldout.metrics.curves.corridor import Corridor, area_interval, region
 from heldout.metrics.curves.curve import Curve, grid_point, grid_scores, plain_curve
 from heldout.metrics.curves.decisions import ReadDecisions
 from heldout.metrics.curves.fit import Fitted, fitted
@@ -180,6 +180,8 @@ class CurvesRelease(ReadDecisions, Release):
                 return min(low, value), max(high, value)
             if isinstance(self.table, TableWithArea) and self.table.area is not None:
                 return area_intervals(self.table, self.table.area, level, noise_only=noise_only)
+            if self._law is not None:
+                return area_interval(self._law, level=level, noise_only=noise_only)
             band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
             return _area_of_steps(band)
 
@@ -209,7 +211,7 @@ class CurvesRelease(ReadDecisions, Release):
         return max(low, 0.0), min(high, 1.0)
 
     def _normalised_auc(self) -> Measure:
-        from heldout.precision_recall import interval as area_interval
+        from heldout.precision_recall import interval as sampled
         from heldout.precision_recall import minimum_auc
 
         def normalised(area: float, prevalence: float) -> float:
@@ -223,8 +225,8 @@ class CurvesRelease(ReadDecisions, Release):
             if not noise_only:
                 # The rest of the error is for sampling, at each end of what the noise leaves.
                 n = max(self._curve.positives, 1.0)
-                low = area_interval(low, positives=n, method="logit", confidence=half).low
-                high = area_interval(high, positives=n, method="logit", confidence=half).high
+                low = sampled(low, positives=n, method="logit", confidence=half).low
+                high = sampled(high, positives=n, method="logit", confidence=half).high
             least, most = found.prevalence
             return normalised(low, most), normalised(high, least)
 
@@ -295,54 +297,6 @@ class CurvesRelease(ReadDecisions, Release):
         return BetweenEdges(
             at=float(at), curve=self._curve, table=self.table, edges=(below, above), **told
         )
-
-    def threshold_for(
-        self,
-        *,
-        recall: float | None = None,
-        precision: float | None = None,
-        specificity: float | None = None,
-        fpr: float | None = None,
-    ) -> float:
-        """The threshold at which this curve reaches a recall, a precision, a specificity or an FPR.
-
-        The highest with this recall; the lowest with this specificity or precision. What it is
-        worth says `confusion(threshold)`, with intervals.
-        """
-        asked = {"recall": recall, "precision": precision, "specificity": specificity, "fpr": fpr}
-        given = {name: value for name, value in asked.items() if value is not None}
-        if len(given) != 1:
-            raise ArgumentError(
-                "Pass one of recall=, precision=, specificity= and fpr=, such as recall=0.9."
-            )
-        ((name, value),) = given.items()
-        if not 0 <= value <= 1:
-            raise ArgumentError(f"{name} must lie in [0, 1], got {value!r}.")
-        if name == "fpr":
-            name, value = "specificity", 1 - value
-        curve, (low, high) = self._curve, self.score_range
-        if name == "recall":
-            place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
-        elif name == "specificity":
-            last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
-            step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
-            part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
-            place = last + float(part)
-        else:
-            # Where nothing is called positive there is no alarm to be right.
-            alarms = curve.positives * curve.tpr + curve.negatives * curve.fpr >= 0.5
-            right = curve.precision()
-            reached = np.flatnonzero(alarms & (right >= value))
-            if not len(reached):
-                best = float(right[alarms].max()) if alarms.any() else 0.0
-                raise ArgumentError(
-                    f"precision must be at most {best:.3f} here, got {value:g}: no threshold "
-                    "of this curve reaches it. Ask for less."
-                )
-            place = float(reached[-1])
-        threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
-        held = float(min(max(threshold, low), high))
-        return held if self.score_map is None else self.score_map.score(held)
 
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """How far the order of rows within the cells of the grid can move the metrics. Free."""
