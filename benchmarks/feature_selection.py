@@ -3,8 +3,9 @@
     python -m benchmarks.feature_selection [--data DIR] [--runs 5] [--only sms speed]
 
 Ten-fold cross-validation in the paper's relation (add-remove; the number of rows is then private,
-and a public guess of 5,000 stands for it). "paper's words": every word of the data but English stop
-words, taken as public, as the paper does; that vocabulary leaks. "hashed": 2^13 public places.
+and a public guess of 5,000 stands for it) and, on SMS, under replace-one. Features are every word
+of the data but English stop words, taken as public, as the paper does; that vocabulary leaks.
+"hashed": 2^12 public places.
 """
 
 import argparse
@@ -22,7 +23,10 @@ from heldout.features import HashedText, PrivateNaiveBayes, PrivatePipeline
 
 FOLDS = 10
 GUESS = 5000
-LEAST = {"1": 0.945, "0.5": 0.92, "0.1": 0.88}
+LEAST = {
+    "add-remove": {"1": 0.945, "0.5": 0.92, "0.1": 0.88},
+    "replace-one": {"1": 0.935, "0.5": 0.915, "0.1": 0.88},
+}
 AHEAD = 0.03
 FEATURES, ROWS, SECONDS = 32_935, 7_304, 5
 
@@ -91,20 +95,15 @@ def sms(data: Path, runs: int) -> bool:
     text, y = texts("sms", data)
     X = words_of(text)
     met = []
-    for epsilon, least in LEAST.items():
-        mean, error = accuracy(ours(epsilon), X, y, runs)
-        print(
-            f"      SMS, paper's words, epsilon {epsilon}: {mean:.4f} (standard error {error:.4f})"
-        )
-        met.append(judge(f"SMS error at epsilon {epsilon}", 1 - mean, round(1 - least, 3)))
     hashed = HashedText().matrix(list(text)).tocsr()
-    for epsilon in LEAST:
-        for words, features, options in (
-            ("hashed words", hashed, {}),
-            ("paper's words, replace-one", X, {"neighbours": "replace-one"}),
-        ):
-            mean, error = accuracy(ours(epsilon, **options), features, y, 1)
-            print(f"      SMS, {words}, epsilon {epsilon}: {mean:.4f} ({error:.4f})")
+    for relation, wanted in LEAST.items():
+        for epsilon, least in wanted.items():
+            train = ours(epsilon, neighbours=relation)
+            mean, error = accuracy(train, X, y, runs)
+            print(f"      SMS, {relation}, epsilon {epsilon}: {mean:.4f} ({error:.4f})")
+            met.append(judge(f"SMS error, {relation}, {epsilon}", 1 - mean, round(1 - least, 3)))
+            mean, error = accuracy(train, hashed, y, 1)
+            print(f"      SMS, hashed, {relation}, epsilon {epsilon}: {mean:.4f} ({error:.4f})")
     for select, k in (("noisy-counts", None), ("noisy-counts", 200), ("noisy-top-k", None)):
         for classifier in ("naive-bayes", "logistic"):
             options = {"select": select, "classifier": classifier, "k": k}

@@ -283,6 +283,21 @@ class FeatureMatrix(PrivateTable):
             "restricted": restricted,
         }
 
+    def _whole(self) -> tuple[sql.Columns, Any]:
+        """All rows, bounded in nothing: labels, keys by our names, and which features each sets.
+
+        For `ScoredFeatures` alone, which is private itself and bounds the rows of people anew.
+        """
+        keys = {"unit": self._keys.unit, "row_key": self._keys.row_key}
+        named = {name: sql.column(own) for name, own in keys.items() if own is not None}
+        exposed = {**self._exposed_columns, **named}
+        listed = ", ".join(f"{expression} AS {name}" for name, expression in exposed.items())
+        self.check_unchanged()
+        columns = self._engine.fetch(f"SELECT {listed}\nFROM {self._engine.source} AS held")
+        self.check_unchanged()
+        matrix = self._source.matrix(columns)
+        return columns, matrix if self._chosen is None else matrix[:, self._chosen]
+
     def __repr__(self) -> str:
         return (
             f"FeatureMatrix({self.features:,} features, at most {self.features_per_row:,} a row, "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.features.budget import shares_for
+from heldout.features.budget import places_for, shares_for
 from heldout.features.cut import STEP, Cuts
 from heldout.features.shrinkage import log_odds
 from heldout.features.stages import Features
@@ -14,7 +14,7 @@ from heldout.mechanisms import DiscreteLaplace
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.release import Step
-from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts
+from heldout.statistics.joint_counts import SIZES, UNIT, JointCounts, place_of
 from heldout.statistics.right_calls import SummedScores
 
 __all__ = ["CUTS", "NaiveBayesPlan", "size_units"]
@@ -49,6 +49,7 @@ class NaiveBayesPlan:
     ) -> None:
         shares = shares_for(epsilon, rows=rows, protection=protection, features=features)
         self.features, self.weight, self.protection = features, weight, protection
+        self.epsilon, self.rows = epsilon, rows
         self.size_units = size_units(shares.sizes, weight)
         self.cut_epsilon = epsilon * shares.cut
         self.counts_epsilon = epsilon - self.cut_epsilon
@@ -64,7 +65,8 @@ class NaiveBayesPlan:
 
     def learn(self, chosen: Features = None) -> Step:
         count = self.features if chosen is None else len(chosen)
-        statistic = JointCounts(count, self.weight, self.size_units, chosen)
+        places = places_for(count, epsilon=self.epsilon, rows=self.rows, protection=self.protection)
+        statistic = JointCounts(count, self.weight, self.size_units, chosen, places)
         noise = DiscreteLaplace.for_epsilon(
             self.counts_epsilon,
             l1_sensitivity=statistic.sensitivity(self.protection),
@@ -74,12 +76,14 @@ class NaiveBayesPlan:
 
     def understood(self, noisy: Any, chosen: Features = None) -> tuple[Any, Any]:
         """Log-odds of features and of row sizes, in lattice steps: a reading of noisy counts."""
-        noise = self.learn(chosen).mechanism
+        asked = self.learn(chosen)
+        noise, counts = asked.mechanism, asked.statistic
         assert isinstance(noise, DiscreteLaplace)
+        assert isinstance(counts, JointCounts)
         scale, real, cells = noise.float_scale, np.asarray(noisy, dtype=float), len(SIZES) + 1
         by_size = real[: 2 * cells].reshape(2, cells) / self.size_units
         by_feature = real[2 * cells :].reshape(2, -1) / UNIT
-        by_size[:, 1:][:, np.array(SIZES) > by_feature.shape[1]] = 0  # no row has so many: noise
+        by_size[:, 1:][:, np.array(SIZES) > counts.features] = 0  # no row has so many: noise
         rows = np.maximum(by_size.sum(axis=1), 1)
         held = np.maximum(by_size, 0)
         held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
@@ -89,6 +93,7 @@ class NaiveBayesPlan:
             by_size, scale=scale / self.size_units, rows=rows, learnt=False, largest=0.9
         )
         features = np.where(np.abs(features) < FAINT, 0, features)
+        features = features[place_of(counts.features, counts.places)]
         return np.rint(features * STEP).astype(np.int64), np.rint(sizes * STEP).astype(np.int64)
 
     def cut(self, found: tuple[Any, Any], chosen: Features = None) -> Step:

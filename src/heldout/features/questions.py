@@ -39,6 +39,7 @@ class Selection(Question):
     """Which features are worth keeping? `k` at most, or those with a score of `threshold`."""
 
     kind: ClassVar[str] = "selection"
+    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     method: Annotated[str, OneOf(METHODS)] = "noisy-counts"
     score: Annotated[str, Text()] = "total-count"
     k: Count = None
@@ -80,6 +81,7 @@ class Training(Question):
     """
 
     kind: ClassVar[str] = "training"
+    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     classifier: Annotated[str, OneOf((AUTO, *CLASSIFIERS))] = "naive-bayes"
     select: Annotated[str | None, OneOf((JOINT, *METHODS))] = None
     split: Any = None

@@ -25,7 +25,8 @@ def log_odds(
     label is the rate times `rows` of that label, plus Poisson spread and Laplace noise of `scale`.
     With `learnt` the prior over the grid is fitted to all features' noisy counts (empirical Bayes:
     Robbins 1956; Kiefer and Wolfowitz 1956), so that thousands of features that are pure noise are
-    recognised as such, and rare strong ones are not.
+    recognised as such, and rare strong ones are not. The less a feature's counts narrow the fitted
+    prior, the more of the prior's mean is taken off: that would weigh how many features a row has.
 
     >>> noisy = np.array([[0.0, 2.0, 90.0, 3.0], [1.0, -2.0, 5.0, 400.0]])
     >>> log_odds(noisy, scale=5, rows=(1000, 1000), learnt=False).round(1).tolist()
@@ -48,8 +49,15 @@ def log_odds(
         prior = np.outer(spread.sum(axis=1), of_odds)
     evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
     # A feature that no row sets says nothing, whatever the odds are called there.
-    weighted = prior * np.where(rates[:, None] > 0, odds, 0)
-    return np.asarray((likelihood @ weighted.ravel().astype(np.float32)) / evidence, dtype=float)
+    held = np.where(rates[:, None] > 0, odds, 0)
+    powers = [(prior * held**power).ravel() for power in (1, 2)]
+    mean, square = (
+        np.asarray(likelihood @ each.astype(np.float32), dtype=float) / evidence for each in powers
+    )
+    if not learnt:
+        return mean
+    common, spread = powers[0].sum(), powers[1].sum() - powers[0].sum() ** 2
+    return mean - common * np.clip((square - mean**2) / max(spread, 1e-9), 0, 1)
 
 
 def _likelihood(noisy: Any, expected: Any, scale: float) -> Any:

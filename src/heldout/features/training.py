@@ -18,6 +18,7 @@ from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
 from heldout.arguments.rules import Whole
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.feature_sources import check_places
+from heldout.data.scored_features import ScoredFeatures
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.features.budget import GUESSED_ROWS
 from heldout.features.questions import Training
@@ -243,8 +244,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, FeatureMatrix):
             raise ArgumentError(
                 "A FeatureMatrix holds private rows, and predictions row by row would tell them. "
-                "Pass public rows or texts; or score the rows where they lie and evaluate them "
-                "with a Session."
+                "Pass public rows or texts; or evaluate the model on these rows: "
+                "Session(model.scored(rows), ...)."
             )
         if _are_texts(X):
             if self.space_ is None:
@@ -268,6 +269,22 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             kind = WrongType if isinstance(error, TypeError) else DataError
             said = " ".join(without_cells(str(error)).split())
         raise kind(said)
+
+    def scored(self, private: FeatureMatrix) -> ScoredFeatures:
+        """The private rows with this model's score of each, for a `Session` that evaluates it.
+
+        They stay private: what was fitted and what is asked of them are paid from one budget, the
+        rows' own, where the ledger (or the account) is the same.
+        """
+        check_is_fitted(self, "release_")
+        if not isinstance(private, FeatureMatrix) or private.features != self.n_features_in_:
+            raise ArgumentError(
+                f"private must be a FeatureMatrix of {self.n_features_in_} features, as the model "
+                "was fitted to."
+            )
+        from scipy.special import expit
+
+        return ScoredFeatures(private, lambda matrix: expit(self._scores(matrix)))
 
     def decision_function(self, X: Any) -> Any:
         """The log-odds of the second class against the first. `X` is used as it is: public rows,

@@ -1,0 +1,65 @@
+"""A private model is evaluated on private rows: same custody, and what is left of the budget."""
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
+from heldout.features import FeatureMatrix, HashedText, PrivateLogisticRegression, PrivatePipeline
+
+ROWS = 400
+PEOPLE = np.repeat(np.arange(ROWS // 2), 2)
+RNG = np.random.default_rng(5)
+y = np.arange(ROWS) % 2
+X = (RNG.random((ROWS, 12)) < 0.2 + 0.5 * y[:, None]).astype(np.int8)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(
+    "keys",
+    [{}, {"row_keys": np.arange(ROWS)}, {"unit": PEOPLE}, {"unit": PEOPLE, "rows_per_unit": 2}],
+    ids=["rows", "keys", "people", "people of two"],
+)
+def test_training_and_evaluation_of_the_same_rows_share_one_budget(keys, neighbours, tmp_path):
+    private = FeatureMatrix(X, y, neighbours=neighbours, most_rows=10 * ROWS, **keys)
+    book = str(tmp_path / "ledger.sqlite")
+    model = PrivatePipeline(epsilon="1", ledger=book, budget=ho.Budget(epsilon="3")).fit(private)
+    scored = model.scored(private)
+    assert scored.protection == private.protection
+    assert scored.public_rows == private.public_rows
+    session = ho.Session(scored, ledger=book)
+    assert str(session.remaining) == "epsilon 2"
+    session.auc(epsilon="3/2")
+    with pytest.raises(BudgetExceeded):
+        model.fit(private)
+    with pytest.raises(BudgetExceeded):
+        ho.Session(model.scored(private), ledger=book).auc(epsilon="1")
+    with pytest.raises(BudgetMismatch):
+        ho.Session(scored, budget=ho.Budget(epsilon="3"))
+
+
+def test_each_row_is_scored_as_a_public_one_would_be():
+    private = FeatureMatrix(X, y, features_per_row=3)
+    model = PrivateLogisticRegression(epsilon="5").fit(private)
+    found = model.scored(private)._fetch("SELECT label, score FROM evaluated")
+    assert np.array_equal(np.asarray(found["label"]), y)
+    assert np.allclose(np.asarray(found["score"]), model.predict_proba(X)[:, 1])
+
+
+def test_texts_are_scored_where_they_lie_and_through_the_features_that_were_chosen():
+    table = {"message": ["win cash now", "see you soon"] * 200, "spam": [1, 0] * 200}
+    private = FeatureMatrix.from_table(
+        table, label="spam", text="message", space=HashedText(size=512)
+    )
+    model = PrivatePipeline(select="noisy-top-k", k=6, epsilon="50").fit(private)
+    session = ho.Session(model.scored(private), budget=ho.Budget(epsilon="20"))
+    assert session.auc(epsilon="20") > 0.9
+
+
+def test_rows_of_another_kind_are_refused():
+    model = PrivatePipeline(epsilon="1").fit(X, y)
+    for wrong in (X, FeatureMatrix(X[:, :5], y)):
+        with pytest.raises(ArgumentError, match="FeatureMatrix of 12 features"):
+            model.scored(wrong)
+    with pytest.raises(ArgumentError, match=r"Session\(model.scored\(rows\)"):
+        model.predict_proba(FeatureMatrix(X, y))
