@@ -11,7 +11,13 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import (
+    average_precision_score,
+    cohen_kappa_score,
+    matthews_corrcoef,
+    roc_auc_score,
+    roc_curve,
+)
 
 import heldout as ho
 from heldout import questions as q
@@ -127,6 +133,8 @@ def errors(labels, scores, weights):
         "weighted log loss": float(weights @ -np.log(given) / weights.sum()),
         "weighted accuracy": float(weights @ (called == labels) / weights.sum()),
         "weighted recall": float(weights @ (called & labels) / max(weights @ labels, 1e-9)),
+        "weighted kappa": float(cohen_kappa_score(labels, called, sample_weight=weights)),
+        "weighted Matthews": float(matthews_corrcoef(labels, called, sample_weight=weights)),
     }
 
 
@@ -177,10 +185,12 @@ def print_means(runs):
                     released(weighed, heavy, mean_sums(loss, weights)).headline,
                     matrix.accuracy,
                     matrix.recall,
+                    matrix.cohens_kappa,
+                    matrix.matthews_correlation,
                 )
                 for name, measure in zip(names, answers, strict=True):
-                    if name == "weighted recall" and not labels.any():
-                        continue  # these rows have none
+                    if name.startswith("weighted ") and not (labels.any() and own[name]):
+                        continue  # these rows have no positive, or no call
                     low, high = measure.interval()
                     found[name].append((*coverage(measure, own[name], whole[name]), high - low))
             cells = [np.mean(each, axis=0) for each in found.values()]
@@ -218,22 +228,27 @@ def made_up(rows):
 
 
 def print_areas(runs):
-    """The macro AUC, by whole sessions."""
-    truth, scores = made_up(10**6)
-    whole = roc_auc_score(truth, scores, multi_class="ovr")
-    print("\n| rows | epsilon | macro AUC |")
-    print("|---|---|---|")
+    """The macro AUC and average precision, by whole sessions."""
+    whole = _macros(*made_up(10**6))
+    print("\n| rows | epsilon | macro AUC | macro average precision |")
+    print("|---|---|---|---|")
     for rows, epsilon in product((500, 5_000), ("1", "4")):
         found = []
         for _ in range(runs):
             truth, scores = made_up(rows)
             table = {"y": truth, "p": scores[:, 0], "q": scores[:, 1], "r": scores[:, 2]}
             data = ho.Dataset(table, label="y", classes=[0, 1, 2], scores=["p", "q", "r"])
-            area = ho.Session(data, budget=ho.Budget(epsilon=9)).auc(epsilon=epsilon)
-            own = roc_auc_score(truth, scores, multi_class="ovr")
-            found.append(coverage(area.headline, own, whole))
-        a, b = np.mean(found, axis=0)
-        print(f"| {rows:,} | {epsilon} | {a:.2f}, {b:.2f} |")
+            session = ho.Session(data, budget=ho.Budget(epsilon=9))
+            answers = session.auc(epsilon=epsilon), session.average_precision(epsilon=epsilon)
+            each = zip(answers, _macros(truth, scores), whole, strict=True)
+            found.append([coverage(release.headline, *numbers) for release, *numbers in each])
+        cells = np.mean(found, axis=0)
+        print(f"| {rows:,} | {epsilon} |", *(f"{a:.2f}, {b:.2f} |" for a, b in cells), flush=True)
+
+
+def _macros(truth, scores):
+    hot = np.eye(3)[truth]
+    return roc_auc_score(hot, scores), average_precision_score(hot, scores)
 
 
 def print_curves(runs):

@@ -56,7 +56,7 @@ def asked(rows, groups, epsilon):
         **seen(of.average_precision(epsilon=epsilon, by="g"), "average precision"),
         **seen(of.auc(epsilon=epsilon, by="g"), "AUC"),
     }
-    found |= {f"curves: {each}": said for each, said in seen(curves, *curves._compared).items()}
+    found |= {f"curves: {each}": said for each, said in seen(curves, *curves.compared).items()}
     return found
 
 
@@ -79,6 +79,8 @@ def print_alarms(title, ask, runs, *, classes):
             share = float(np.mean([each[name] for each in every]))
             held &= share <= MOST + 2 * math.sqrt(0.05 * 0.95 / runs)
             lines.setdefault(name, []).append(share)
+        said = ", ".join(f"{name} {shares[-1]:.3f}" for name, shares in lines.items())
+        print(f"{title}, {groups} groups: {said}", file=sys.stderr, flush=True)
     print(f"\n| {title} |", " | ".join(f"{n} x {r:,}, epsilon {e}" for n, r, e in GROUPS), "|")
     print("|---" * (1 + len(GROUPS)) + "|")
     for name, shares in lines.items():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import heldout as ho
+from heldout.data.description import ScoredRows
 from heldout.errors import AnswerLost, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
 from heldout.privacy import price
@@ -21,6 +22,7 @@ class Asked(Question):
     """A question of any steps, whose answer is what was drawn."""
 
     kind: ClassVar[str] = "steps of a test"
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     steps: Any
 
     def request(self, about: Any) -> Staged:

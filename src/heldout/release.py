@@ -7,7 +7,7 @@ crash at any point loses an answer and never a booking. A refused request costs 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol
 
 from heldout.data.description import Description
@@ -190,13 +190,10 @@ class Drawn:
     receipt: Receipt | None
     """None for a typical answer, which a quote is made of and nobody paid for."""
     about: Any  # the Description of the rows; whoever reads the values knows its kind
-    standing: Callable[[], Standing] | None
+    standing: Standing | None
+    """Of the account that paid, right after it did."""
     terms: str = ""
     """The price and who is protected, as the end of a sentence."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A fitted model keeps what was drawn; the way to its account stays here.
-        return self.__dict__ | {"standing": None}
 
     def part(self, name: str) -> "Drawn":
         """One of the requests that were booked together."""
@@ -230,6 +227,7 @@ def release(
     rows.check_unchanged()
     receipt = ledger.book(account, request.event(), request=words)
     terms = about.protection.terms(receipt.loss)
+    standing = None if receipt.standing is None else Standing(*receipt.standing)
     try:
         values = request.draw(rows)
     except HeldoutError as error:  # its message holds no private value
@@ -240,10 +238,5 @@ def release(
         stopped.add_note(str(AnswerLost(receipt.sequence, receipt.hash)))
         raise
     else:
-
-        @cache  # one answer tells of one time
-        def standing() -> Standing:
-            return Standing(*ledger.standing(account))
-
         return Drawn(request, values, receipt, about, standing, terms)
     raise lost  # outside, so that not even its context holds what failed

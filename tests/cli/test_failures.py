@@ -80,7 +80,7 @@ def test_an_unexpected_error_is_one_line_without_its_message(run, monkeypatch):
 
 def test_a_hostile_column_name_stays_text(run, here):
     name = "[red]p[/red]\x1b[31m\n<script>"
-    table = pyarrow.table({"y": [1, 0] * 50, name: [0.9, 0.1] * 50})
+    table = pyarrow.table({"y": [1, 0] * 500, name: [0.9, 0.1] * 500})
     pyarrow.parquet.write_table(table, here / "hostile.parquet")
     outcome = run("evaluate", "hostile.parquet", "--label", "y", "--score", name, "--epsilon", "1")
     assert outcome.code == 0

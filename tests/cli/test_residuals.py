@@ -72,6 +72,7 @@ def test_plots_and_errors_by_group(run, pay, here):
     outcome = run("residuals", "pay.parquet", *COLUMNS, *words[:2], "--by", "education")
     assert outcome.code == 2
     assert "declared groups" in outcome.err
+    assert "--groups" in outcome.err
 
 
 def test_one_picture_as_svg(run, pay, here):

@@ -76,6 +76,31 @@ def test_ticks_are_round_numbers_with_the_digits_they_need():
     assert labels(0, 0.13, ".0%") == ["0%", "2%", "4%", "6%", "8%", "10%", "12%"]
 
 
+def ends_of(axis, width):
+    found = texts(drawn(chart(x=axis, width=width)))
+    return [
+        t
+        for t, attributes in found
+        if attributes.get("text-anchor") == "middle" and t[-1] in "0123456789%M"
+    ]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0137, 0.0193), (-0.0412, 0.97), (1234.5, 98_765.4)])
+@pytest.mark.parametrize("width", [40, 60, 90])
+def test_an_axis_without_room_for_all_its_round_numbers_shows_two_of_them(low, high, width):
+    labels = [float(each.replace(",", "")) for each in ends_of(Numbers("x", low, high), width)]
+    assert len(labels) >= 2
+    for each in labels:
+        assert low <= each <= high
+        assert float(f"{each:.2g}") == each, "a round number has two digits at most"
+
+
+def test_no_two_labels_of_an_axis_are_alike():
+    for high in (0.004, 0.013, 0.03):
+        labels = ends_of(Numbers("x", 0.0, high, form=".0%"), 300)
+        assert len(set(labels)) == len(labels)
+
+
 def path(root, index=-1):
     return [each.get("d") for each in root.iter(f"{SPACE}path")][index]
 

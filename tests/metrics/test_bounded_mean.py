@@ -5,6 +5,8 @@ import pytest
 from sklearn import metrics as reference
 
 import heldout as ho
+from heldout import questions as q
+from heldout.release import Drawn
 
 GENERATOR = np.random.default_rng(23)
 SHARES = GENERATOR.random(500)
@@ -74,3 +76,16 @@ def test_a_mean_says_what_it_is() -> None:
     release = session(0, 1, "replace-one").brier(epsilon="1/2")
     assert str(release).startswith("Brier score 0.")
     assert str(release).endswith("epsilon 1/2, replace-one neighbours")
+
+
+@pytest.mark.parametrize("question", [q.Brier(epsilon="1/50"), q.LogLoss(epsilon="1/50")])
+def test_noise_from_none_to_what_a_guess_errs_by_leaves_nothing_to_read(
+    question: q.Question,
+) -> None:
+    """Brier 1/4 and log loss ln 2 are those of a coin: most of the range above is never seen."""
+    about = ho.Dataset({"y": LABELS, "p": SHARES}, label="y", score="p").description
+    step = 2**20
+    for error, informative in ((0.02, False), (0.5, True)):
+        noisy = np.array([error * 500 * step, 0.1 * 500 * step]).astype(int)
+        found = question.read(Drawn(question.request(about), noisy, None, about, None))
+        assert found.headline.informative is informative

@@ -11,6 +11,7 @@ from sklearn import metrics as reference
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError, MissingLabel, ScoreOutOfRange, UnknownLabel
+from heldout.release import Drawn
 
 NAMES = ["a", "b", "c"]
 RANDOM = np.random.default_rng(4)
@@ -79,6 +80,13 @@ def test_rankings_and_errors_are_those_of_scikit_learn() -> None:
     assert float(areas) == pytest.approx(float(np.mean(each)), abs=0.01)
     for name, value in zip(NAMES, each, strict=True):
         assert float(areas.classes[name]) == pytest.approx(value, abs=0.02)
+    precisions = asked.average_precision(epsilon=300)
+    mean = reference.average_precision_score(np.eye(3)[TRUTH], SCORES)
+    assert float(precisions) == pytest.approx(mean, abs=0.02)
+    assert list(precisions.measures)[:2] == [
+        "macro average precision",
+        f"average precision, {NAMES[0]}",
+    ]
     for k in (1, 2):
         top = asked.top_k(epsilon=ENOUGH).top(k)
         assert top == pytest.approx(reference.top_k_accuracy_score(TRUTH, SCORES, k=k), abs=1e-6)
@@ -229,3 +237,16 @@ def test_rows_that_break_the_declaration_are_refused_by_rule_and_not_by_value() 
             )
         assert "secret" not in str(caught.value)
         assert "1.5" not in str(caught.value)
+
+
+def test_agreement_that_noise_may_have_made_up_has_all_of_its_range() -> None:
+    """Counts whose noise is as wide as the rows are many, as drawn: no slope means anything."""
+    data = ho.Dataset(TABLE, **PLAIN)
+    for cells in ([0] * 9, [90, -40, 5, -60, 80, 70, 30, -20, 10], [-3, 5, 2, 1, -8, 4, 2, 2, -5]):
+        question = q.ClassConfusion(epsilon="1/20")
+        about = data.description
+        drawn = Drawn(question.request(about), np.array(cells), None, about, None)
+        found = question.read(drawn)
+        for agreement in (found.cohens_kappa, found.matthews_correlation):
+            assert agreement.noise_interval() == agreement.interval() == (-1, 1)
+            assert not agreement.informative

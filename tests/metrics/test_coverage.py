@@ -15,7 +15,7 @@ import pytest
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics import Metric, registered
 from heldout.metrics.confusion import noisy_counts
-from heldout.metrics.ratio import NoisyCounts, Ratio
+from heldout.metrics.ratio import NoisyCounts, Ratio, with_public_total
 from heldout.metrics.registry import f_score
 
 LEVEL = 0.95
@@ -213,3 +213,21 @@ def test_counts_are_covered(epsilon: str, add_remove: bool) -> None:
     for exact, counts in zip(truth, released, strict=True):
         covered.append(abs(counts.estimate[0] - exact[0]) <= half)
     assert np.mean(covered) >= LEVEL - SLACK
+
+
+def test_noise_wider_than_the_public_rows_are_many_leaves_no_accuracy_to_read() -> None:
+    top, bottom = np.array([1.0, 0, 0, 1]), np.ones(4)
+    for noisy in ([9000, -200, 100, 7000], [-4000, 300, 9000, -5000], [500, 500, 500, 500]):
+        counts = with_public_total(np.array(noisy), scale=600.0, rows=2000)
+        low, high = Ratio(counts=counts, numerator=top, denominator=bottom).noise_interval(0.95)
+        assert high - low > 0.8
+
+
+def test_a_denominator_that_noise_may_have_made_up_leaves_all_of_the_range() -> None:
+    top, bottom = np.array([1.0, 0.0]), np.ones(2)
+    for seen, readable in (((9.0, -1.0), False), ((-9.0, 3.0), False), ((90.0, 10.0), True)):
+        counts = NoisyCounts(estimate=np.array(seen), spread=np.eye(2), scale=2.0)
+        ratio = Ratio(counts=counts, numerator=top, denominator=bottom)
+        for low, high in (ratio.noise_interval(0.5), ratio.interval(0.5)):
+            assert (high - low < 0.5) is readable
+            assert readable or (low, high) == (0, 1)

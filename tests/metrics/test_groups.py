@@ -1,6 +1,7 @@
 """Gaps between groups: covered, rarely alarming where there are none, and seen where there are."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -8,9 +9,12 @@ import numpy as np
 import pytest
 
 import heldout as ho
+from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.data.groups import Groups
-from heldout.metrics.groups import DecisionsByGroup
+from heldout.metrics.groups import DecisionsByGroup, _p_value
+from heldout.metrics.measure import Measure
+from heldout.metrics.noise import NoiseSum
 from heldout.privacy import Neighbours, Protection
 from heldout.questions import Confusion
 from heldout.release import Drawn
@@ -41,6 +45,15 @@ def released(cells: Any, *, epsilon: str, generator: np.random.Generator) -> Dec
 def drawn_cells(recalls: Any, rows: int, generator: np.random.Generator) -> Any:
     """Groups of as many rows, a fifth of them positive, with these recalls."""
     return [generator.multinomial(rows, [0.7, 0.1, 0.2 * (1 - r), 0.2 * r]) for r in recalls]
+
+
+def test_groups_of_few_rows_and_of_none_can_be_read_whatever_the_noise() -> None:
+    generator = np.random.default_rng(3)
+    for cells in ([[18, 1, 1, 10], [0, 0, 0, 0], [18, 1, 0, 11]], [[30, 0, 0, 0], [0, 0, 0, 30]]):
+        for _ in range(4):
+            found = released(cells, epsilon="2", generator=generator)
+            assert all(math.isfinite(each.value) for each in found.measures.values())
+            assert 0 <= found.p_value <= 1
 
 
 @pytest.mark.slow
@@ -118,3 +131,51 @@ def test_a_gap_is_tested_in_the_unit_of_its_measure_beyond_one_too() -> None:
     answer = ho.Session(data, budget=ho.Budget(epsilon=9)).log_loss(epsilon="8", by="g")
     assert answer.groups["a"].value > 1
     assert answer.p_value > 0.05, "both groups have the same losses"
+
+
+def test_a_group_without_rows_is_not_read_at_any_price() -> None:
+    """Noise is next to nothing here, and an area without rows is 1/2 by definition."""
+    generator = np.random.default_rng(5)
+    scores, member = generator.random(400), generator.choice(["a", "b"], 400)
+    rows = {"y": (generator.random(400) < scores).astype(int), "p": scores, "g": member}
+    for neighbours in ("replace-one", "add-remove"):
+        declared = {"g": ["a", "b", "nobody"]}
+        data = ho.Dataset(rows, label="y", score="p", groups=declared, neighbours=neighbours)
+        session = ho.Session(data, budget=ho.Budget(epsilon=10**13))
+        for question in (
+            q.Confusion(epsilon=10**6, by="g"),
+            q.Brier(epsilon=10**12, by="g"),
+            q.LogLoss(epsilon=10**12, by="g"),
+            q.Auc(epsilon=100, by="g"),
+            q.AveragePrecision(epsilon=100, by="g"),
+            q.Curves(epsilon=1000, by="g"),
+        ):
+            found = session.ask(question)
+            assert found.drowned == ("nobody", "other")
+            assert found.gap.between == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("scale", "deviation", "apart"), [(1, 0, 3.6), (1, 0, 5.0), (0.01, 1, 3.0)]
+)
+def test_two_groups_are_held_against_the_noise_of_both(
+    scale: float, deviation: float, apart: float
+) -> None:
+    """Laplace noise alone, where the law of the difference is known, and next to none."""
+    law = NoiseSum(weights=(1.0,), scale=scale, deviation=deviation)
+    half = law.quantile(0.95)
+
+    def measure(value: float) -> Measure:
+        ends = (value - half, value + half)
+        return Measure(
+            value, name="m", terms="", noise_interval=lambda _: ends, interval=lambda _: ends
+        )
+
+    def surprise(value: float) -> Callable[[float], float]:
+        return lambda other: min(1.0, 2 * law.survival(abs(other - value)))
+
+    places = (0.0, apart)
+    found = _p_value([measure(each) for each in places], [surprise(each) for each in places])
+    laplace = (1 + apart / 2) * math.exp(-apart)
+    expected = math.erfc(apart / 2) if deviation else laplace
+    assert found == pytest.approx(expected, rel=0.12)

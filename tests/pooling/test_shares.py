@@ -50,6 +50,10 @@ def test_too_few_sites_and_other_questions_are_refused() -> None:
         with pytest.raises(ho.errors.ArgumentError):
             shares.hand_in(site, question, honest=honest, into=secure)
     assert site.spent == ho.Loss.pure(0)
+    rows = ho.Dataset({"y": ["a", "b", "c"] * 4, "c": ["a"] * 12}, label="y", prediction="c",
+                      classes=["a", "b", "c"])  # fmt: skip
+    with pytest.raises(ho.errors.ArgumentError, match="cannot be asked of these rows"):
+        shares.hand_in(ho.Session(rows, budget=ho.Budget(1)), ASKED, honest=2, into=secure)
     assert secure.sites == 0
 
 

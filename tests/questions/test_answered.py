@@ -13,7 +13,8 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.truth import Truth
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, LedgerError
+from heldout.privacy import Ledger
 from heldout.questions.answered import Answered
 from heldout.questions.kept import KEPT, from_plain, plain
 from heldout.questions.session import PrivateSession
@@ -80,6 +81,7 @@ CASES: dict[str, tuple[Any, tuple[q.Question, ...]]] = {
     "brier": (scored, (q.Brier(epsilon="1"),)),
     "brier by sex": (scored, (q.Brier(epsilon="1", by="sex"),)),
     "auc of classes": (classified, (q.ClassAuc(epsilon="1"),)),
+    "average precision of classes": (classified, (q.ClassAveragePrecision(epsilon="1"),)),
     "confusion of classes": (classified, (q.ClassConfusion(epsilon="1"),)),
     "report of classes": (classified, (q.Report(epsilon="1", sections=["confusion"]),)),
     "top k": (classified, (q.TopK(epsilon="1"),)),
@@ -158,6 +160,19 @@ def test_an_answer_tells_of_the_account_as_it_was_then() -> None:
     assert first.standing.remaining == ho.Loss.pure("3/4")
     session.answer(q.Confusion(epsilon="1/4"))
     assert first.as_dict()["remaining"] == {"epsilon": "3/4", "delta": "0"}
+
+
+def test_what_was_paid_for_is_delivered_though_the_ledger_cannot_be_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = ho.Session(ho.Dataset(TABLE, label="y", score="p"), budget=ho.Budget(epsilon=1))
+
+    def away(*_: Any) -> None:
+        raise LedgerError("The ledger did not answer.")
+
+    monkeypatch.setattr(Ledger, "_standing", away)
+    assert session.report(epsilon="1/4").remaining == ho.Loss.pure("3/4")
+    assert session.answer(q.Confusion(epsilon="1/4")).as_dict()["remaining"]["epsilon"] == "1/2"
 
 
 def test_asking_is_answering_without_the_rest() -> None:

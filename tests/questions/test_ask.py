@@ -11,9 +11,12 @@ import pytest
 
 import heldout as ho
 from heldout import questions as q
+from heldout.data.feature_matrix import FeatureMatrix
+from heldout.data.truth import Truth
 from heldout.errors import AnswerLost, ArgumentError, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
 from heldout.questions.base import KINDS
+from heldout.questions.session import PrivateSession
 from heldout.regression import RegressionSession, RegressionTable
 
 RANDOM = np.random.default_rng(5)
@@ -27,6 +30,7 @@ EXAMPLES: list[q.Question] = [
     q.AveragePrecision(epsilon=0.1, smaller_class=40),
     q.Brier(epsilon="2"),
     q.ClassAuc(epsilon="1"),
+    q.ClassAveragePrecision(epsilon="2"),
     q.ClassConfusion(epsilon="1", by="g", weighted=True),
     q.Compare(epsilon="1", score="q"),
     q.Confusion(epsilon="1", threshold=0.25),
@@ -122,6 +126,50 @@ def test_one_that_cannot_be_asked_keeps_the_others_from_being_paid() -> None:
     for nothing in ((), ("auc",), (q.Auc(epsilon=1), None)):
         with pytest.raises(ArgumentError, match="Pass one question or more"):
             door.ask(*nothing)  # type: ignore[arg-type]
+    assert door.spent == ho.Loss.pure(0)
+
+
+def of_every_kind() -> dict[str, PrivateSession]:
+    some = np.arange(60) % 2
+    letters = ["a", "b", "c"] * 20
+    classes = {"label": "y", "classes": ["a", "b", "c"], "scores": ["a", "b", "c"]}
+    fitted = RegressionTable({"o": some, "f": some}, observed="o", predicted="f")
+    tables: dict[str, Any] = {
+        "ScoredRows": ho.Dataset({"y": some, "p": some, "q": some}, label="y", score="p"),
+        "ClassifiedRows": ho.Dataset({"y": letters, **dict.fromkeys("abc", some)}, **classes),
+        "FittedRows": fitted,
+        "FeatureRows": FeatureMatrix(np.eye(60)[:, :5], some, features_per_row=2),
+        "TruthRows": Truth(
+            {"a": some * 1.0, "b": letters}, numbers=("a",), texts=("b",), expected_rows=60
+        ),
+    }
+    budget = ho.Budget(epsilon=1000, delta="1/2")
+    return {name: PrivateSession(each, budget=budget) for name, each in tables.items()}
+
+
+@each_question
+def test_a_question_to_rows_of_another_kind_is_refused_and_costs_nothing(
+    question: q.Question,
+) -> None:
+    for name, door in of_every_kind().items():
+        if name not in {each.__name__ for each in question.of}:
+            for asked in (door.ask, door.quote):
+                with pytest.raises(ArgumentError, match="cannot be asked of these rows"):
+                    asked(question)
+        assert door.spent.epsilon == 0
+
+
+def test_a_privatized_table_of_other_columns_than_the_truths_is_refused() -> None:
+    door = of_every_kind()["TruthRows"]
+    numbers = {"a": [1.0, 2.0], "b": [1.0, 2.0], "z": [1.0, 2.0]}
+    texts = {"b": ["x", "y"], "c": ["x", "y"]}
+    for mine, theirs in (("z", "b"), ("ab", ""), ("a", "c"), ("a", ""), ("az", "b")):
+        public = {
+            "numbers": {name: numbers[name] for name in mine},
+            "texts": {name: texts[name] for name in theirs},
+        }
+        with pytest.raises(ArgumentError, match="columns that the truth was opened with"):
+            door.ask(q.Separability(epsilon=1, privatized=public))
     assert door.spent == ho.Loss.pure(0)
 
 

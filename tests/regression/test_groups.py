@@ -154,6 +154,22 @@ def test_groups_that_drowned_take_no_part_in_gaps_of_errors() -> None:
     assert {name for name in content if content[name][found.metric]["informative"]} == shown
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_group_without_rows_has_nothing_to_read_at_any_price(neighbours: str) -> None:
+    declared = {"old": [0, 1, 2]}
+    rows = RegressionTable(
+        TABLE, observed="y", predicted="p", groups=declared, neighbours=neighbours
+    )
+    asked = RegressionSession(rows, budget=ho.Budget(epsilon=10**13))
+    errors = asked.metrics(epsilon=10**12, by="old", bounds=BOUNDS)
+    plots = asked.residual_plot(epsilon=10**6, by="old", bounds=PLOT)
+    assert not any(each.informative for each in errors.groups["2"].measures.values())
+    assert all(each.informative for each in errors.groups["1"].measures.values())
+    for found in (errors, plots):
+        assert found.drowned == ("2", "other")
+        assert found.gap.between == ("0", "1")
+
+
 def test_pictures_have_the_same_axes_and_grey_out_what_drowned() -> None:
     asked = session()
     plots = asked.residual_plot(epsilon="1/10", by="sex", bounds=PLOT)
@@ -166,6 +182,15 @@ def test_pictures_have_the_same_axes_and_grey_out_what_drowned() -> None:
         assert said in page
     alone = plots.groups["F"].html()
     assert "(noisy)" in alone
+
+
+def test_one_call_answers_by_group_too() -> None:
+    declared: dict[str, Any] = {"observed": "y", "predicted": "p", "groups": GROUPS}
+    asked: dict[str, Any] = {"epsilon": "1000000", "by": "sex"}
+    errors = ho.regression.metrics(TABLE, bounds=BOUNDS, **declared, **asked)
+    plots = ho.regression.residual_plot(TABLE, bounds=PLOT, **declared, **asked)
+    assert set(errors.groups) == set(plots.groups) == {"F", "M", "other"}
+    assert errors.worst == plots.worst == "F"
 
 
 def test_questions_by_group_are_data_and_their_answers_can_be_kept() -> None:

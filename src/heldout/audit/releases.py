@@ -3,7 +3,7 @@
 To add one: a line of `_release`. A method of `Session` that is not there yet is listed as missing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -94,14 +94,6 @@ _release(
     note="a person's rows are in several groups",
 )
 _release(
-    "curves-by-group",
-    "curves",
-    divided_pairs.CURVE_GROUPS,
-    by="g",
-    epsilon="4",
-    why="a part is for the edges and the area",
-)
-_release(
     "confusion-of-classes",
     "confusion",
     divided_pairs.CLASSES,
@@ -110,6 +102,12 @@ _release(
 _release("top-k", "top_k", divided_pairs.CLASSES)
 _release("brier-of-classes", "brier", divided_pairs.CLASSES)
 _release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, why=_CLASSES)
+_release(
+    "average-precision-of-classes",
+    "average_precision",
+    divided_pairs.CLASS_AREAS,
+    why=_CLASSES,
+)
 _release("log-loss", "log_loss", pairs.MEANS, note="with the sum of squares, which is free")
 _release(
     "brier-by-group",
@@ -182,32 +180,36 @@ _release(
 _TABLE = ("edges", "negatives", "positives", "rows")
 
 
-def _curve_numbers(pair: Pair, release: Any) -> list[float]:
-    """A curve as few numbers: edges, counts above a few points and at the ends, what is beside.
-
-    And what an attacker looks at who knows the other rows: the cells of those that differ.
-    """
-    noisy = release._noisy()
-    beside = {name: each for name, each in noisy.items() if name not in _TABLE}
+def _table_numbers(noisy: Mapping[str, Any]) -> list[float]:
+    """A curve as few numbers, whatever its bins: edges, counts above points and at the ends."""
     edges = np.asarray(noisy["edges"], dtype=float) / noisy["edges"][-1]
     found = [float(len(edges)), *np.quantile(edges, GRID).tolist()]
-    by_class = [np.asarray(noisy[name], dtype=float) for name in ("negatives", "positives")]
-    for counts in by_class:
+    for counts in (np.asarray(noisy[name], dtype=float) for name in ("negatives", "positives")):
         above = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
         found += [float(above[0]), *np.interp(GRID, edges, above).tolist()]
         ends = np.append(counts[:2], counts[-2:]) if len(counts) > 4 else counts
         found += [*ends.tolist(), *[0.0] * (4 - len(ends))]
+    beside = (numbers(each) for name, each in noisy.items() if name not in _TABLE)
+    return found + [x for each in beside for x in each or [0.0]]  # an area may not be bought
+
+
+def _curve_numbers(pair: Pair, release: Any) -> list[float]:
+    """And what an attacker looks at who knows the other rows: the cells of those that differ."""
+    noisy = release._noisy()
+    edges = np.asarray(noisy["edges"], dtype=float) / noisy["edges"][-1]
+    by_class = [np.asarray(noisy[name], dtype=float) for name in ("negatives", "positives")]
     differ, others = pairs.gone_and_come(pair)
 
     def cell(score: float) -> int:
         place = int(np.searchsorted(edges, score * (1 - 1e-6), side="right")) - 1
         return min(max(place, 0), len(edges) - 2)
 
+    found = []
     for label, score in differ:
         own = cell(score)
         known = sum(y == label and cell(p) == own for y, p in others)
         found.append(float(by_class[label][own]) - known)
-    return found + numbers(beside)
+    return found + _table_numbers(noisy)
 
 
 _release(
@@ -218,6 +220,15 @@ _release(
     note="the whole noisy table jointly",
     epsilon="4",
     why="a third is for the area and a tenth for the bins",
+)
+_release(
+    "curves-by-group",
+    "curves",
+    divided_pairs.CURVE_GROUPS,
+    by="g",
+    read=lambda _, release: [x for each in release._noisy().values() for x in _table_numbers(each)],
+    epsilon="4",
+    why="a part is for the edges",
 )
 # Very few thresholds: what a row can do is the same, but it is not spread over many numbers, where
 # no event could show it.

@@ -225,7 +225,7 @@ _training(
     "logistic",
     "PrivateLogisticRegression",
     note="coefficients and the cut",
-    why="a row pulls half as hard as the bound allows, and a part is for the curvature",
+    why="an eighth is for the curvature, a part for the cut; a row seldom pulls as hard as it may",
     weight=1,
 )
 _training(

@@ -51,14 +51,14 @@ def print_table(
 
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
     """A report as a table, with its price; briefly, without counts and receipts."""
-    from heldout.drawing.words import spread
+    from heldout.drawing.words import spread, tested
     from heldout.report.sections import section
 
     say = console()
     subject = report.subject
     say.print(one_line(f"{subject.score} on {subject.name}, outcome {subject.label}"), style="bold")
     measures = report.plotted() if brief else report.measures()
-    rows = [[name, *spread(measure, level)] for name, measure in measures.items()]
+    rows = [[tested(name, each), *spread(each, level)] for name, each in measures.items()]
     print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)
     say.print(one_line(str(report.headline)) + ".")
     ties = report.tie_bound(level)

@@ -54,7 +54,10 @@ def measures_card(
     """A card whose table holds measures; without pictures of its own it shows their intervals."""
     if not drawn and all(0 <= end <= 1 for each in measures.values() for end in each.interval()):
         drawn = [interval_plot(measures, level=0.95)]
-    rows = [(_sentence(name), *words.spread(each, 0.95)) for name, each in measures.items()]
+    rows = [
+        (_sentence(words.tested(name, each)), *words.spread(each, 0.95))
+        for name, each in measures.items()
+    ]
     head = ("Measure", "Value", "95% interval", "Noise alone")
     return card(says, drawn=drawn, head=head, rows=rows, note=note)
 

@@ -95,15 +95,19 @@ def _ticks(axis: Numbers, room: float | None) -> tuple[list[float], Callable[[fl
     """Round numbers, so many that their labels have room beside each other."""
     span = (axis.high - axis.low) or 1.0
     exponent = math.floor(math.log10(span / axis.ticks)) if span > 0 else 0
+    apart: tuple[list[float], Callable[[float], str]] = [axis.low], _label(axis.form, span)
     for k in range(12):
         step = (1, 2, 5)[k % 3] * 10.0 ** (exponent + k // 3)
         first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
         ticks = [step * each for each in range(first, last + 1)]
         label = _label(axis.form, step)
-        widest = max((len(label(each)) for each in ticks), default=0) * SMALL * LETTER + 8
-        if len(ticks) <= 1.6 * axis.ticks and (room is None or widest <= room * step / span):
+        texts = [label(each) for each in ticks]
+        if len(set(texts)) > 1:
+            apart = [ticks[0], ticks[-1]], label  # what is left where no more have room
+        room_for = room is None or max(map(_width, texts), default=0) + 8 <= room * step / span
+        if len(ticks) <= 1.6 * axis.ticks and len(set(texts)) == len(texts) and room_for:
             break
-    return (ticks if len(ticks) > 1 else [axis.low, axis.high]), label
+    return (ticks, label) if len(ticks) > 1 else apart
 
 
 def _label(form: str, step: float) -> Callable[[float], str]:

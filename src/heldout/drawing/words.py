@@ -22,6 +22,7 @@ __all__ = [
     "numbers",
     "protection_in_words",
     "spread",
+    "tested",
 ]
 
 
@@ -153,6 +154,14 @@ def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
         f"{number(low, places)} to {number(high, places)}",
         f"±{never_zero(noise, lambda half: number(half, places))}",
     )
+
+
+def tested(name: str, measure: "Measure") -> str:
+    """A measure's name, and the p-value of a gap that can be read."""
+    chance = getattr(measure, "p_value", None)
+    if chance is None or not measure.informative:
+        return name
+    return f"{name}, p-value {f'{chance:.2g}' if chance >= 1e-4 else 'below 0.0001'}"
 
 
 def never_zero(half: float, show: Callable[[float], str]) -> str:

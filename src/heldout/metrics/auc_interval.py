@@ -9,11 +9,12 @@ class count and not only on average; tests/metrics/test_auc_interval.py measures
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from heldout.mechanisms.bisection import halved
+from heldout.mechanisms.bisection import crossed, halved
 from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism
 from heldout.metrics.influence import Scatter
 
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 PRIOR: Final = 2.0  # a class count of k noise scales gets the weight 1 + PRIOR/k
+MISSING: Final = 0.01  # a class may be missing if no rows explain the counts so well, of the best
 _REACH: Final = 12.0
 _SPACING: Final = 0.25
 _NODES: Final = 100
@@ -66,6 +68,9 @@ class Belief:
     per_positive: float  # the belief's mean of 1/n
     per_negative: float
     scatter: Scatter = field(default_factory=Scatter.assumed)
+    no_ranking: bool = False
+    """Whether noise alone may have made up a class: without it the value is set by definition, and
+    the interval is all of the range."""
 
     def condensed(self, nodes: int) -> "Belief":
         """The same belief about the rung in fewer candidates."""
@@ -89,11 +94,12 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
     scale = min(look.spread for look in looks)
     if len(looks[0].counts) == 1:
         rows = mechanism.rows or 0
-        positives, weights = _candidates(looks, 0, rows)
+        positives, weights, none = _candidates(looks, 0, rows, ends=(0, rows))
         negatives = rows - positives
     else:
-        first, first_weights = _candidates(looks, 0, None)
-        second, second_weights = _candidates(looks, 1, None)
+        first, first_weights, no_first = _candidates(looks, 0, None, ends=(0,))
+        second, second_weights, no_second = _candidates(looks, 1, None, ends=(0,))
+        none = max(no_first, no_second)
         positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
@@ -107,11 +113,14 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         rung_weights,
         float((weights / np.maximum(positives, 1.0)).sum()),
         float((weights / np.maximum(negatives, 1.0)).sum()),
+        no_ranking=none >= MISSING,
     )
 
 
-def _candidates(looks: Sequence[Look], which: int, most: int | None) -> tuple[Any, Any]:
-    """True counts that could have given the noisy ones, with their likelihoods."""
+def _candidates(
+    looks: Sequence[Look], which: int, most: int | None, *, ends: tuple[int, ...]
+) -> tuple[Any, Any, float]:
+    """True counts that could have given the noisy ones, their likelihoods, and that of the ends."""
     sharpest = min(looks, key=lambda look: look.spread)  # says where to search
     noisy, scale = sharpest.counts[which], sharpest.spread
     spacing = max(scale * _SPACING, 0.25)
@@ -121,8 +130,14 @@ def _candidates(looks: Sequence[Look], which: int, most: int | None) -> tuple[An
     cells = max(1, math.ceil((high - low) / spacing))
     edges = np.linspace(low, high, cells + 1)
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
-    logarithm = sum(look.log_likelihood(middles, which) for look in looks)
-    return middles, np.exp(logarithm - np.max(logarithm))
+
+    def logarithm(true: Any) -> Any:
+        return sum(look.log_likelihood(true, which) for look in looks)
+
+    likelihoods = logarithm(middles)
+    best = float(np.max(likelihoods))
+    at_ends = math.exp(min(float(np.max(logarithm(np.array(ends)))) - best, 0.0))
+    return middles, np.exp(likelihoods - best), at_ends
 
 
 def _condensed(rungs: Any, weights: Any, nodes: int) -> tuple[Any, Any]:
@@ -159,7 +174,7 @@ def noise_interval(
     True
     """
     candidates = known or belief(draw)
-    if candidates is None:
+    if candidates is None or candidates.no_ranking:
         return 0.0, 1.0
     reach = _noise_quantile(draw, candidates, level)
     low, high = draw.unclamped - reach, draw.unclamped + reach
@@ -203,25 +218,25 @@ def population_interval(
     A candidate value is kept if the released number is not too far from it, under the sampling
     variance *at the candidate* (a score interval, so it never leaves [0, 1]) and the noise. The
     variance of an area is Hanley and McNeil's (1982), with the small-sample form of Newcombe
-    (2006); of average precision the binomial one with n trials (Boyd 2014, section 4.3).
+    (2006); of average precision the binomial one with n trials (Boyd 2014, section 4.3) and more.
 
     `known` and `centre` replace the belief and the released value, for comparisons in benchmarks.
     """
     candidates = known or belief(draw)
-    if candidates is None:
+    if candidates is None or candidates.no_ranking:
         return 0.0, 1.0
     candidates = candidates.condensed(_POPULATION_NODES)
     value = draw.unclamped if centre is None else centre
     tail = (1 - level) / 2
-    low = _rising_root(lambda theta: _tail_at(draw, candidates, value, theta, +1) - tail)
-    gap = _rising_root(lambda gap: _tail_at(draw, candidates, value, 1 - gap, -1) - tail)
+    low = _rising_root(lambda theta: _tail_at(draw, candidates, value, theta, +1) - tail, value)
+    gap = _rising_root(lambda gap: _tail_at(draw, candidates, value, 1 - gap, -1) - tail, 1 - value)
     return min(low, 1 - gap), max(low, 1 - gap)
 
 
 def is_plausible(draw: RankingDraw, theta: float, *, level: float = 0.95) -> bool:
     """Whether the population interval holds theta, without looking for its ends."""
     candidates = belief(draw)
-    if candidates is None:
+    if candidates is None or candidates.no_ranking:
         return True
     candidates = candidates.condensed(_POPULATION_NODES)
     sides = (_tail_at(draw, candidates, draw.unclamped, theta, side) for side in (+1, -1))
@@ -233,14 +248,23 @@ def _tail_at(draw: RankingDraw, candidates: Belief, value: float, theta: float, 
     return _upper_tail(draw, candidates, side * (value - theta), theta)
 
 
-def _rising_root(function: Callable[[float], float]) -> float:
-    """The least argument in [0, 1] where a rising function is at least 0, or 1."""
-    low, high = 0.0, 1.0
+def _rising_root(function: Callable[[float], float], near: float) -> float:
+    """The least argument in [0, 1] where a rising function is at least 0, or 1.
+
+    It is looked for below `near` first, ever further away: an evaluation takes milliseconds.
+    """
+    low, high, reach, function = 0.0, 1.0, 2**-12, cache(function)
     if function(low) >= 0:
         return low
     if function(high) <= 0:
         return high
-    return halved(lambda each: function(each) < 0, low, high, steps=24)[0]
+    while low < near - reach < high:
+        if function(near - reach) < 0:
+            low = near - reach
+        else:
+            high = near - reach
+        reach *= 4
+    return crossed(function, low, high, width=2**-24)
 
 
 def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: float) -> float:
@@ -277,8 +301,12 @@ def area_variance(theta: float, n: float, m: float) -> float:
 
 
 def precision_variance(theta: float, n: float, m: float) -> float:
-    """Of average precision: binomial, with a trial a positive row."""
-    return max(theta * (1 - theta), 0.0) / n
+    """Of average precision: binomial, with a trial a positive row, and a fifth more.
+
+    On calibrated, normal, beta and heavy-tailed scores at prevalences of .02 to .5 it was .56 to
+    1.17 times the binomial one; tests of many groups tell a sixth too little.
+    """
+    return 1.2 * max(theta * (1 - theta), 0.0) / n
 
 
 def difference_variance(theta: float, n: float, m: float) -> float:
@@ -304,7 +332,7 @@ def two_sided_p_value(
     For "auc-difference" the null 0.5 says that the two models are equally good.
     """
     candidates = known or belief(draw)
-    if candidates is None:
+    if candidates is None or candidates.no_ranking:
         return 1.0
     distance = abs(draw.unclamped - null)
     return min(1.0, 2 * _upper_tail(draw, candidates, distance, null))

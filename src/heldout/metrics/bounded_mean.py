@@ -1,5 +1,6 @@
-"""Means of a bounded error: Brier score, mean absolute and mean squared error."""
+"""Means of a bounded error: Brier score, log loss, mean absolute and mean squared error."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,8 @@ class MeanRelease(Release):
     """A noisy mean of errors that lie in a declared range.
 
     The population interval takes the variance that the released sums of e (1 - e) tell, a deviation
-    of its noise more, and never more than errors with this mean can have.
+    of its noise more, and never more than errors with this mean can have. Half of the range lies
+    below the error of a model that knows nothing: an interval from 0 to there says nothing.
     """
 
     def __init__(self, drawn: Drawn) -> None:
@@ -25,7 +27,7 @@ class MeanRelease(Release):
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
         assert isinstance(statistic, BoundedSum)
         assert isinstance(mechanism, DiscreteLaplace)
-        self._largest = statistic.largest
+        self._largest, self._guess = statistic.largest, of_a_guess(statistic)
         self._ratio = share_of(
             noisy_sums(
                 drawn.values,
@@ -38,14 +40,34 @@ class MeanRelease(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         name = self.name
-        return {name: mean(self._ratio, self._largest, name=name, terms=self.terms)}
+        found = mean(self._ratio, self._largest, name=name, terms=self.terms, middle=self._guess)
+        return {name: found}
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value(value / self._largest)
 
 
-def mean(ratio: Ratio, largest: float, *, name: str, terms: str) -> Measure:
-    """A mean of errors that are at most `largest`, from its share of the largest one."""
+def of_a_guess(statistic: BoundedSum) -> float:
+    """The error of a model that finds all classes alike, whatever the row.
+
+    >>> brier = BoundedSum(error="squared", score_range=(0, 1), with_rest=False)
+    >>> of_a_guess(brier)
+    0.25
+    """
+    if statistic.error == "log":
+        return min(math.log(statistic.classes or 2), statistic.largest)
+    if statistic.classes:
+        return 1 - 1 / statistic.classes
+    return statistic.largest / (4 if statistic.error == "squared" else 2)
+
+
+def mean(
+    ratio: Ratio, largest: float, *, name: str, terms: str, middle: float | None = None
+) -> Measure:
+    """A mean of errors that are at most `largest`, from its share of the largest one.
+
+    Half of its range lies below `middle`, where that is given.
+    """
 
     def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
         def compute(level: float) -> Interval:
@@ -60,7 +82,7 @@ def mean(ratio: Ratio, largest: float, *, name: str, terms: str) -> Measure:
         terms=terms,
         noise_interval=scaled(ratio.noise_interval),
         interval=scaled(ratio.interval),
-        share=lambda value: value / largest,
+        share=lambda value: value / (largest if middle is None else value + middle),
     )
 
 

@@ -1,4 +1,4 @@
-"""Areas of each class against all others, and their mean."""
+"""Areas or average precisions of each class against all others, and their mean."""
 
 import math
 from functools import cached_property
@@ -8,26 +8,26 @@ import numpy as np
 
 from heldout.metrics.class_averages import recovered
 from heldout.metrics.measure import Interval, Measure
-from heldout.metrics.ranking import AucRelease
+from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.ranking_stages import counts_of
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 
-__all__ = ["ClassAucRelease"]
+__all__ = ["ClassAreas"]
 
 
-class ClassAucRelease(Release):
-    """One area for each class, `.classes["a"]`, and the macro AUC, which is their plain mean.
+class ClassAreas(Release):
+    """One ranking metric for each class, `.classes["a"]`, and its macro average, the plain mean.
 
     The noise of different classes is independent. Their sampling errors are not: the same rows are
     positive for one class and negative for the others. The mean's interval takes the largest
     correlation that classes of these sizes allow; with two classes it is 1, as it must be.
     """
 
-    def __init__(self, drawn: Drawn) -> None:
+    def __init__(self, drawn: Drawn, each: type[RankingRelease]) -> None:
         super().__init__(drawn)
         names = drawn.request.parameters["classes"]
-        self.classes = {name: AucRelease(drawn.part(name)) for name in names}
+        self.classes = {name: each(drawn.part(name)) for name in names}
 
     @cached_property
     def _sampling_correlation(self) -> Any:
@@ -68,7 +68,7 @@ class ClassAucRelease(Release):
 
         return Measure(
             mean,
-            name="macro AUC",
+            name=f"macro {each[0].name}",
             terms=self._drawn.terms,
             noise_interval=noise,
             interval=whole,
@@ -77,12 +77,13 @@ class ClassAucRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        found = {"macro AUC": self._mean()}
+        mean = self._mean()
+        found = {mean.name: mean}
         for name, release in self.classes.items():
             one = release.headline
-            found[f"AUC, {name}"] = Measure(
+            found[f"{one.name}, {name}"] = Measure(
                 one.value,
-                name=f"AUC, {name}",
+                name=f"{one.name}, {name}",
                 terms=self._drawn.terms,
                 noise_interval=one.noise_interval,
                 interval=one.interval,

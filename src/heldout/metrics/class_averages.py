@@ -23,6 +23,7 @@ _PRIOR: Final = 2.0  # rows, spread over all cells: what no row was seen in is n
 _STEP: Final = 1e-4  # of all rows, for slopes
 _CLEAR: Final = 5.0  # standard deviations of the noise
 _ENOUGH: Final = 10  # rows
+_STRAIGHT: Final = 0.15  # of all rows: a class may have so much noise before slopes say nothing
 
 
 def recovered(
@@ -141,7 +142,7 @@ def half_width(counts: NoisyCounts, slopes: Any, deviation: float, level: float)
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
-    """A smooth function of noisy counts near what was released."""
+    """A smooth function of noisy counts near what was released; all of its range if not near."""
 
     counts: NoisyCounts
     contrast: Contrast
@@ -158,6 +159,13 @@ class Linearised:
         moved = self.contrast(cells + step * np.eye(cells.size))
         return np.nan_to_num((moved - self.value) / step)
 
+    @cached_property
+    def _near(self) -> bool:
+        """Whether noise leaves the counts where the function is nearly straight."""
+        cells, size = self.counts.estimate, math.isqrt(self.counts.estimate.size)
+        noise = np.linalg.norm(self.counts.spread.T @ (np.arange(cells.size) < size))
+        return bool(math.sqrt(2) * self.counts.scale * noise < _STRAIGHT * float(cells.sum()))
+
     def noise_interval(self, level: float) -> Interval:
         return self._around(0.0, level)
 
@@ -165,8 +173,10 @@ class Linearised:
         return self._around(deviation(self.counts, self._slopes), level)
 
     def _around(self, deviation: float, level: float) -> Interval:
-        half = half_width(self.counts, self._slopes, deviation, level)
         low, high = self.contrast.low, self.contrast.high
+        if not self._near:
+            return low, high
+        half = half_width(self.counts, self._slopes, deviation, level)
         return max(self.value - half, low), min(self.value + half, high)
 
 

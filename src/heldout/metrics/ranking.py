@@ -50,9 +50,11 @@ class RankingRelease(Release):
         """The same release, with intervals that use class counts released beside it. Free."""
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
+        for found in ("_known", "measures"):  # without the counts
+            informed.__dict__.pop(found, None)
         return informed
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         draw = self._draw
         name = ranking_metric(draw.mechanism.metric).words
@@ -70,7 +72,7 @@ class RankingRelease(Release):
     def _scatter(self) -> Scatter:
         return Scatter.assumed() if self._stages is None else self._stages.scatter(self._answers)
 
-    @property
+    @cached_property
     def _known(self) -> Belief | None:
         found = belief(self._draw, self._others)
         return None if found is None else replace(found, scatter=self._scatter)

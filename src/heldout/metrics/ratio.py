@@ -21,6 +21,7 @@ from heldout.metrics.noise import NoiseSum
 Vector = NDArray[np.float64]
 _USUAL = 0.05
 DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
+NO_ROWS = 0.001  # how often noise alone must make up a denominator for it to be doubted
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,18 @@ class NoisyCounts:
         weights = tuple(float(each) for each in self.spread.T @ combination)
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
+    def margin(self, combination: Vector, tail: float) -> float:
+        """What noise takes off it with this probability; many values are held against one."""
+        key = (combination.tobytes(), tail)
+        if key not in self._margins:
+            # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
+            self._margins[key] = self.noise(combination).quantile(1 - 2 * tail)
+        return self._margins[key]
+
+    @cached_property
+    def _margins(self) -> dict[tuple[bytes, float], float]:
+        return {}
+
     def granularity(self, combination: Vector) -> float:
         """How far whole-numbered noise may lie beyond the continuous law that stands for it.
 
@@ -106,28 +119,44 @@ class Ratio:
 
     @cached_property
     def _held(self) -> tuple[float, float]:
-        """The numerator, and what the denominator has beyond it, neither below zero.
+        """The numerator, and what the denominator has beyond it, neither below zero nor too many.
 
-        The true ones are not below zero, so holding the noisy ones there brings each closer to
-        the truth; without it an estimate far below zero would leave an interval of no width. (Two
+        The true ones are not below zero, nor more than all rows may add, so holding the noisy ones
+        there brings each closer to the truth; without it an estimate far out would leave an
+        interval of no width, and noise that is wider than the rows are many an accuracy of 1. (Two
         errors that would have cancelled may no longer do so: that the intervals still cover is
         shown by simulation, in tests/metrics/test_coverage.py.)
         """
-        top = float(self.numerator @ self.counts.estimate)
-        rest = float((self.denominator - self.numerator) @ self.counts.estimate)
-        return max(top, 0.0), max(rest, 0.0)
+        rows, unit = self.counts.rows, self.counts.unit
+
+        def held(weights: Vector) -> float:
+            most = math.inf if rows is None else rows * unit * float(weights.max())
+            return min(max(float(weights @ self.counts.estimate), 0.0), most)
+
+        return held(self.numerator), held(self.denominator - self.numerator)
 
     def _observed(self, r: float) -> float:
         """How far numerator - r * denominator is from the zero that it truly is."""
         top, rest = self._held
         return abs((1 - r) * top - r * rest)
 
+    @cached_property
+    def of_nothing(self) -> bool:
+        """Whether noise alone explains the denominator: nothing has no ratio to be covered."""
+        seen = float(self.denominator @ self.counts.estimate)
+        seen -= self.counts.granularity(self.denominator)
+        return seen <= 0 or self.counts.noise(self.denominator).survival(seen) >= NO_ROWS
+
     def noise_interval(self, level: float) -> tuple[float, float]:
-        """Covers the ratio of the true counts of these rows."""
+        """Covers the ratio of the true counts of these rows; all of [0, 1] if there may be none."""
+        if self.of_nothing:
+            return (0.0, 1.0)
         return _hull(self.survives_noise(level), centre=self.value)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Covers the ratio in the population that these rows were drawn from."""
+        if self.of_nothing:
+            return (0.0, 1.0)
         return _hull(self.survives(level), centre=self.value)
 
     def survives_noise(self, level: float) -> Callable[[float], bool]:
@@ -159,12 +188,12 @@ class Ratio:
         else:
             tail = error * DENOMINATOR_SHARE
             error -= tail
-            # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
-            margin = counts.noise(self.denominator).quantile(1 - 2 * tail)
+            margin = counts.margin(self.denominator, tail)
 
         def surprise(r: float) -> float:
             combination = self.numerator - r * self.denominator
-            deviation = math.sqrt(self._variance(r, combination, margin))
+            # No population has a ratio beyond 0 and 1: there is noise alone to explain one.
+            deviation = math.sqrt(max(self._variance(r, combination, margin), 0.0))
             slack = counts.granularity(combination) + counts.unit / 2
             observed = self._observed(r) - slack
             law = counts.noise(combination, deviation=deviation)

@@ -20,6 +20,7 @@ from heldout.metrics.registry import Contrast
 from heldout.pooling.answer import summed
 from heldout.privacy import Receipt
 from heldout.questions.counts import Confusion
+from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 from heldout.release import Request, release
 
@@ -47,7 +48,8 @@ def hand_in(
     count = as_whole(honest)
     if count is None or not 1 <= count <= 10_000:
         raise ArgumentError(f"honest must be a whole number of sites, got {shown(honest)}.")
-    asked = question.request(session._about)  # type: ignore[arg-type]
+    asked = booked_together((question,), session._about)
+    assert isinstance(asked, Request)
     mechanism = asked.mechanism
     assert isinstance(mechanism, DiscreteLaplace)
     shared = NoiseShare(

@@ -1,7 +1,7 @@
 """What a ledger gives out: accounts and receipts. Nothing in them is a function of rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
@@ -32,6 +32,8 @@ class Receipt:
     charge: Loss
     account: str
     time: datetime
+    standing: tuple[Budget, Loss, Loss] | None = field(default=None, repr=False, compare=False)
+    """Budget, spent and remaining right after, where the booking was made; no part of the proof."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""

@@ -62,8 +62,7 @@ class Books:
 
     def standing(self, account: Account | str) -> tuple[Budget, Loss, Loss]:
         """Budget, spent and remaining, as they are at one moment."""
-        line = self._standing(account)
-        return line[0][1].budget, line[0][1].spent, least_left(line)
+        return told(self._standing(account))
 
     def _standing(self, account: Account | str) -> Line:
         def look(connection: "Connection") -> Line:
@@ -233,6 +232,12 @@ def least_left(line: Line) -> Loss:
     for each in left[1:]:
         least = accountant.smaller(least, each)
     return least
+
+
+def told(line: Line) -> tuple[Budget, Loss, Loss]:
+    """Budget, spent and remaining of the first account of a line."""
+    state = line[0][1]
+    return state.budget, state.spent, least_left(line)
 
 
 def checked_name(what: str, name: object) -> str:

@@ -9,7 +9,7 @@ from heldout.arguments import shown
 from heldout.errors import AlreadyBooked, ArgumentError, BudgetExceeded, BudgetMismatch
 from heldout.privacy import accountant
 from heldout.privacy.account import Account, Receipt
-from heldout.privacy.books import Line, checked_name, file_of
+from heldout.privacy.books import Line, checked_name, file_of, told
 from heldout.privacy.by_content import ByContent, same_budget
 from heldout.privacy.chain import Entry, State, canonical
 from heldout.privacy.events import Event, price
@@ -200,7 +200,7 @@ class Ledger(ByContent):
         canonical(content)
         reference = request.get("reference")
 
-        def take(connection: "Connection") -> tuple[Entry, Witness]:
+        def take(connection: "Connection") -> tuple[Entry, Witness, Line]:
             identity = self._watch.check(connection)
             if reference is not None:
                 before = self._storage.referred(connection, checked_name("reference", reference))
@@ -213,12 +213,14 @@ class Ledger(ByContent):
             entry, _ = self._write(connection, identity, after, content | whose_share)
             if reference is not None:
                 self._storage.refer(connection, reference, entry.sequence)
-            return entry, Witness(identity.ledger, entry.sequence, entry.hash)
+            return entry, Witness(identity.ledger, entry.sequence, entry.hash), after
 
         with self._storage.lock:
-            entry, written = self._storage.write(take)
+            entry, written, after = self._storage.write(take)
             self._watch.remember(written)
-        return Receipt(entry.sequence, entry.hash, loss, cost, account.id, entry.time)
+        return Receipt(
+            entry.sequence, entry.hash, loss, cost, account.id, entry.time, standing=told(after)
+        )
 
     def check(self, account: Account, event: Event) -> None:
         """Refuse what `book` would refuse now; takes nothing, and promises nothing."""

@@ -22,6 +22,7 @@ __all__ = [
     "AveragePrecision",
     "Brier",
     "ClassAuc",
+    "ClassAveragePrecision",
     "ClassConfusion",
     "Compare",
     "Confusion",
@@ -52,6 +53,7 @@ PLACES = {
     "AveragePrecision": ("average-precision", "heldout.questions.ranking"),
     "Brier": ("brier", "heldout.questions.counts"),
     "ClassAuc": ("class-auc", "heldout.questions.classes"),
+    "ClassAveragePrecision": ("class-average-precision", "heldout.questions.classes"),
     "ClassConfusion": ("class-confusion", "heldout.questions.classes"),
     "Compare": ("compare", "heldout.questions.ranking"),
     "Confusion": ("confusion", "heldout.questions.counts"),
@@ -74,7 +76,7 @@ PLACES = {
 
 if TYPE_CHECKING:
     from heldout.features.questions import Selection, Training
-    from heldout.questions.classes import ClassAuc, ClassConfusion, TopK
+    from heldout.questions.classes import ClassAuc, ClassAveragePrecision, ClassConfusion, TopK
     from heldout.questions.counts import (
         Brier,
         Confusion,

@@ -49,9 +49,9 @@ class Answered:
 
     @property
     def standing(self) -> Standing:
-        """The account when this was first asked for, right after the answer."""
+        """The account right after it paid."""
         assert self.drawn.standing is not None
-        return self.drawn.standing()
+        return self.drawn.standing
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact and complete: `from_dict` gives the same releases."""
@@ -102,4 +102,4 @@ class Answered:
         standing = Standing(Budget.from_dict(content["budget"]), *map(Loss.from_dict, amounts))
         values = from_plain(content["values"])
         terms = about.protection.terms(receipt.loss)
-        return cls(questions, Drawn(request, values, receipt, about, lambda: standing, terms))
+        return cls(questions, Drawn(request, values, receipt, about, standing, terms))

@@ -28,13 +28,13 @@ class Question(ABC):
     (`questions.rules`), which is checked when the question is made; what depends on the rows'
     public description is checked by `request`, still before anything is booked.
 
-    To add one: a subclass with `kind`, `request` and `read`, and its line in
+    To add one: a subclass with `kind`, `of`, `request` and `read`, and its line in
     `heldout.questions.PLACES`. The command line, quotes, reports, audits and the server speak it.
     """
 
     kind: ClassVar[str]
-    of: ClassVar[type | tuple[type, ...]] = object
-    """What kind of rows it is asked of, by their description."""
+    of: ClassVar[tuple[type, ...]]
+    """What kinds of rows it is asked of, by their description."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
     epsilon: Price
@@ -56,7 +56,7 @@ class Question(ABC):
 
     def check(self, about: Any) -> None:
         """Refuse rows of another kind, before anything is booked."""
-        if not isinstance(about, self.of):
+        if type(about) not in self.of:
             raise ArgumentError(
                 f"A question of kind {self.kind!r} cannot be asked of these rows: they are "
                 f"declared as {type(about).__name__}."

@@ -9,7 +9,7 @@ import numpy as np
 
 from heldout.data.classes import ClassifiedRows
 from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.class_areas import ClassAucRelease
+from heldout.metrics.class_areas import ClassAreas
 from heldout.metrics.classes import ClassConfusionRelease, RankRelease
 from heldout.metrics.groups import ByGroup
 from heldout.metrics.release import Release
@@ -24,19 +24,19 @@ from heldout.questions.groups import (
     weighing,
 )
 from heldout.questions.guess import Guess
-from heldout.questions.ranking import DEFAULT, Auc, Method
+from heldout.questions.ranking import DEFAULT, Auc, AveragePrecision, Method
 from heldout.questions.rules import By, Flag
 from heldout.release import Drawn, Request, Together
 from heldout.statistics import CallCounts
 
-__all__ = ["ClassAuc", "ClassConfusion", "TopK"]
+__all__ = ["ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _CallCounts(Question):
     """Counts of rows of several classes, by group if `by` is given."""
 
-    of: ClassVar[type] = ClassifiedRows
+    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     reading: ClassVar[type[Release]]
@@ -110,27 +110,28 @@ class TopK(_CallCounts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassAuc(Question):
-    """The area of each class against all others, at equal shares of epsilon, and their mean."""
+class _ClassAreas(Question):
+    """A ranking metric of each class against all others, at equal shares of epsilon."""
 
-    kind: ClassVar[str] = "class-auc"
-    of: ClassVar[type] = ClassifiedRows
+    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    each: ClassVar[type[Auc] | type[AveragePrecision]]
     method: Method = DEFAULT
 
-    def _questions(self, about: ClassifiedRows) -> dict[str, Auc]:
+    def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         about.check_scores()
         share = self.price / len(about.classes)
-        return {name: Auc(epsilon=share, method=self.method) for name in about.classes}
+        return {name: self.each(epsilon=share, method=self.method) for name in about.classes}
 
     def request(self, about: ClassifiedRows) -> Together:
         parts: dict[str, Any] = {}
         for place, (name, question) in enumerate(self._questions(about).items()):
             asked = question.request(about.versus(place))
             parts[name] = replace(asked, view=_Versus(place))
-        return Together("auc of classes", parts, {"classes": list(about.classes)})
+        title = f"{self.each.kind.replace('-', ' ')} of classes"
+        return Together(title, parts, {"classes": list(about.classes)})
 
-    def read(self, drawn: Drawn) -> ClassAucRelease:
-        return ClassAucRelease(drawn)
+    def read(self, drawn: Drawn) -> ClassAreas:
+        return ClassAreas(drawn, self.each.release)
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
         positives = max(1, sum(guess.counts) // len(about.classes))
@@ -139,6 +140,25 @@ class ClassAuc(Question):
             name: question.typical(about.versus(place), alike)
             for place, (name, question) in enumerate(self._questions(about).items())
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAuc(_ClassAreas):
+    """The area of each class against all others, at equal shares of epsilon, and their mean."""
+
+    kind: ClassVar[str] = "class-auc"
+    each: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAveragePrecision(_ClassAreas):
+    """The average precision of each class against all others, and their mean.
+
+    It moves by ln(n)/n with one of a class's n rows, where an area moves by 1/n: expect more noise.
+    """
+
+    kind: ClassVar[str] = "class-average-precision"
+    each: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Confusion(Question):
     """The confusion matrix where rows with score >= threshold are called positive."""
 
     kind: ClassVar[str] = "confusion"
-    of: ClassVar[type] = ScoredRows
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     threshold: Annotated[float, Number()] = 0.5
     by: By = None
     weighted: Annotated[bool, Flag()] = False
@@ -75,7 +75,7 @@ class Confusion(Question):
 class _MeanError(Question):
     """The mean of a bounded error; by group, or weighted, if that is asked."""
 
-    of: ClassVar[type | tuple[type, ...]] = ScoredRows
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     title: ClassVar[str]
     error: ClassVar[str]
     by: By = None
@@ -139,7 +139,7 @@ class _MeanError(Question):
 class _OfProbabilities(_MeanError):
     """A mean error of probabilities, of two classes or of more."""
 
-    of: ClassVar[type | tuple[type, ...]] = (ScoredRows, ClassifiedRows)
+    of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
 
     def _more(self, about: Any) -> dict[str, Any]:
         if about.score_range != (0.0, 1.0):

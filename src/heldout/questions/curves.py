@@ -38,7 +38,7 @@ class Curves(Question):
     """
 
     kind: ClassVar[str] = "curves"
-    of: ClassVar[type] = ScoredRows
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     draws: ClassVar[int] = 9
     method: Annotated[str, OneOf(METHODS)] = "heldout"
     thresholds: Annotated[Any, Numbers()] = None

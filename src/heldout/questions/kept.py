@@ -24,7 +24,6 @@ __all__ = ["KEPT", "from_plain", "plain"]
 KEPT: Final = {
     "ClassCounts": "heldout.mechanisms.curves.counts",
     "ClassifiedRows": "heldout.data.classes",
-    "Description": "heldout.data.description",
     "FeatureRows": "heldout.data.feature_matrix",
     "FittedRows": "heldout.data.regression_table",
     "Groups": "heldout.data.groups",
@@ -38,6 +37,7 @@ KEPT: Final = {
     "SquareCounts": "heldout.mechanisms.hilbert",
     "TableNoise": "heldout.mechanisms.curves.table",
     "TableWithArea": "heldout.mechanisms.curves.heldout",
+    "TruthRows": "heldout.data.truth",
 }
 """What mechanisms give beside numbers, and what descriptions are made of: where each lives."""
 _ENDLESS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

@@ -26,7 +26,7 @@ class _RankedLists(Question):
     Rows beyond `rows_per_unit` do not count, so declare at least the length of a list there.
     """
 
-    of: ClassVar[type] = ScoredRows
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     measure: ClassVar[str]
     title: ClassVar[str]
     k: Annotated[int, Whole(1, 10**6)] = 10

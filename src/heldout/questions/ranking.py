@@ -52,7 +52,7 @@ def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
 class _Ranking(Question):
     """One ranking metric, with noise whose parameters come from public facts alone."""
 
-    of: ClassVar[type] = ScoredRows
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     metric: ClassVar[str]
     method: Method = DEFAULT
     smaller_class: SmallerClass = None

@@ -276,7 +276,12 @@ class Session(PrivateSession):
         return self.ask(q.TopK(epsilon=epsilon, by=by))
 
     def average_precision(self, *, epsilon: Epsilon, **options: Any) -> Any:
-        """The mean precision at the positive rows' ranks; `options` are as in `auc`."""
+        """The mean precision at the positive rows' ranks; `options` are as in `auc`.
+
+        Of several classes: that of each against all others, and their mean.
+        """
+        if self._classified:
+            return self.ask(q.ClassAveragePrecision(epsilon=epsilon, **options))
         return self.ask(q.AveragePrecision(epsilon=epsilon, **options))
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> Any:

@@ -237,6 +237,8 @@ class RegressionMetrics(Release):
         noise = float(deviation[0] + deviation[-1])
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._absolute.of_nothing:
+                return 0.0, 1.0
             reach = single_quantile(level)
             share = min(max(outside / self.rows, 0.0), 1.0)
             upper = min(share + reach * noise / self.rows, 1.0)
@@ -262,6 +264,8 @@ class RegressionMetrics(Release):
         rising = _rising(distance, deviation)
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._absolute.of_nothing:
+                return float(edges[0]), float(edges[-1])
             sampling = 0.0 if noise_only else self.rows * q * (1 - q)
             reach = single_quantile(level) * np.sqrt(deviation**2 + sampling)
             below, beyond = edges[distance + reach < 0], edges[distance - reach > 0]

@@ -45,6 +45,7 @@ class _OfResiduals(Question):
     values, within the same bounds.
     """
 
+    of: ClassVar[tuple[type, ...]] = (FittedRows,)
     scale: Scale = 1.0
     expected_rows: Annotated[int | None, Whole()] = None
     by: By = None

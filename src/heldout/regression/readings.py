@@ -222,7 +222,7 @@ class _Banded:
             middle = top * bottom - quantile**2 * (weights * errors).sum(axis=0)
             rest = top**2 - quantile**2 * (weights**2 * errors).sum(axis=0)
             root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
-            known = (square > 0) & (bottom > 0)
+            known = (square > 0) & certain
             below, above = (
                 np.divide(middle + sign * root, square, out=np.full_like(root, end), where=known)
                 for sign, end in ((-1, low), (1, high))

@@ -8,10 +8,9 @@ from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
+from heldout.questions.rules import By
 from heldout.questions.session import PrivateSession
 from heldout.regression import questions as asked
-from heldout.regression.measures import RegressionMetrics
-from heldout.regression.release import ResidualPlot
 
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
 
@@ -63,14 +62,16 @@ def residual_plot(
     bounds: Mapping[str, Any] | None = None,
     grid: tuple[int, int] | int | None = None,
     expected_rows: int | None = None,
+    by: By = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
-) -> ResidualPlot:
-    """The private plot of residuals against predicted values, in one call.
+) -> Any:
+    """The private plot of residuals against predicted values, in one call: a `ResidualPlot`.
 
-    `declared` is what `RegressionTable` takes: unit, rows_per_unit, row_key, neighbours, schema
-    and name. Without a ledger nobody keeps count across calls, and the budget is `epsilon`.
+    `declared` is what `RegressionTable` takes: unit, rows_per_unit, row_key, neighbours, schema,
+    name, and groups, for `by`, which gives a `PlotsByGroup`. Without a ledger nobody keeps count
+    across calls, and the budget is `epsilon`.
 
     >>> rows = {"y": [2.1, 3.9, 6.2] * 200, "yhat": [2.0, 4.0, 6.0] * 200}
     >>> plot = residual_plot(rows, observed="y", predicted="yhat", epsilon="1")
@@ -87,15 +88,15 @@ def residual_plot(
         ledger=ledger,
         **declared,
     )
-    found: ResidualPlot = session.residual_plot(
+    return session.residual_plot(
         epsilon=epsilon,
         scale=scale,
         method=method,
         bounds=bounds,
         grid=grid,
         expected_rows=expected_rows,
+        by=by,
     )
-    return found
 
 
 def metrics(
@@ -109,11 +110,14 @@ def metrics(
     bounds: Mapping[str, Any] | None = None,
     r_squared: bool = True,
     expected_rows: int | None = None,
+    by: By = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
-) -> RegressionMetrics:
+) -> Any:
     """Private MAE, RMSE, R squared and quantiles of the residuals, in one call.
+
+    A `RegressionMetrics`, or with `by` a `MetricsByGroup`; arguments as in `residual_plot`.
 
     >>> rows = {"y": [2.5, 3.5, 6.5] * 400, "yhat": [2.0, 4.0, 6.0] * 400}
     >>> found = metrics(rows, observed="y", predicted="yhat", epsilon="2", bounds={"residual": 1})
@@ -130,14 +134,14 @@ def metrics(
         ledger=ledger,
         **declared,
     )
-    found: RegressionMetrics = session.metrics(
+    return session.metrics(
         epsilon=epsilon,
         scale=scale,
         bounds=bounds,
         r_squared=r_squared,
         expected_rows=expected_rows,
+        by=by,
     )
-    return found
 
 
 def one_off(

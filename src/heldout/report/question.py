@@ -55,7 +55,7 @@ class Report(Question):
     """
 
     kind: ClassVar[str] = "report"
-    of: ClassVar[type | tuple[type, ...]] = (ScoredRows, ClassifiedRows)
+    of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
     threshold: Annotated[float | None, Number()] = None
     curves: Annotated[bool, Flag()] = False
     sections: Annotated[Any, Choices(EVERY)] = None
@@ -175,7 +175,7 @@ def assembled(
     """The report of releases that are paid for already, by section."""
     assert drawn.standing is not None
     assert drawn.receipt is not None
-    standing = drawn.standing()
+    standing = drawn.standing
     return Answer(
         subject=drawn.about,
         epsilon=sum(shares.values(), Fraction(0)),

@@ -243,7 +243,7 @@ def _decisions_by_group(epsilon: Fraction, options: Options) -> q.Question:
 BY_GROUP: tuple[Section, ...] = (
     Section(
         name="groups",
-        title="Decisions by group",
+        title="Decisions by group, threshold",
         meaning="The same decisions for each declared group, how far apart the groups are, and "
         "how often chance would put them so far apart. Groups that noise drowned are not compared.",
         weight=40,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from heldout.data.description import Description
+from heldout.data.truth import TruthRows
 from heldout.data.two_tables import Table, number_array
 from heldout.errors import ArgumentError
 from heldout.mechanisms.disjoint import Disjoint
@@ -70,6 +70,7 @@ class Separability(Question):
     """
 
     kind: ClassVar[str] = "separability"
+    of: ClassVar[tuple[type, ...]] = (TruthRows,)
     privatized: Annotated[Mapping[str, Any], Columns()]
 
     @cached_property
@@ -96,7 +97,11 @@ class Separability(Question):
         recipe = Recipe.of(self.table)
         return recipe, *recipe.vectors(self.table)
 
-    def request(self, about: Description) -> Request:
+    def request(self, about: TruthRows) -> Request:
+        if (about.numbers, about.texts) != (tuple(self.table.numbers), tuple(self.table.texts)):
+            raise ArgumentError(
+                "privatized must have the columns that the truth was opened with, in their order."
+            )
         recipe, vectors, out = self._recipe
         rows = self.table.rows if about.rows is None else about.rows
         expected, moved = max(1, rows // 2), about.protection.rows_moved
