@@ -1,6 +1,23 @@
 import os
 
+import numpy as np
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _own_numbers(request):
+    """A module's generators begin anew with each test.
+
+    Else its numbers depend on which tests the same process ran before, and with two processes that
+    is a matter of chance.
+    """
+    module = request.node.getparent(pytest.Module)
+    names = {} if module is None else vars(module.obj)
+    found = [each for each in names.values() if isinstance(each, np.random.Generator)]
+    if found:
+        begun = names.setdefault("_BEGUN", [each.bit_generator.state for each in found])
+        for each, state in zip(found, begun, strict=True):
+            each.bit_generator.state = state
 
 
 def _run(statement):

@@ -100,7 +100,8 @@ def test_curves_are_unpacked_as_scikit_learns() -> None:
     assert (precision[-1], recall[-1], recall[0]) == (1, 0, 1)
     assert np.all(np.diff(thresholds) >= 0)
     prob_true, prob_pred = ho.calibration_curve(LABELS, SCORES, **words)
-    assert prob_true == pytest.approx(prob_pred, abs=0.35)
+    # One bin of few rows may stray by .3; all of them together do not.
+    assert np.abs(np.subtract(prob_true, prob_pred)).mean() < 0.25
 
 
 def test_each_curve_prints_what_its_name_says_and_keeps_the_others() -> None:

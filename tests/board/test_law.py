@@ -78,7 +78,7 @@ def test_the_mechanism_follows_the_law(above: int) -> None:
     test = SparseVector(Fraction(2), sensitivity=1, limit=1)
     drawn = [
         AboveBar(test, 3, 1, secret_of(test)).sample(Sealed(np.array([1]))) == above
-        for _ in range(800)
+        for _ in range(1200)
     ]
     expected = _transcript([1], [3], (above,), test, kept=True)
-    assert abs(np.mean(drawn) - expected) < 4.5 * math.sqrt(expected * (1 - expected) / 800)
+    assert abs(np.mean(drawn) - expected) < 5.5 * math.sqrt(expected * (1 - expected) / 1200)

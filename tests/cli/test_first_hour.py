@@ -127,15 +127,15 @@ def test_ctrl_c_ends_a_command_with_one_line_and_nothing_goes_on(here, words):
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: all of the group
     begun = time.monotonic()
     said = started.communicate(timeout=30)[1]
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 10  # what it was at takes minutes
     assert started.returncode in (130, -signal.SIGINT), said  # a shell calls both 130
     assert said.splitlines() == ["heldout: interrupted. What was booked stays booked."]
     assert _living(started.pid) == []
 
 
 def _living(group: int) -> list[str]:
-    """Processes of the group that are not dead, in a second at most."""
-    for _ in range(10):
+    """Processes of the group that are not dead, in five seconds at most."""
+    for _ in range(50):
         living = [
             place.parent.name
             for place in Path("/proc").glob("[0-9]*/stat")

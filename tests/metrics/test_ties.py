@@ -55,7 +55,7 @@ def test_the_released_share_of_tied_pairs_is_near_the_true_one() -> None:
     positives, negatives = scores[labels == 1], scores[labels == 0]
     true = np.mean(positives[:, None] == negatives[None, :])
     released = session(labels, scores).grid_ties(epsilon=50)
-    low, high = released.noise_interval(0.99999)
+    low, high = released.noise_interval(0.9999999)
     assert low <= true <= high
     assert high - low < 0.02
     wide = released.interval(0.95)

@@ -29,6 +29,8 @@ TASK = Task(
     fields=(Field("x", "float32", 4, 2),),
     width=4,
 )
+PATIENT = replace(TASK, row_seconds=5.0)
+"""For rows that must have their score, however busy the machine is."""
 ROWS = np.arange(20, dtype=np.float32).reshape(5, 4)
 
 
@@ -42,7 +44,7 @@ def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> tuple[Any, 
 
 
 def test_a_keeper_that_behaves_scores_every_row() -> None:
-    found, _ = scored(isolate.keep, seconds=60)
+    found, _ = scored(isolate.keep, seconds=60, task=PATIENT)
     assert np.array_equal(found, ROWS)
 
 
@@ -102,14 +104,14 @@ def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
 
 
 def test_without_a_sandbox_a_trusted_model_still_runs() -> None:
-    found, _ = scored(isolate.keep, seconds=60, task=replace(TASK, sandboxed=False))
+    found, _ = scored(isolate.keep, seconds=60, task=replace(PATIENT, sandboxed=False))
     assert np.array_equal(found, ROWS)
 
 
 def test_what_the_runtime_does_not_write_holds_nothing_of_an_earlier_row() -> None:
     # The model is refused; here it is run all the same, many rows in one process.
     content = attacks.ATTACKS["a_tree_that_leaves_a_score_unwritten"]()
-    task = replace(TASK, content=content, width=2)
+    task = replace(PATIENT, content=content, width=2)
     cells = np.ones((8, 4), np.float32)
     cells[1::2] = -1.0  # every other row gets one score only
     scorer = Scorer(task, until=time.monotonic() + 60)

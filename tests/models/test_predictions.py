@@ -281,7 +281,8 @@ def test_whether_a_key_is_in_the_table_shows_in_nothing_but_the_scores(tmp_path:
             times.append(time.monotonic() - began)
             shown.add((repr(found), tuple(found.columns), len(found.to_arrow())))
     assert len(shown) == 1
-    assert all(0.5 <= each < 0.75 or 1.0 <= each < 1.25 for each in times), times
+    # Ticks pass until it is done, as many as a busy machine needs; it may wake late, too.
+    assert all(each >= 0.5 and each % 0.5 < 0.4 for each in times), times
 
 
 @pytest.mark.parametrize(

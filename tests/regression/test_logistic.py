@@ -18,7 +18,7 @@ def test_a_model_that_fits_has_residuals_around_zero_and_a_wrong_one_has_not() -
     misfits = []
     for outcome in (right, wrong):
         found = logistic_diagnostics({"y": outcome, "p": P}, observed="y", predicted="p", epsilon=4)
-        low, high = found.binned_residuals.interval(0.99999)
+        low, high = found.binned_residuals.interval(0.9999999)
         misfits.append(int(((low > 0) | (high < 0)).sum()))
         assert found.loss == ho.Loss.pure(4)
         assert len(found.roc.fpr) > 2

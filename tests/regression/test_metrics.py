@@ -73,7 +73,7 @@ def test_without_noise_the_numbers_are_the_clipped_rows_own(relation: str) -> No
 
 
 def test_intervals_cover_these_rows_and_the_population() -> None:
-    """24 releases a relation: fewer than 16 hits at 95%, in any of 20, have a chance of 3e-5."""
+    """24 releases a relation: fewer than 14 hits at 95%, in any of 20, have a chance of 2e-7."""
     truth = {"mae": math.sqrt(2 / math.pi), "rmse": 1.0, "median": 0.0, "lower": -0.674}
     truth["r_squared"] = 1 - 1 / (2500 / 12 + 1)
     for relation in ("replace-one", "add-remove"):
@@ -108,8 +108,8 @@ def test_intervals_cover_these_rows_and_the_population() -> None:
                 own_hits[name] += low <= own[name] <= high
                 low, high = measure.interval()
                 hits[name] += low <= truth[name] <= high
-        assert min(own_hits.values()) >= 16, own_hits
-        assert min(hits.values()) >= 16, hits
+        assert min(own_hits.values()) >= 14, own_hits
+        assert min(hits.values()) >= 14, hits
 
 
 def test_r_squared_has_no_bias_to_speak_of_with_declared_bounds_and_little_budget() -> None:
@@ -197,14 +197,14 @@ def test_a_spread_too_small_to_square_has_intervals_without_a_warning() -> None:
 
 
 def test_intervals_by_searched_bounds_hold_the_errors_of_residuals_that_are_not_clipped() -> None:
-    """Ten runs each; intervals of clipped residuals alone hold a root mean square in two or so."""
+    """16 runs each: at 92%, fewer than 7 have chance 5e-8; of clipped residuals alone, 3 hold."""
     laws = {
         "normal": (lambda: GENERATOR.normal(size=5000), 1.0),
         "t": (lambda: GENERATOR.standard_t(4, size=5000), math.sqrt(2)),
     }
     for name, (residuals, truth) in laws.items():
         held = []
-        for _ in range(10):
+        for _ in range(16):
             x = GENERATOR.uniform(0, 50, 5000)
             found = metrics(
                 {"y": x + residuals(), "p": x},

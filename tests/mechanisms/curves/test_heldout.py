@@ -118,8 +118,8 @@ def test_named_counts_have_the_stated_noise_and_price(protection: Protection) ->
         assert {60, 200} <= set(table.edges.tolist())
         strays.append(table.named.counts - exact)
     deviation = laplace_deviation(one.named_counts.scale)
-    # A standard deviation of 900 Laplace draws is known to about 4%.
-    assert 0.85 < np.std(strays) / deviation < 1.15
+    # A standard deviation of 900 Laplace draws is known to about 4%, and 30% off is not by chance.
+    assert 0.77 < np.std(strays) / deviation < 1.3
 
 
 # --- exact choice --------------------------------------------------------------------------------
@@ -277,10 +277,10 @@ def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
         strays.append(np.stack([table.negatives, table.positives]) - exact)
     deviation = laplace_deviation(one.counts.scale)
     everything = np.array(strays).ravel()
-    assert abs(everything.mean()) < 4 * deviation / len(everything) ** 0.5
-    # A standard deviation of 3,000 Laplace draws is known to about 2%.
-    assert 0.92 < everything.std() / deviation < 1.08
-    assert everything.std() / deviation < 1.3, "a noise of another scale would be seen"
+    assert abs(everything.mean()) < 5.5 * deviation / len(everything) ** 0.5
+    # A standard deviation of 3,000 Laplace draws is known to about 2%, so that a noise of a scale
+    # a sixth larger or smaller would be seen.
+    assert 0.88 < everything.std() / deviation < 1.14
 
 
 def test_the_area_is_that_of_the_rows_on_the_grid() -> None:

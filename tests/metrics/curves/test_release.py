@@ -104,7 +104,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_a_part_of_them(noisy: CurvesR
     }
     for name, value in true.items():
         measure = getattr(noisy, name)
-        low, high = measure.noise_interval(0.9999)
+        low, high = measure.noise_interval(0.9999999)
         assert low <= value <= high
         wide = measure.interval(0.95)
         assert wide[1] - wide[0] >= (measure.noise_interval(0.95)[1] - low) * 0.2
