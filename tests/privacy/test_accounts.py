@@ -186,6 +186,26 @@ def test_a_new_people_account_has_the_budget_of_its_first_data_set(ledger, event
         ledger.book(resolved(ledger, "2025"), event, request={})
 
 
+def test_rows_that_were_asked_about_before_get_no_second_budget_by_their_name(ledger, event):
+    before = ledger.account(b"rows", budget=ONE, name="old.parquet", protection=PERSON)
+    ledger.book(before, event, request={})
+    with pytest.raises(BudgetMismatch, match="before they were registered"):
+        ledger.register("old.parquet", budget=TWO, unit="patient_id")
+    ledger.register("old.parquet", budget=TWO, unit="patient_id", people="old.parquet")
+    ledger.book(resolved(ledger, "old.parquet"), event, request={})
+    assert ledger.spent(before) == Loss.pure("2/3")
+    ledger.book(ledger.account(b"rows", budget=ONE, protection=PERSON), event, request={})
+    with pytest.raises(BudgetExceeded):
+        ledger.book(resolved(ledger, "old.parquet"), event, request={})
+    assert ledger.verify()
+
+
+def test_a_second_budget_for_rows_that_were_asked_about_must_be_said(ledger):
+    before = ledger.account(b"rows", budget=ONE, name="old.parquet", protection=PERSON)
+    second = ledger.register("old.parquet", budget=ONE, unit="patient_id", new=True)
+    assert second.id != before.id
+
+
 def test_people_are_under_one_relation_and_one_kind_of_budget(ledger):
     ledger.register("people", budget=ONE, unit="patient_id")
     with pytest.raises(BudgetMismatch, match="do not add up"):

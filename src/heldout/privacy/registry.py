@@ -65,7 +65,9 @@ class Registry(Books):
 
         `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
         `people` names an account above it, which several data sets about the same people share;
-        a new name opens it with the same budget (register it first to give it another one).
+        a new name opens it with the same budget (register it first to give it another one). It
+        may be the account of rows that were asked about before they were registered: then what
+        they spent counts, and so does what is asked of them without a name from now on.
         `closed` closes the ledger to rows that are not registered. `table`
         (`heldout.data.people.People`) shows who is in it: where people of other accounts are,
         this is refused unless `people` names their account or `new` gives them a second budget.
@@ -82,7 +84,7 @@ class Registry(Books):
         def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
             above: Line = []
             if people is not None:
-                if not self._registered(connection, checked_name("people", people)):
+                if not self._storage.named(connection, checked_name("people", people)):
                     row = new_row("data", people)
                     line = [(row, unspent(checked_budget(budget)))]
                     about = {"kind": "registration", "name": people} | told
@@ -92,6 +94,13 @@ class Registry(Books):
                 raise BudgetMismatch(
                     f"An account {shown(name)} is registered already. Name another one, or raise "
                     "its budget: heldout ledger raise."
+                )
+            if not new and people != name and self._storage.named(connection, name):
+                raise BudgetMismatch(
+                    f"Rows called {shown(name)} were asked about before they were registered, and "
+                    f"have an account of that name. To count what they spent, register with "
+                    f"people={shown(name)} (--people). To give them a second budget, say new=True "
+                    "(--new), or register another name if these are other rows."
                 )
             row = new_row("data", name, parent=above[0][0].id if above else None)
             line = [(row, unspent(checked_budget(budget))), *above]
@@ -322,13 +331,13 @@ class Registry(Books):
     ) -> Line:
         """The people account that a data set goes under, if it fits there."""
         line = self._open_line(connection, self._named(connection, people).id)
-        own = self._storage.opening(connection, line[0][0].id).content["protection"]
+        own = self._storage.opening(connection, line[0][0].id).content["protection"] or {}
         if len(line) > 1:
             raise LedgerError(f"{shown(people)} has a people account itself. Name that one.")
-        if own["neighbours"] != protection.neighbours:
+        if own.get("neighbours") != protection.neighbours:
             raise BudgetMismatch(
-                f"{shown(people)} is under {own['neighbours']} neighbours, this data set is not: "
-                "losses under two relations do not add up."
+                f"{shown(people)} is not under {protection.neighbours} neighbours, as this data "
+                "set is: losses under two relations do not add up."
             )
         _same_kind(budget, line[0][1].budget)
         return line
