@@ -26,6 +26,7 @@ __all__ = [
     "difference_variance",
     "is_plausible",
     "noise_interval",
+    "noise_reach",
     "population_interval",
     "precision_variance",
     "two_sided_p_value",
@@ -173,10 +174,7 @@ def noise_interval(
     >>> 0.0002 < high - low < 0.0015
     True
     """
-    candidates = known or belief(draw)
-    if candidates is None or candidates.no_ranking:
-        return 0.0, 1.0
-    reach = _noise_quantile(draw, candidates, level)
+    reach = noise_reach(draw, level=level, known=known)
     low, high = draw.unclamped - reach, draw.unclamped + reach
     if low > 1 or high < 0:
         # No value is so near. From the clamped number, which is nearer to every value there is.
@@ -184,8 +182,11 @@ def noise_interval(
     return max(0.0, low), min(1.0, high)
 
 
-def _noise_quantile(draw: RankingDraw, candidates: Belief, level: float) -> float:
-    law = draw.law
+def noise_reach(draw: RankingDraw, *, level: float = 0.95, known: Belief | None = None) -> float:
+    """How far the noise goes at this level: by its law and the class counts, not by the value."""
+    candidates, law = known or belief(draw), draw.law
+    if candidates is None or candidates.no_ranking:
+        return 1.0 + abs(draw.unclamped)
 
     def beyond(distance: float) -> float:
         tails = law.survival(candidates.rungs, np.full(candidates.rungs.shape, distance))

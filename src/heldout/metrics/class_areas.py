@@ -88,6 +88,7 @@ class ClassAreas(Release):
                 noise_interval=one.noise_interval,
                 interval=one.interval,
                 share=float,
+                reach=one.reach,
             )
         return found
 

@@ -38,6 +38,8 @@ class Measure(float):
     terms: str
     whole: bool
     _share: Callable[[float], float] | None
+    reach: Callable[[float], float] | None
+    """How far noise goes at a level, in parts of the range, if that does not hang on the value."""
     _noise_interval: Callable[[float], Interval]
     _interval: Callable[[float], Interval]
     _known: dict[tuple[str, float], Interval]
@@ -52,10 +54,12 @@ class Measure(float):
         interval: Callable[[float], Interval],
         whole: bool = False,
         share: Callable[[float], float] | None = None,
+        reach: Callable[[float], float] | None = None,
     ) -> "Measure":
         self = super().__new__(cls, value)
         self.name, self.terms, self.whole = name, terms, whole
         self._noise_interval, self._interval, self._share = noise_interval, interval, share
+        self.reach = reach
         self._known = {}
         return self
 
@@ -75,8 +79,12 @@ class Measure(float):
     def informative(self) -> bool:
         """Whether noise leaves anything to read: its 95% interval fills at most half of the range.
 
+        Where the noise's own reach is known, an interval that is held to the range counts as wide
+        as it would be: else of drowned numbers the few far off would be shown, and they alone.
         A number without a range, such as a count, always is.
         """
+        if self.reach is not None:
+            return 2 * self.reach(0.95) <= MOST_NOISE
         low, high = self.noise_interval(0.95)
         return self.share(high) - self.share(low) <= MOST_NOISE
 

@@ -14,6 +14,7 @@ from heldout.metrics.auc_interval import (
     Look,
     belief,
     noise_interval,
+    noise_reach,
     population_interval,
     two_sided_p_value,
 )
@@ -88,6 +89,7 @@ class RankingRelease(Release):
             noise_interval=noise,
             interval=population,
             share=share,
+            reach=lambda level: noise_reach(self._draw, level=level, known=self._known),
         )
 
     def _noisy(self) -> Any:

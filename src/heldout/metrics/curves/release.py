@@ -12,8 +12,9 @@ from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
 from heldout.mechanisms.curves.table import NoisyTable
+from heldout.metrics.auc_interval import noise_reach
 from heldout.metrics.confusion import ConfusionRelease
-from heldout.metrics.curves.area import area_intervals
+from heldout.metrics.curves.area import area_intervals, class_belief
 from heldout.metrics.curves.bands import Rectangles, rectangles
 from heldout.metrics.curves.calibration import calibration_curve, check_probabilities
 from heldout.metrics.curves.corridor import Corridor, area_interval, region
@@ -103,7 +104,9 @@ class CurvesRelease(ReadDecisions, Release):
             return self._fit.curve
         return plain_curve(self.table, score_range=self.score_range)
 
-    def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure:
+    def _measure(
+        self, name: str, value: float, interval: Any, share: Any = float, reach: Any = None
+    ) -> Measure:
         """`interval(level, noise_only)` gives both intervals."""
         return Measure(
             value,
@@ -112,6 +115,7 @@ class CurvesRelease(ReadDecisions, Release):
             noise_interval=lambda level: interval(level, True),
             interval=lambda level: interval(level, False),
             share=share,
+            reach=reach,
         )
 
     def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles:
@@ -185,7 +189,16 @@ class CurvesRelease(ReadDecisions, Release):
             band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
             return _area_of_steps(band)
 
-        return self._measure("AUC of the curve", self._curve.area, interval)
+        def reach(level: float) -> float:
+            if self._area is not None and self._area.headline.reach is not None:
+                return self._area.headline.reach(level)
+            if isinstance(self.table, TableWithArea) and self.table.area is not None:
+                known = class_belief(self.table, self.table.area)
+                return noise_reach(self.table.area, level=level, known=known)
+            low, high = interval(level, True)  # of which one side may be cut
+            return max(high - self._curve.area, self._curve.area - low)
+
+        return self._measure("AUC of the curve", self._curve.area, interval, reach=reach)
 
     @property
     def _xy(self) -> tuple[Any, Any]:
