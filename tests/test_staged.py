@@ -11,7 +11,7 @@ import heldout as ho
 from heldout.data.description import ScoredRows
 from heldout.errors import AnswerLost, BudgetExceeded
 from heldout.mechanisms import DiscreteLaplace
-from heldout.privacy import price
+from heldout.privacy import Event, price
 from heldout.questions import Question
 from heldout.release import Answers, Booked, Drawn, Staged, Step
 from heldout.statistics import ThresholdCounts
@@ -109,6 +109,16 @@ def test_a_step_that_costs_something_else_than_was_booked_reads_nothing(price: s
         door.ask(Asked(epsilon="1", steps=two_steps([], second=price)))
     assert len(fetched) == 1
     assert str(door.remaining) == "epsilon 1/2"
+
+
+def test_a_step_in_fewer_parts_than_were_booked_reads_nothing() -> None:
+    """The price is the same in epsilon; under a budget of rho it would be twice as much."""
+    halves = Event.composed([laplace("1/2", 2).event()] * 2)
+    whole = Step(ThresholdCounts(thresholds=()), laplace("1", 2))
+    steps = {"labels": Booked(halves, lambda answers: whole)}
+    staged = Staged(name="parts", steps=steps, parameters={}, claim="staged", description={})
+    with pytest.raises(AnswerLost, match="differs from the booked price"):
+        session().ask(Asked(epsilon="1", steps=staged))
 
 
 def test_what_cannot_be_paid_in_full_is_not_begun() -> None:

@@ -15,6 +15,7 @@ from heldout.data.table import PrivateTable
 from heldout.errors import AnswerLost, BudgetExceeded, HeldoutError
 from heldout.mechanisms import Mechanism
 from heldout.privacy import Account, Budget, Event, Ledger, Loss, Receipt, price
+from heldout.privacy.accountant import charge, smaller
 from heldout.statistics import Statistic, compute
 
 __all__ = [
@@ -80,6 +81,13 @@ def _always(step: Step, answers: Answers) -> Step:
     return step
 
 
+def _fits(event: Event, booked: Event) -> bool:
+    """Whether an event costs what was booked, and no more under a budget of rho, where a price that
+    is divided into fewer parts costs more."""
+    own, other = (charge(each, budget=Budget(rho=1, delta="1/2")) for each in (event, booked))
+    return price(event) == price(booked) and smaller(own, other) == own
+
+
 @dataclass(frozen=True)
 class Request:
     """One statistic, released once; `view` says through which columns the rows are seen."""
@@ -141,7 +149,7 @@ class Staged:
         answers: dict[str, Any] = {}
         for name, booked in self.steps.items():
             step = booked.choose(answers)
-            if price(step.mechanism.event()) != price(booked.price):
+            if not _fits(step.mechanism.event(), booked.price):
                 raise BudgetExceeded("Internal error: a step's cost differs from the booked price.")
             answers[name] = step.mechanism.sample(compute(step.statistic, seen))
         return answers

@@ -290,6 +290,15 @@ def _disjoint_rows(*, epsilon: Fraction) -> Loss:
     return Loss.pure(epsilon)
 
 
+@_priced("adaptive", 1, epsilon=_positive)
+def _adaptive(*, epsilon: Fraction) -> Loss:
+    """Pure parts that answers before them choose: they divide this epsilon, nobody knows how yet.
+
+    One leaf, because under a budget of rho a few large parts cost more than many small ones.
+    """
+    return Loss.pure(epsilon)
+
+
 @_priced("exponential", 1, epsilon=_positive)
 def _exponential(*, epsilon: Fraction) -> Loss:
     """Selection whose privacy loss is epsilon (the factor 2 of the exponent is inside)."""

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counted import COUNT_SHARE, CountedCurves
 from heldout.mechanisms.curves.heldout import HeldoutCurves, TableWithArea
 from heldout.mechanisms.curves.registry import method
-from heldout.privacy import Loss
-from heldout.privacy.events import price
+from heldout.privacy import Budget, Loss
+from heldout.privacy.accountant import charge, covers
+from heldout.privacy.events import Event, price
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.sealed import Sealed
 
@@ -40,6 +42,40 @@ def test_the_count_and_the_curves_cost_epsilon_whatever_the_count_is(
     for count in (-(10**6), 0, 1, 300, 5_000, 10**6, 10**18):
         rest = counted.after(count)
         assert price(rest.event()) == Loss.pure(epsilon - COUNT_SHARE * epsilon), count
+
+
+@each_protection
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(20)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"named": (100,)}, {"area_share": "1/10"}], ids=str)
+def test_a_budget_of_rho_is_charged_at_least_what_any_count_draws(
+    protection: Protection, epsilon: Fraction, options: dict[str, Any]
+) -> None:
+    counted = made(protection, epsilon=epsilon, **options)
+    booked = charge(counted.event(), budget=Budget(rho=1))
+    for count in (0, 1, 30, 300, 3_000, 30_000, 10**9):
+        drawn = Event.composed([counted.look.event(), counted.after(count).event()])
+        assert covers(booked, charge(drawn, budget=Budget(rho=1))), count
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "options"),
+    [
+        (Fraction(1, 7000), {}),
+        (Fraction(1, 2500), {"named": (100,)}),
+        (Fraction(1), {"area_share": "24/25"}),
+        (Fraction(1), {"area_share": "97/100"}),
+    ],
+    ids=str,
+)
+def test_what_some_count_cannot_draw_is_refused_before_the_booking(
+    epsilon: Fraction, options: dict[str, Any]
+) -> None:
+    try:
+        counted = made(PROTECTIONS[0], epsilon=epsilon, **options)
+    except ArgumentError:
+        return
+    for count in (0, 100, 1_000, 10**4, 10**5, 10**6, 10**7, 10**12):
+        assert price(counted.after(count).event()) == Loss.pure(counted.rest)
 
 
 @each_protection

@@ -53,7 +53,14 @@ class CountedCurves:
     named_share: Rational | None = None
 
     def __post_init__(self) -> None:
-        _ = self.look, self.after(heldout.EXPECTED_ROWS)
+        # What the curves of some count refuse is refused for every count, before the booking: few
+        # rows buy no cuts and no area, many rows buy both, at the largest shares.
+        _ = self.look, self.after(0), self.after(MOST_ROWS)
+
+    @property
+    def rest(self) -> Fraction:
+        """What the count leaves for the curves."""
+        return self.epsilon - COUNT_SHARE * self.epsilon
 
     @cached_property
     def look(self) -> DiscreteLaplace:
@@ -62,9 +69,9 @@ class CountedCurves:
         )
 
     def after(self, count: int) -> HeldoutCurves:
-        """The curves that suit a released count; their price is the same for every count."""
+        """The curves that suit a released count; their epsilon is the same for every count."""
         return heldout.build(
-            epsilon=self.epsilon - COUNT_SHARE * self.epsilon,
+            epsilon=self.rest,
             protection=self.protection,
             points=self.points,
             expected_rows=min(max(count, 0), MOST_ROWS),
@@ -75,7 +82,7 @@ class CountedCurves:
 
     def event(self) -> Event:
         """The count and the curves; how the curves divide their part depends on the count."""
-        return Event.composed([self.look.event(), self.after(heldout.EXPECTED_ROWS).event()])
+        return Event.composed([self.look.event(), Event("adaptive", {"epsilon": self.rest})])
 
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
         rows = np.asarray(unseal(sealed), dtype=np.int64).sum(keepdims=True)
@@ -83,12 +90,11 @@ class CountedCurves:
         return self.after(count).sample(sealed)
 
     def describe(self) -> dict[str, object]:
-        rest = self.epsilon - COUNT_SHARE * self.epsilon
         return {
             "name": "heldout",
             "count": self.look.describe(),
             "bins": "by the noisy count",
-            "curves_epsilon": str(rest),
+            "curves_epsilon": str(self.rest),
         }
 
 

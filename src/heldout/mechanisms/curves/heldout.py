@@ -36,7 +36,7 @@ NAMED_SHARE: Final = Fraction(2, 3)
 The shares above are of the rest."""
 MOST_NAMED: Final = 16
 PUBLIC_BINS: Final = 5
-LARGEST_AREA_EPSILON: Final = Fraction(100)
+LEAST_AREA_EPSILON, LARGEST_AREA_EPSILON = Fraction(1, 10_000), Fraction(100)
 EXPECTED_ROWS: Final = 4_000  # what a plan assumes if the row count is private and nobody guesses
 
 
@@ -281,6 +281,8 @@ def build(
     visible = guess * epsilon * rest * 2 / protection.rows_moved
     if area_share is None:
         area = next((share for bound, share in AREA_STEPS if visible < bound), AREA_SHARE)
+        if area * rest * epsilon < LEAST_AREA_EPSILON:  # of millions of rows
+            area = Fraction(0)
     else:
         area = exact(area_share, name="area_share")
     if levels is None:
