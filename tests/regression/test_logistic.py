@@ -12,7 +12,7 @@ P = GENERATOR.uniform(0.05, 0.95, 4000)
 
 
 def test_a_model_that_fits_has_residuals_around_zero_and_a_wrong_one_has_not() -> None:
-    """Bins of 4,000 rows at epsilon 4; the wrong model is off by up to 0.47: 8 bins and more show."""
+    """Bins of 4,000 rows at epsilon 4; the wrong model is off by up to 0.47, and 8 bins show it."""
     right = (GENERATOR.random(4000) < P).astype(int)
     wrong = (GENERATOR.random(4000) < P**4).astype(int)
     misfits = []
