@@ -66,13 +66,13 @@ def test_counting_with_numpy_is_counting_with_sql():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_draws_a_plot(method):
     fit = dataset("ideal", rows=1_000, random=random())
-    plots = [METHODS[method](fit, "10") for _ in range(5)]
+    plots = [METHODS[method](fit, "10") for _ in range(7)]
     real = Reference.of_points(fit.predicted, fit.residuals)
     for plot in plots:
         assert (plot.counts >= 0).all()
         assert 0.5 < plot.counts.sum() / 1_000 < 1.5
-    # The search for bounds overshoots now and then (1 in 100): not three times in five (1e-5).
-    assert sorted(real.similarity(plot) for plot in plots)[2] < 0.5
+    # The search for bounds overshoots now and then (1 in 100): not four times in seven (4e-7).
+    assert sorted(real.similarity(plot) for plot in plots)[3] < 0.5
 
 
 def test_faulty_data_are_told_apart_by_their_plots():

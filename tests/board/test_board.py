@@ -18,7 +18,8 @@ def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) ->
     board = opened()
     bar = ledger.spent("readmissions")
     assert bar == Loss.pure(6)
-    assert not board.submit(scored(1000), submission="coin").improved
+    # As good as the start, it would be called better in 1 of 700 boards; 50 rows below, in none.
+    assert not board.submit(scored(950), submission="coin").improved
     assert ledger.spent("readmissions") == bar
     found = board.submit(scored(1600), submission="good")
     assert found.improved

@@ -92,7 +92,7 @@ def test_a_public_total_is_used() -> None:
     """Where the number of rows is public the four counts add up to it, give or take rounding.
 
     At this threshold each is 78 or more: noise of scale 4 below that, which is cut at 0, has a
-    chance of 2e-9. Without the public number five sums would all be that near in 1 of 100 runs.
+    chance of 2e-9. Without the public number five sums would all be that near in 3 of 10,000.
     """
     dataset = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
     session = ho.Session(dataset, budget=ho.Budget(epsilon=3))

