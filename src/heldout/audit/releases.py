@@ -105,7 +105,8 @@ _release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, why=_CLASSES)
 _release(
     "average-precision-of-classes",
     "average_precision",
-    divided_pairs.CLASS_AREAS,
+    divided_pairs.CLASS_PRECISIONS,
+    epsilon="4",
     why=_CLASSES,
 )
 _release("log-loss", "log_loss", pairs.MEANS, note="with the sum of squares, which is free")

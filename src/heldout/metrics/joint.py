@@ -4,8 +4,9 @@ The counts that these rows may have are weighed by the known law of the noise, n
 all adding up to a public number of rows where there is one; the population's shares are weighed
 given the counts, by Jeffreys' law. Both are laid out on a fixed set of points that fill the cube
 evenly, so the same release always has the same intervals. An interval is the shortest one that
-holds its share of the weight, on a scale where the metric's range is bounded. That such intervals
-cover is shown by simulation, in tests/metrics/test_contrasts.py.
+holds its share of the weight, on a scale where the metric's range is bounded; of the noise alone it
+leaves out no more than half of the rest on either side. That such intervals cover is shown by
+simulation, in tests/metrics/test_contrasts.py.
 """
 
 import math
@@ -81,7 +82,11 @@ class Joint:
     def noise_interval(self, contrast: Contrast, level: float) -> Interval:
         """Covers the contrast of the true counts of these rows."""
         truths, weights = self._truths
-        low, high = _shortest(contrast, contrast(truths), weights, level)
+        values = contrast(truths)
+        # Where few positives are found, noise that adds to them pushes all of the weight to one end
+        # of the range; the shortest interval then leaves out too much on the other side.
+        both = [law(contrast, values, weights, level) for law in (_shortest, _central)]
+        low, high = min(each[0] for each in both), max(each[1] for each in both)
         corners = self._corners(contrast, level)
         near = 1e-9 * (contrast.high - contrast.low)  # what rounding may leave
         if np.any(corners <= contrast.low + near):
@@ -166,15 +171,33 @@ def _effective(weights: Any) -> float:
     return float(weights.sum()) ** 2 / square if square > 0 else 0.0
 
 
-def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
-    """The shortest interval with this share of the weight; to the range's end where it begins."""
+def _ordered(values: Any, weights: Any, level: float) -> tuple[Any, Any] | None:
+    """The values that have a meaning, upwards, and the weight below each; None if too few have."""
     known = ~np.isnan(values) & (weights > 0)
     if weights[known].sum() < level * weights.sum():
-        return (contrast.low, contrast.high)
+        return None
     values, weights = values[known], weights[known]
     order = np.argsort(values, kind="stable")
-    values, total = values[order], np.concatenate([[0.0], np.cumsum(weights[order])])
-    total /= total[-1]
+    total = np.concatenate([[0.0], np.cumsum(weights[order])])
+    return values[order], total / total[-1]
+
+
+def _central(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
+    """The interval with half of what is left on either side."""
+    if (found := _ordered(values, weights, level)) is None:
+        return (contrast.low, contrast.high)
+    values, total = found
+    tail = (1 - level) / 2
+    first = int(np.searchsorted(total, tail, side="right")) - 1
+    last = int(np.searchsorted(total, 1 - tail)) - 1
+    return float(values[first]), float(values[last])
+
+
+def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
+    """The shortest interval with this share of the weight; to the range's end where it begins."""
+    if (found := _ordered(values, weights, level)) is None:
+        return (contrast.low, contrast.high)
+    values, total = found
     ends = np.searchsorted(total, total[:-1] + level - 1e-12)
     starts = np.flatnonzero(ends < len(total))
     scaled = contrast.scaled(values)
