@@ -101,7 +101,7 @@ _release(
 )
 _release("top-k", "top_k", divided_pairs.CLASSES)
 _release("brier-of-classes", "brier", divided_pairs.CLASSES)
-_release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, why=_CLASSES)
+_release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, epsilon="4", why=_CLASSES)
 _release(
     "average-precision-of-classes",
     "average_precision",

@@ -270,9 +270,25 @@ CLASSES_BY_GROUP: tuple[Section, ...] = (
 """The same of several classes."""
 
 
+CURVES_BY_GROUP: tuple[Section, ...] = (
+    Section(
+        name="curves_by_group",
+        title="Curves by group",
+        meaning="The areas of each declared group's curve, the largest gap between its two rates "
+        "(KS) and how far predicted lie from observed shares; how far apart the groups are, and "
+        "how often chance would put them so far apart.",
+        weight=120,
+        question=lambda epsilon, options: q.Curves(epsilon=epsilon, by=options.by),
+        plotted=_nothing,
+    ),
+)
+"""Which `heldout curves --by` shows by itself."""
+
+
 def section(name: str) -> Section:
     """A section by its name."""
-    every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES, *CLASSES_BY_GROUP)
+    every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
+    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP)
     return next(each for each in every if each.name == name)
 
 
