@@ -23,6 +23,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
+from heldout.metrics import contrasts
 from heldout.metrics.class_averages import class_contrasts
 from heldout.privacy import Protection
 from heldout.release import Drawn
@@ -198,6 +199,37 @@ def print_means(runs):
             print(f"| {rows:,} | {prevalence} | {epsilon} |", *shown, flush=True)
 
 
+def print_contrasts(runs):
+    """Metrics of two classes that are no ratio, of the same rows at the same threshold."""
+    public = {"name": "m", "protection": Protection(neighbours="replace-one"), "label": "y"}
+    found_of = contrasts()
+    print("\n| rows | positive | epsilon |", " | ".join(found_of), "|")
+    print("|---" * (3 + len(found_of)) + "|")
+    outside = []
+    for prevalence in SHIFT:
+        labels, scores, _ = scored(2 * 10**6, prevalence)
+        whole = np.bincount(2 * labels + (scores >= CUT), minlength=4)[[3, 1, 2, 0]]
+        for rows, epsilon in product((300, 2_000, 20_000), ("1/4", "1", "4")):
+            about = ScoredRows(rows=rows, score="p", **public)
+            asked = q.Confusion(epsilon=epsilon, threshold=CUT)
+            found = {name: [] for name in found_of}
+            for _ in range(runs):
+                labels, scores, _ = scored(rows, prevalence)
+                exact = np.bincount(2 * labels + (scores >= CUT), minlength=4)
+                matrix = released(asked, about, exact)
+                for name, contrast in found_of.items():
+                    own = float(contrast(exact[[3, 1, 2, 0]]))
+                    if not np.isnan(own):
+                        measure = matrix.contrast(contrast)
+                        found[name].append(coverage(measure, own, float(contrast(whole))))
+            cells = [np.mean(each, axis=0) for each in found.values()]
+            shown = (f"{a:.2f}, {b:.2f} |" for a, b in cells)
+            print(f"| {rows:,} | {prevalence} | {epsilon} |", *shown, flush=True)
+            outside += [each for pair in cells for each in pair if not LOW <= each <= HIGH]
+    low = sum(each < LOW for each in outside)
+    print(f"\nbelow {LOW}: {low}; above {HIGH}: {len(outside) - low}")
+
+
 def print_lists(runs):
     """NDCG at 10, of lists whose values are Beta(3, 2)."""
     print("\n| lists | epsilon | NDCG at 10 |")
@@ -309,6 +341,7 @@ def main(runs=None):
     runs = int(sys.argv[1]) if runs is None and len(sys.argv) > 1 else runs or 40
     print_matrix(runs)
     print_means(runs)
+    print_contrasts(runs)
     print_lists(runs)
     print_areas(runs)
     print_curves(runs)

@@ -4,6 +4,8 @@
 
 Whole sessions on made-up rows with declared bounds, replace-one neighbours. Each cell has two
 shares: the noise interval with the number of these rows, and the interval with the population's.
+Every interval counts, also of a number that could not be read; a cell of which noise left fewer
+than half to read is called drowned. Gaps count where both groups could be read.
 """
 
 import sys
@@ -82,6 +84,7 @@ def print_coverage(runs):
     outside = []
     for rows, epsilon in GRID:
         found = {name: [] for name in (*NAMES, *GAPS)}
+        read_of = dict.fromkeys(found, 0)
         for _ in range(runs):
             session, member, predicted, residual = opened(rows, 2)
             errors = session.metrics(epsilon=epsilon, by="g", bounds=ERRORS)
@@ -92,20 +95,21 @@ def print_coverage(runs):
                 own.append(rows_own(residual[mine], (predicted + residual)[mine], plot))
                 read = measures(errors.groups[str(group)], plot)
                 for name, each, exact, whole in zip(NAMES, read, own[-1], truth, strict=True):
-                    if each.informative:
-                        found[name].append(
-                            (held(each.noise_interval(), exact), held(each.interval(), whole))
-                        )
+                    read_of[name] += each.informative / 2
+                    found[name].append(
+                        (held(each.noise_interval(), exact), held(each.interval(), whole))
+                    )
             gaps = [errors.gap_in(each) for each in errors.compared[:3]]
             gaps += [plots.gap_in(each) for each in plots.compared]
             for name, place, gap in zip(GAPS, (0, 1, 2, 4, 5), gaps, strict=True):
                 if len(gap.between) == 2:
+                    read_of[name] += 1
                     exact, whole = (abs(each[0][place] - each[1][place]) for each in (own, TRUTH))
                     found[name].append(
                         (held(gap.noise_interval(), exact), held(gap.interval(), whole))
                     )
         cells = {
-            name: np.mean(each, axis=0) for name, each in found.items() if 2 * len(each) >= runs
+            name: np.mean(each, axis=0) for name, each in found.items() if 2 * read_of[name] >= runs
         }
         shown = [
             f"{cells[n][0]:.2f}, {cells[n][1]:.2f}" if n in cells else "drowned" for n in found

@@ -34,6 +34,27 @@ def test_named_thresholds_are_printed_and_go_into_the_json(run):
     assert len(found["noisy"]["named"]["edges"]) == 2, "they are counts of their own"
 
 
+def test_curves_of_groups_are_printed_with_gaps_and_written_as_a_page(run):
+    divided = (
+        "--groups",
+        "prior_admissions=0,1",
+        "--by",
+        "prior_admissions",
+        "--thresholds",
+        "0.2",
+    )
+    printed = run(*ASK, *divided, "--out", "groups.html")
+    assert (printed.code, printed.err) == (0, "")
+    for text in ("AUC of the curve, other", "gap in KS", "recall at 0.2, 1", "Paid epsilon 1"):
+        assert text in " ".join(printed.out.split()), text
+    assert "Curves by group" in Path("groups.html").read_text(encoding="utf-8")
+    found = json.loads(run(*ASK, *divided, "--json").out)
+    assert set(found["groups"]) == set(found["thresholds"]) == {"0", "1", "other"}
+    refused = run(*ASK, *divided, "--out", "groups.svg")
+    assert refused.code == 2
+    assert ".html with --by" in refused.err
+
+
 def test_it_writes_a_page_with_three_curves(run):
     assert run(*ASK, "--out", "curves.html").code == 0
     page = Path("curves.html").read_text(encoding="utf-8")

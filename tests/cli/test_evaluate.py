@@ -273,7 +273,7 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
               for place, each in enumerate(truth)]  # fmt: skip
     columns = {f"p{at}": [row[at] for row in scores] for at in range(3)}
     said = ["abc"[each] for each in truth]
-    table = pyarrow.table({"y": said, "said": said, **columns})
+    table = pyarrow.table({"y": said, "said": said, "sex": ["F", "M"] * 300, **columns})
     pyarrow.parquet.write_table(table, here / "classes.parquet")
     words = "evaluate classes.parquet --label y --classes a,b,c --epsilon 4 --json"
     content = json.loads(run(*words.split(), "--scores", "p0,p1,p2").out)
@@ -286,6 +286,14 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     called = json.loads(run(*words.split(), "--prediction", "said").out)
     assert set(called["releases"]) == {"confusion_of_classes"}
     assert "no scores" in called["left_out"]["brier"]
+    divided = ("--prediction", "said", "--groups", "sex=F,M", "--by", "sex")
+    by_group = json.loads(run(*words.split(), *divided).out)["releases"]["groups_of_classes"]
+    assert set(by_group["groups"]) == {"F", "M", "other"}
+    assert 0 <= by_group["measures"]["gap in accuracy"]["p_value"] <= 1
+    assert "other" in by_group["drowned"]  # it has no row
+    page = run(*words.split()[:-1], *divided, "--out", "classes.html")
+    assert "gap in accuracy" in page.out
+    assert "Decisions by group" in (here / "classes.html").read_text()
     assert run(*words.split(), "--scores", "p0,p1").err == (
         "heldout: scores must be 3 columns, one for each class, got 2.\n"
     )

@@ -137,6 +137,38 @@ CLASS_AREAS = (
 )
 
 
+def on_top(name: str, first: str, second: str, **options: Any) -> Pair:
+    """Two classes of hundreds, ranked perfectly, and rows on top of both rankings.
+
+    Such a row of the one class is a negative above all positives of the other: when it changes its
+    class, both average precisions move by all that a row can. `first` and `second` are the rows'
+    classes, one letter each, and the same person's.
+    """
+    low, high = spread(300, 0.1, 0.5), spread(300, 0.8, 0.9)
+
+    def of(own: str) -> dict[str, Any]:
+        labels = [*map(int, own), *[1] * 300, *[0] * 300]
+        people = [*[0] * len(own), *range(1, 601)]
+        return {
+            "y": labels,
+            "p": [*[0.99] * len(own), *high, *low],
+            "q": [*[0.99] * len(own), *low, *high],
+            "u": people,
+            "k": list(range(len(labels))),
+        }
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(first), of(second), {**options, **declared})
+
+
+CLASS_PRECISIONS = (
+    on_top("a row on top of two rankings changes its class", "1", "0"),
+    on_top("a row on top of two rankings leaves", "1", "", **REMOVE),
+    on_top("a person's two rows on top change their class", "11", "00", **_PERSON),
+    CLASS_AREAS[-1],
+)
+
+
 def weighted_pair(pair: Pair) -> Pair:
     """What differs has the largest weight; the others have weights of all sizes."""
     most = max(len(pair.first["y"]), len(pair.second["y"]))

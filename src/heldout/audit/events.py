@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from heldout.audit.bounds import epsilon_bound, lower, upper
-from heldout.audit.learned import learned_score, telling
+from heldout.audit.learned import laplace_ratio, learned_score, telling
 
 __all__ = ["Event", "Features", "as_table", "best_event", "learn", "stacked"]
 
@@ -97,6 +97,7 @@ def learn(first: Any, second: Any) -> Features:
     found.functions["log ratio of the outcome"] = _log_ratio(_fingerprint, first, second)
     if first.shape[1] > 1:
         found.functions["direction"] = _direction(first, second)
+        found.functions["Laplace ratio"] = laplace_ratio(first, second)
     best = telling(first, second)
     for name, numbers in (("learned score", best), ("learned score of the most telling", best[:3])):
         for ridge in _RIDGES:

@@ -101,11 +101,12 @@ _release(
 )
 _release("top-k", "top_k", divided_pairs.CLASSES)
 _release("brier-of-classes", "brier", divided_pairs.CLASSES)
-_release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, why=_CLASSES)
+_release("auc-of-classes", "auc", divided_pairs.CLASS_AREAS, epsilon="4", why=_CLASSES)
 _release(
     "average-precision-of-classes",
     "average_precision",
-    divided_pairs.CLASS_AREAS,
+    divided_pairs.CLASS_PRECISIONS,
+    epsilon="4",
     why=_CLASSES,
 )
 _release("log-loss", "log_loss", pairs.MEANS, note="with the sum of squares, which is free")

@@ -9,6 +9,7 @@ from heldout.cli.rows import Rows, Where
 from heldout.cli.values import Json, Labels, checked_labels
 
 if TYPE_CHECKING:
+    from heldout.metrics.curves.by_group import CurvesByGroup
     from heldout.metrics.curves.release import CurvesRelease
     from heldout.questions.session import Session
 
@@ -27,6 +28,7 @@ def curves(
     rows: Annotated[Rows, Parameter(name="*")],
     method: Method = "heldout",
     thresholds: Annotated[tuple[float, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
     kind: Literal["roc", "precision-recall", "calibration"] = "roc",
     out: Path | None = None,
     title: str | None = None,
@@ -42,6 +44,8 @@ def curves(
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 --out curves.html
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1/2 \\
       --kind precision-recall --out curve.svg --json
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 \\
+      --groups sex=F,M --by sex --out curves.html
     ```
 
     Parameters
@@ -55,6 +59,8 @@ def curves(
     thresholds
         Thresholds that matter, such as 0.2 0.5: two thirds of epsilon count the rows between them
         once more, and their recall and precision are printed.
+    by
+        Curves of each group instead: a column of --groups, or several to cross.
     kind
         Which curve goes into an .svg file.
     out
@@ -66,14 +72,18 @@ def curves(
     """
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_json, print_unremembered
+    from heldout.metrics.curves.by_group import CurvesByGroup
 
     with patience(f"Reading {table.name}"):
         if out is not None:
-            _checked_out(out)
+            _checked_out(out, divided=bool(by))
         session = rows.session(table, epsilon=epsilon)
         called = checked_labels(session.dataset.names, labels)
         release = session.curves(
-            epsilon=epsilon, method=method, thresholds=list(thresholds) or None
+            epsilon=epsilon,
+            method=method,
+            thresholds=list(thresholds) or None,
+            by=(by[0] if len(by) == 1 else by) or None,
         )
     with delivering(release, ledger=rows.ledger):
         try:
@@ -81,39 +91,74 @@ def curves(
                 with patience(f"Writing {out.name}"):
                     _write(out, release, kind=kind, title=title, labels=called)
         finally:
-            if as_json:
+            if isinstance(release, CurvesByGroup):
+                _show_groups(release, session, thresholds, as_json=as_json)
+            elif as_json:
                 named = [release.confusion(each).as_dict() for each in thresholds]
                 counted = {"thresholds": named} if named else {}
                 left = {"remaining": session.remaining.as_dict()}
                 print_json({**release.as_dict(), **counted, **left})
             else:
                 _print(release, session, thresholds)
+            if not as_json:
                 print_unremembered(rows.ledger)
         if out is not None and not as_json:
             print(f"Curves: {out}")
 
 
-def _checked_out(out: Path) -> None:
+def _checked_out(out: Path, *, divided: bool) -> None:
     """Looked at before anything is paid."""
     from heldout.drawing.place import checked_place
     from heldout.errors import ArgumentError
 
     if out.suffix.lower() not in (".html", ".htm", ".svg"):
         raise ArgumentError(f"--out must end in .html or .svg, got {out.name!r}.")
+    if divided and out.suffix.lower() == ".svg":
+        raise ArgumentError(f"--out must end in .html with --by, got {out.name!r}.")
     checked_place(out.with_suffix(".html") if out.suffix.lower() == ".svg" else out)
 
 
-def _write(out: Path, release: "CurvesRelease", *, kind: str, **words: Any) -> None:
+def _write(out: Path, release: "CurvesRelease | CurvesByGroup", *, kind: str, **words: Any) -> None:
     from heldout.drawing.place import write_file
+    from heldout.metrics.curves.by_group import CurvesByGroup
     from heldout.report.question import assembled
 
-    if out.suffix.lower() == ".svg":
+    if out.suffix.lower() == ".svg" and not isinstance(release, CurvesByGroup):
         write_file(out, release.svg(kind))
         return
     price = release.loss.epsilon
     assert price is not None
-    report = assembled(release._drawn, {"curves": release}, shares={"curves": price}, left_out={})
+    name = "curves_by_group" if isinstance(release, CurvesByGroup) else "curves"
+    report = assembled(release._drawn, {name: release}, shares={name: price}, left_out={})
     report.save(out, **words)
+
+
+def _show_groups(
+    release: "CurvesByGroup", session: "Session", thresholds: tuple[float, ...], *, as_json: bool
+) -> None:
+    """Every group's measures, and how far apart the groups are."""
+    from heldout.cli.output import print_json, print_table
+    from heldout.drawing.words import spread, tested
+
+    at = {
+        name: [group.confusion(each) for each in thresholds]
+        for name, group in release.groups.items()
+    }
+    if as_json:
+        named = {name: [each.as_dict() for each in found] for name, found in at.items()}
+        counted = {"thresholds": named} if thresholds else {}
+        print_json({**release.as_dict(), **counted, "remaining": session.remaining.as_dict()})
+        return
+    measures = [
+        [tested(name, each), *spread(each, 0.95)] for name, each in release.measures.items()
+    ]
+    for name, found in at.items():
+        for each in found:
+            for said, one in (("recall", each.recall), ("precision", each.precision)):
+                measures.append([f"{said} at {each.threshold:g}, {name}", *spread(one, 0.95)])
+    print_table(("measure", "value", "95% interval", "noise alone"), measures)
+    print(f"Paid {release.loss}; left: {session.remaining}.")
+    print(f"Receipt: {release.receipt.hash}")
 
 
 def _print(

@@ -21,6 +21,7 @@ from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
 from heldout.report.sections import (
     BY_GROUP,
+    CLASSES_BY_GROUP,
     EVERY,
     OF_CLASSES,
     ON_GRID,
@@ -64,15 +65,16 @@ class Report(Question):
 
     def _chosen(self, about: Any) -> tuple[Section, ...]:
         if isinstance(about, ClassifiedRows):
-            if self.by is not None or self.threshold is not None or self.curves:
+            if self.threshold is not None or self.curves:
                 raise ArgumentError(
-                    "by, threshold and curves must be left out where there are classes. Ask "
-                    "session.confusion(by=...), or session.versus(...) for one class."
+                    "threshold and curves must be left out where there are classes. Ask "
+                    "session.versus(...) for one class."
                 )
             brier = section("brier")
             named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
             wanted = named if self.sections is None else self.sections
-            return tuple(each for name, each in named.items() if name in wanted)
+            chosen = tuple(each for name, each in named.items() if name in wanted)
+            return (*chosen, *(() if self.by is None else CLASSES_BY_GROUP))
         every = (*SECTIONS, *WITH_CURVES)
         grouped = () if self.by is None else BY_GROUP
         if self.sections is None:
@@ -82,7 +84,7 @@ class Report(Question):
 
     def purchase(self, about: Any) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""
-        chosen, options = self._chosen(about), Options(0.5)
+        chosen, options = self._chosen(about), Options(0.5, by=self.by)
         if isinstance(about, ScoredRows):
             at = about.threshold(about.middle if self.threshold is None else self.threshold)
             options = Options(at, self.scores, self.by, _inside(at, about))

@@ -255,9 +255,40 @@ BY_GROUP: tuple[Section, ...] = (
 """What a report holds beside the rest if groups are named."""
 
 
+CLASSES_BY_GROUP: tuple[Section, ...] = (
+    Section(
+        name="groups_of_classes",
+        title="Decisions by group",
+        meaning="How often the called class is the true one in each declared group, how far apart "
+        "the groups are, and how often chance would put them so far apart. Groups that noise "
+        "drowned are not compared.",
+        weight=40,
+        question=lambda epsilon, options: q.ClassConfusion(epsilon=epsilon, by=options.by),
+        plotted=_nothing,
+    ),
+)
+"""The same of several classes."""
+
+
+CURVES_BY_GROUP: tuple[Section, ...] = (
+    Section(
+        name="curves_by_group",
+        title="Curves by group",
+        meaning="The areas of each declared group's curve, the largest gap between its two rates "
+        "(KS) and how far predicted lie from observed shares; how far apart the groups are, and "
+        "how often chance would put them so far apart.",
+        weight=120,
+        question=lambda epsilon, options: q.Curves(epsilon=epsilon, by=options.by),
+        plotted=_nothing,
+    ),
+)
+"""Which `heldout curves --by` shows by itself."""
+
+
 def section(name: str) -> Section:
     """A section by its name."""
     every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
+    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP)
     return next(each for each in every if each.name == name)
 
 

@@ -91,6 +91,38 @@ def test_slope_and_intercept_are_those_of_a_logistic_fit() -> None:
     assert moved.mean() == pytest.approx(LABELS.mean(), abs=0.01)
 
 
+def test_every_reading_has_a_range_so_that_noise_can_be_said_to_fill_it() -> None:
+    found = curves()
+    ranges = {
+        found.gini: (-1, 0, 1),
+        found.confusion(0.3).recall: (0, 0.5, 1),
+        found.net_benefit(0.2): (-0.25, 0.375, 1),
+        found.cost(0.3, false_negative=5): (0, 2.5, 5),
+        found.partial_auc(fpr=(0, 0.2)): (0, 0.5, 1),
+        found.calibration_slope: (-1, 1, 1e9),
+        found.calibration_intercept: (-1e9, 0, 1e9),
+    }
+    for measure, (low, middle, high) in ranges.items():
+        shares = [measure.share(each) for each in (low, middle, high)]
+        assert shares == pytest.approx([0, 0.5, 1], abs=1e-6), measure.name
+        assert measure.informative
+    assert {"calibration slope", "calibration intercept"} <= set(found.measures)
+
+
+def test_rows_that_count_for_a_part_have_less_sampling_error_than_whole_ones() -> None:
+    from heldout.metrics.curves.threshold import _trials
+
+    cells = np.array([30.0, 20.0, 10.0, 40.0])
+    recall = np.array([1.0, 0, 0, 0]), np.array([0, 0, 1.0, 0])
+    assert _trials(*recall, cells) == pytest.approx(40)
+    benefit = np.array([1, 0, 0.2, 0.2])
+    counted = np.repeat(benefit, cells.astype(int))
+    share = counted.mean()
+    trials = _trials(benefit, 1 - benefit, cells)
+    assert trials * share * (1 - share) == pytest.approx(counted.var() * 100)
+    assert trials < 100
+
+
 def test_a_false_positive_rate_is_reached_as_its_specificity_is() -> None:
     assert curves().threshold_for(fpr=0.1) == curves().threshold_for(specificity=0.9)
     for wrong in ({"fpr": 1.5}, {"fpr": 0.1, "recall": 0.5}, {"precision": 1.0}, {}):
@@ -133,4 +165,5 @@ def test_curves_by_group_are_those_of_each_groups_rows_and_empty_groups_are_drow
     assert found.worst == "M"
     assert found.gap.p_value < 0.01
     assert found.groups["M"].calibration_slope < found.groups["F"].calibration_slope
+    assert found.gap_in("calibration slope").between == ("F", "M")
     assert "ROC curves of F, M" in found.figures()[-1].svg

@@ -1,5 +1,6 @@
 """Curves of each group, side by side."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ __all__ = ["CurvesByGroup"]
 class CurvesByGroup(ByGroup):
     """One `CurvesRelease` for each group: `.groups["F"].calibration`, `.gap`, and so on."""
 
+    groups: Mapping[str, CurvesRelease]
+
     @property
     def compared(self) -> tuple[str, ...]:
         error = "expected calibration error"
@@ -22,11 +25,7 @@ class CurvesByGroup(ByGroup):
         return (self.metric, "KS", *((error,) if error in every else ()))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        curves = {
-            name: each.curves_as_dict(level)
-            for name, each in self.groups.items()
-            if isinstance(each, CurvesRelease)
-        }
+        curves = {name: each.curves_as_dict(level) for name, each in self.groups.items()}
         return {**super().as_dict(level), "curves": curves}
 
     def figures(self, level: float = 0.95) -> list[Figure]:
@@ -38,7 +37,6 @@ class CurvesByGroup(ByGroup):
         lines = []
         for name in shown:
             release = self.groups[name]
-            assert isinstance(release, CurvesRelease)
             roc = release.roc
             lines.append(records(x=roc.fpr, y=roc.tpr, group=np.full(roc.fpr.size, name)))
         chart = Chart(

@@ -23,7 +23,7 @@ from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
 from heldout.metrics.curves.fit import Fitted
 from heldout.metrics.curves.model import STOPS
 
-__all__ = ["Corridor", "area_interval", "corridor", "region"]
+__all__ = ["Corridor", "area_interval", "corridor", "partial_area_interval", "region"]
 
 _WITHIN: Final = STOPS[[0, 2, 4, 5, 6, 7, 8, 10]]
 """Places within a bin, as shares of it."""
@@ -102,12 +102,34 @@ def corridor(fit: Fitted, *, level: float, simultaneous: bool, noise_only: bool)
 
 def area_interval(fit: Fitted, *, level: float, noise_only: bool) -> tuple[float, float]:
     """Where the area lies that no share of epsilon bought: half the mean of w, plus a half."""
-    across, height = Across(fit), 2 * fit.curve.area - 1
-    covariance = AREA**2 * across.noise + (0.0 if noise_only else across.sampling)
-    weights = np.gradient(across.places)
-    deviation = np.sqrt(weights @ covariance @ weights)
+    height = 2 * fit.curve.area - 1
+    deviation = 2 * _area_deviation(fit, (0.0, 1.0), noise_only=noise_only)
     down, up = _reach(height, 1.0, deviation, single_quantile(level))
     return float(max(1 + height - down, 0.0)) / 2, float(min(1 + height + up, 2.0)) / 2
+
+
+def partial_area_interval(
+    fit: Fitted, mean: float, fpr: tuple[float, float], *, level: float, noise_only: bool
+) -> tuple[float, float]:
+    """Where the mean true positive rate lies over these false positive rates."""
+    deviation = _area_deviation(fit, fpr, noise_only=noise_only) / (fpr[1] - fpr[0])
+    down, up = _reach(mean, 1.0, deviation, single_quantile(level))
+    return float(max(mean - down, 0.0)), float(min(mean + up, 1.0))
+
+
+def _area_deviation(fit: Fitted, fpr: tuple[float, float], *, noise_only: bool) -> float:
+    """Of the area between two false positive rates: half of what w strays by, over u there.
+
+    Where w is off by d the curve is off by d (1 + s)/2 at its false positive rate, s the slope, and
+    du is (1 + s) times as long as the step of that rate.
+    """
+    across, curve = Across(fit), fit.curve
+    covariance = AREA**2 * across.noise + (0.0 if noise_only else across.sampling)
+    ends = np.array(fpr) + np.interp(fpr, curve.fpr, curve.tpr)
+    ends = np.where(np.array(fpr) == (0.0, 1.0), (0.0, 2.0), ends)
+    inside = (across.places >= ends[0]) & (across.places <= ends[1])
+    weights = np.gradient(across.places) * inside / 2
+    return float(np.sqrt(weights @ covariance @ weights))
 
 
 @dataclass(frozen=True, eq=False)

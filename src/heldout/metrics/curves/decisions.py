@@ -12,9 +12,10 @@ from heldout.arguments import as_number, shown
 from heldout.errors import ArgumentError
 from heldout.metrics.curves.bands import Rectangles
 from heldout.metrics.curves.calibration import check_probabilities
-from heldout.metrics.curves.corridor import Corridor
+from heldout.metrics.curves.corridor import Corridor, partial_area_interval
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fieller import single_quantile
+from heldout.metrics.curves.fit import Fitted
 from heldout.metrics.curves.readings import CalibrationCurve
 from heldout.metrics.curves.threshold import CurveConfusion
 from heldout.metrics.measure import Interval, Measure
@@ -25,6 +26,7 @@ __all__ = ["CostCurve", "DecisionCurve", "Gain", "ReadDecisions"]
 _GRID: Final = np.linspace(0.0, 1.0, 513)
 _ODDS: Final = 7.0  # scores beyond these log odds count as these
 _STEPS: Final = 30
+_FURTHEST: Final = 100.0  # of a slope's or intercept's interval: beyond that it says nothing
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,6 +77,10 @@ class ReadDecisions:
     @property
     @abstractmethod
     def _curve(self) -> Curve: ...
+
+    @property
+    @abstractmethod
+    def _law(self) -> Fitted | None: ...
 
     @property
     @abstractmethod
@@ -176,6 +182,9 @@ class ReadDecisions:
             return float(np.trapezoid(heights, places) / (high - low))
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._law is not None:
+                words: Any = {"level": level, "noise_only": noise_only}
+                return partial_area_interval(self._law, mean(rates), (low, high), **words)
             band = self._region(level, noise_only).roc(places, rates)
             # A curve rises, so at each step it lies between the bounds of the step's two ends.
             steps = np.diff(places) / (high - low)
@@ -297,6 +306,7 @@ class ReadDecisions:
         """A logistic fit of the bins' noisy counts on the log odds of their mean scores."""
         positives, negatives, variance = self.calibration._counts
         rows = np.maximum(positives + negatives, 0.0)
+        seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
         held = np.clip(self.calibration.predicted, 1e-9, 1 - 1e-9)
         odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
         design = np.stack([np.ones_like(odds), odds], axis=1)[:, : which + 1]
@@ -311,13 +321,24 @@ class ReadDecisions:
             found = found + np.clip(step, -1, 1)
 
         def interval(level: float, noise_only: bool) -> Interval:
-            noise = variance * (chance**2 + (1 - chance) ** 2)
-            meat = noise if noise_only else noise + weight
+            meat = variance * (chance**2 + (1 - chance) ** 2)
+            if not noise_only:
+                # As far as rows are off, not as the fit has it: it need not hold (Huber 1967).
+                off = seen[0] * (1 - chance) ** 2 + seen[1] * chance**2
+                meat = meat + np.maximum(off, weight)
             spread = bread @ (design.T @ (design * meat[:, None])) @ bread
             half = single_quantile(level) * math.sqrt(max(float(spread[which, which]), 0.0))
+            half = min(half, _FURTHEST)
             return float(found[which]) - half, float(found[which]) + half
 
-        return self._measure(name, float(found[which]), interval, None)
+        # A range without ends has its half where nothing is wrong: below a slope of 1, and below an
+        # intercept of 0, by what that makes of a probability of one half.
+        share = (lambda x: max(x, 0.0) / (1 + max(x, 0.0))) if which else _logistic_law
+        return self._measure(name, float(found[which]), interval, share)
+
+
+def _logistic_law(odds: float) -> float:
+    return 1 / (1 + math.exp(-min(max(odds, -700.0), 700.0)))
 
 
 def _prices(false_positive: Any, false_negative: Any) -> list[float]:
@@ -333,6 +354,7 @@ def _benefit(share: Measure, name: str, at: float) -> Measure:
 
 def _moved(measure: Measure, name: str, to: Callable[[float], float]) -> Measure:
     """A rising linear function of a measure."""
+    zero, one = to(0.0), to(1.0)
 
     def ends(interval: Interval) -> Interval:
         return to(interval[0]), to(interval[1])
@@ -343,4 +365,5 @@ def _moved(measure: Measure, name: str, to: Callable[[float], float]) -> Measure
         terms=measure.terms,
         noise_interval=lambda level: ends(measure.noise_interval(level)),
         interval=lambda level: ends(measure.interval(level)),
+        share=lambda value: measure.share((value - zero) / (one - zero)),
     )

@@ -282,6 +282,7 @@ class CurvesRelease(ReadDecisions, Release):
         found = [self.auc, self.average_precision, self.ks, self.prevalence]
         if self.judges_probabilities:
             found.append(self.expected_calibration_error)
+            found += [self.calibration_slope, self.calibration_intercept]
         return {each.name: each for each in found}
 
     # --- decisions -------------------------------------------------------------------------------

@@ -51,9 +51,7 @@ class CurveConfusion(ConfusionReadings):
         rest = np.array(metric.denominator, dtype=float) - top
         bounds = []
         for cells, covariance in self._seen():
-            deviations = np.sqrt(np.diag(covariance))
-            rows = float((top + rest) @ (np.maximum(cells, 0) + deviations))
-            most = float(max(top.max(), rest.max()))
+            held = np.maximum(cells, 0) + np.sqrt(np.diag(covariance))
             bounds.append(
                 ratio_bounds(
                     float(top @ cells),
@@ -61,7 +59,7 @@ class CurveConfusion(ConfusionReadings):
                     top_variance=float(top @ covariance @ top),
                     rest_variance=float(rest @ covariance @ rest),
                     covariance=float(top @ covariance @ rest),
-                    rows=0.0 if noise_only else rows * most,
+                    rows=0.0 if noise_only else _trials(top, rest, held),
                     quantile=single_quantile(level),
                 )
             )
@@ -77,6 +75,7 @@ class CurveConfusion(ConfusionReadings):
             terms=self.terms,
             noise_interval=lambda level: self._ratio_interval(metric, level, noise_only=True),
             interval=lambda level: self._ratio_interval(metric, level, noise_only=False),
+            share=float,
         )
 
     def _count(self, index: int) -> Measure:
@@ -105,6 +104,20 @@ class CurveConfusion(ConfusionReadings):
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         measures = {name: each.as_dict(level) for name, each in self.measures.items()}
         return {"threshold": self.threshold, "measures": measures}
+
+
+def _trials(top: Any, rest: Any, cells: Any) -> float:
+    """Of how many rows a share would have the sampling variance of top/(top + rest).
+
+    All of the denominator's where rows count for 0 or 1; fewer where most count for a part, as in
+    a net benefit.
+    """
+    whole = float((top + rest) @ cells)
+    share = float(top @ cells) / max(whole, 1e-300)
+    if not 0 < share < 1:
+        return whole * float(max(top.max(), rest.max()))
+    spread = float(cells @ (top - share * (top + rest)) ** 2)
+    return spread / (share * (1 - share))
 
 
 def _cells_at(curve: Curve, at: float) -> Any:
