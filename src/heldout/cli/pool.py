@@ -52,7 +52,8 @@ def pool(
     ]
     print_table(("measure", "value", "95% interval", "noise alone"), rows)
     for each in report.answers.values():
-        print(one_line(f"{each.headline.name}. {each.heterogeneity()}."))
+        said = [each.headline.name, each.heterogeneity(), each.predicted()]
+        print(one_line(" ".join(f"{words}." for words in said if words)))
     print(f"Price: {report.price}. Pooling costs nothing.")
     if out is not None:
         print(one_line(f"Written: {out}"))
