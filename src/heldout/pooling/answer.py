@@ -281,6 +281,8 @@ class PooledReport:
     """Several questions, each pooled: what several reports become."""
 
     answers: Mapping[str, Pooled]
+    left_out: tuple[str, ...] = ()
+    """Questions of some report that a site did not ask, or whose answers cannot be pooled."""
 
     def __getitem__(self, name: str) -> Pooled:
         return self.answers[name]
@@ -295,7 +297,11 @@ class PooledReport:
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON."""
         answers = {name: each.as_dict(level) for name, each in self.answers.items()}
-        return {"answers": answers, "price": self.price.as_dict()}
+        return {
+            "answers": answers,
+            "left_out": list(self.left_out),
+            "price": self.price.as_dict(),
+        }
 
     def html(self, level: float = 0.95) -> str:
         """The whole page, which needs nothing from anywhere else."""
