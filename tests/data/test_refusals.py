@@ -80,6 +80,13 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[errors.HeldoutError]]] = {
     "no rows": ({"y": pa.array([], "int64"), "p": pa.array([], "float64")}, {}, errors.EmptyTable),
     "no columns": ({}, {}, errors.UnreadableTable),
     "NULL unit": (table(u=[1, None, 8675309]), {"unit": "u"}, errors.MissingUnit),
+    "NaN unit": (table(u=[1.0, math.nan, 8675309.0]), {"unit": "u"}, errors.MissingUnit),
+    "NaN row key": (table(u=[1.0, math.nan, 8675309.0]), {"row_key": "u"}, errors.MissingUnit),
+    "NaN row key, short": (
+        table(u=pa.array([1.0, math.nan, 2.0], pa.float32())),
+        {"row_key": "u", "unit": "y"},
+        errors.MissingUnit,
+    ),
     "NULL row key": (table(u=[1, None, 8675309]), {"row_key": "u"}, errors.MissingUnit),
     "copied row key": (table(u=[8675309, 8675309, 2]), {"row_key": "u"}, errors.DuplicateRowKey),
     "columns of unlike length": (table(y=[1, 0]), {}, errors.UnreadableTable),

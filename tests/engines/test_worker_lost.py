@@ -11,6 +11,8 @@ import pytest
 
 import heldout as ho
 from heldout.errors import AnswerLost
+from heldout.mechanisms.base import unseal
+from heldout.statistics import ThresholdCounts, compute
 
 
 def test_a_worker_that_is_killed_leaves_a_whole_answer_or_a_booked_failure(
@@ -21,12 +23,22 @@ def test_a_worker_that_is_killed_leaves_a_whole_answer_or_a_booked_failure(
     if not workers:
         pytest.skip("HELDOUT_TEST_WORKERS is not set; make test-cluster sets it")
     many = spark_session.range(0, 600_000, 1, 16).selectExpr(
-        "id AS visit", "CAST(id % 3 % 2 AS INT) AS y", "(id % 1000) / 1000.0D AS p"
+        "id AS visit",
+        "CAST(id % 3 % 2 AS INT) AS y",
+        "(id % 1000) / 1000.0D AS p",
+        "id * 7919 % 200000 AS person",
     )
     many.write.parquet(str(tmp_path / "rows"))
-    dataset = ho.Dataset(
-        spark_session.read.parquet(str(tmp_path / "rows")), label="y", score="p", row_key="visit"
-    )
+    frame = spark_session.read.parquet(str(tmp_path / "rows"))
+    declared = {"label": "y", "score": "p", "row_key": "visit"}
+    dataset = ho.Dataset(frame, **declared)
+    people = ho.Dataset(frame, **declared, unit="person", rows_per_unit=2)
+
+    def counted() -> list[int]:
+        return unseal(compute(ThresholdCounts(thresholds=(0.5,)), people)).tolist()  # type: ignore[no-any-return]
+
+    before = counted()  # and kept, on both workers
+    assert sum(before) == 400_000
     session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
     victim = int(workers.split(",")[0])
 
@@ -45,5 +57,6 @@ def test_a_worker_that_is_killed_leaves_a_whole_answer_or_a_booked_failure(
         pass
     killer.join()
     assert session.spent == ho.Loss.pure("1/2")
+    assert counted() == before, "what was lost is found again: the same rows count"
     later = session.confusion(threshold=0.5, epsilon="1/2")
     assert abs(later.true_positives.value - 100_000) < 500

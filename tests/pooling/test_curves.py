@@ -56,6 +56,36 @@ def test_the_pooled_curve_is_near_that_of_all_rows(parts, released):
     assert len(pooled.as_dict()["curves"]["roc"]["tpr"]) == len(roc.thresholds)
 
 
+def test_the_page_shows_the_pooled_curves(released, tmp_path):
+    three = [copy.deepcopy(released[0]), *copy.deepcopy(released)]
+    three[0]["receipt"]["hash"] = "0" * 64
+    pooled = ho.pool(three)
+    page = pooled.save(tmp_path / "page.html").read_text()
+    for title in ("ROC curve of all sites", "Precision-recall curve", "Reliability of all sites"):
+        assert title in page
+    low, high = pooled.prediction_interval()
+    assert f"One more site like these, with 95%: {low:.3f} to {high:.3f}." in page
+    assert pooled.as_dict()["curves"]["calibration"]["share"] == pooled.calibration.share.tolist()
+    two = ho.pool(released)
+    assert two.predicted() == ""
+    assert "One more site" not in two.save(tmp_path / "two.html").read_text()
+
+
+def test_scores_that_are_no_probabilities_have_no_reliability_diagram(parts):
+    wide = [{"y": each["y"], "p": 10 * each["p"]} for each in parts]
+    declared = {"label": "y", "score": "p", "score_range": (0, 10)}
+    pooled = ho.pool(
+        [
+            ho.Session(ho.Dataset(each, **declared), budget=ho.Budget(epsilon=9)).curves(epsilon=4)
+            for each in wide
+        ]
+    )
+    assert len(pooled.figures()) == 3
+    assert "calibration" not in pooled.as_dict()["curves"]
+    with pytest.raises(ArgumentError, match="probabilities"):
+        _ = pooled.calibration
+
+
 def test_other_ranges_and_broken_curves_are_refused(released):
     contents = released
     other = copy.deepcopy(contents[1])

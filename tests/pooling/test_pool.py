@@ -160,3 +160,38 @@ def test_the_command_prints_json_and_writes_a_page(areas, tmp_path, capsys):
     (tmp_path / "east.json").write_text("{")
     assert main(["pool", *files]) == 2
     assert "is not JSON" in capsys.readouterr().err
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(areas, tmp_path, capsys, monkeypatch):
+    """Every site calls its file answers.json."""
+    from heldout.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    files = []
+    for name, content in zip(("north", "south"), areas[:2], strict=True):
+        (tmp_path / name).mkdir()
+        files.append(f"{name}/answers.json")
+        (tmp_path / files[-1]).write_text(json.dumps(content))
+    assert main(["pool", *files, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [each["site"] for each in content["sites"]] == ["north/answers", "south/answers"]
+    assert main(["pool", files[0], f"./{files[0]}"]) == 2
+    assert "Each file must be given once" in capsys.readouterr().err
+
+
+def test_questions_that_not_every_site_asked_are_named(sessions, tmp_path, capsys):
+    from heldout.cli import main
+
+    full, less = (each.report(epsilon="1").as_dict() for each in sessions[:2])
+    del less["releases"]["brier"]
+    pooled = ho.pool([full, less])
+    assert pooled.left_out == ("brier",)
+    assert "brier: not every site asked it" in pooled.html()
+    for name, content in (("a", full), ("b", less)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    files = [str(tmp_path / f"{name}.json") for name in "ab"]
+    assert main(["pool", *files]) == 0
+    assert "Left out: brier" in capsys.readouterr().out
+    (tmp_path / "b.json").write_text("{}")
+    assert main(["pool", *files]) == 2
+    assert "b is neither a release nor a report" in capsys.readouterr().err

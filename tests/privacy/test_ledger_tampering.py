@@ -3,7 +3,6 @@
 import json
 import shutil
 import sqlite3
-from fractions import Fraction
 
 import pytest
 
@@ -305,22 +304,71 @@ def test_a_ledger_may_be_ahead_of_its_witness_after_a_crash(written, path, event
     assert witnessed(path.with_name(path.name + ".witness")).sequence == 7
 
 
-def test_a_witness_that_cannot_be_written_releases_nothing(written, path, event, monkeypatch):
-    """The booking stays, the caller gets an error: charged, not released."""
+def test_what_was_booked_is_delivered_though_the_witness_cannot_be_written(
+    written, path, event, monkeypatch
+):
+    """The booking is durable, so its receipt is given; nothing more is booked before it is seen."""
     import os
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     account = written.account(b"first", budget=None)
+    before = written.spent(account).epsilon
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(LedgerError, match="What was booked stays booked"):
-        written.book(account, event, request={})
+    receipt = written.book(account, event, request={})
+    paid = before + receipt.charge.epsilon
+    assert written.spent(account).epsilon == paid
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="witness must be writable"):
+            written.book(account, event, request={})
     monkeypatch.undo()
-    assert written.spent(account).epsilon == Fraction(1)
+    assert written.spent(account).epsilon == paid, "what was refused was not taken"
+    witness = path.with_name(path.name + ".witness")
+    assert witnessed(witness).sequence < receipt.sequence
+    later = written.book(account, event, request={})
+    assert witnessed(witness).sequence == later.sequence == receipt.sequence + 1
+    assert written.verify(receipt=receipt.hash).entries == later.sequence
     written.close()
     beside = ("", ".key", ".witness")
     assert sorted(p.name for p in path.parent.iterdir()) == [path.name + each for each in beside]
+
+
+def test_a_witness_that_may_not_be_written_is_noticed_before_anything_is_taken(
+    written, path, event, monkeypatch
+):
+    import os
+
+    account, opened = written.account(b"first", budget=None), os.open
+    before = written.spent(account).epsilon
+
+    def denied(place, flags, *more):
+        if str(place).endswith(".witness") and flags & os.O_WRONLY:
+            raise PermissionError(13, "Permission denied")
+        return opened(place, flags, *more)
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(LedgerError, match="Nothing was booked"):
+        written.book(account, event, request={})
+    monkeypatch.undo()
+    assert written.spent(account).epsilon == before
+
+
+def test_an_entry_that_the_witness_missed_is_not_forgotten_by_the_ledger(
+    written, path, event, monkeypatch
+):
+    """Put back to the copy that its witness still knows, while the object is open."""
+    import os
+
+    account = written.account(b"first", budget=None)
+    copy = path.read_bytes()
+    monkeypatch.setattr(os, "pwrite", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    written.book(account, event, request={})
+    monkeypatch.undo()
+    written.close()
+    path.write_bytes(copy)
+    with pytest.raises(LedgerError):
+        written.book(account, event, request={})
 
 
 def test_changes_are_noticed_on_postgresql_as_well(postgres, event):

@@ -38,7 +38,7 @@ def pool(
     from heldout.drawing.words import spread
     from heldout.pooling.answer import Pooled, PooledReport
 
-    found = ho.pool([_read(each) for each in files], names=[each.stem for each in files])
+    found = ho.pool([_read(each) for each in files], names=_names(files))
     report = PooledReport({found.name: found}) if isinstance(found, Pooled) else found
     if out is not None:
         report.save(out)
@@ -52,10 +52,24 @@ def pool(
     ]
     print_table(("measure", "value", "95% interval", "noise alone"), rows)
     for each in report.answers.values():
-        print(one_line(f"{each.headline.name}. {each.heterogeneity()}."))
+        said = [each.headline.name, each.heterogeneity(), each.predicted()]
+        print(one_line(" ".join(f"{words}." for words in said if words)))
+    if report.left_out:
+        words = "not every site asked it, or its answers cannot be pooled"
+        print(one_line(f"Left out: {', '.join(report.left_out)} ({words})."))
     print(f"Price: {report.price}. Pooling costs nothing.")
     if out is not None:
         print(one_line(f"Written: {out}"))
+
+
+def _names(files: tuple[Path, ...]) -> list[str]:
+    """As files are called; with their folder where sites call theirs alike."""
+    if len({each.resolve() for each in files}) < len(files):
+        raise ArgumentError("Each file must be given once: it would count as two sites.")
+    names = [each.stem for each in files]
+    if len(set(names)) < len(names):
+        names = [str(each.with_suffix("")) for each in files]
+    return names
 
 
 def _read(file: Path) -> Any:

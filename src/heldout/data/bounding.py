@@ -19,11 +19,12 @@ PASS_BYTES: Final = 2**30
 """What is sorted of so many bytes is held at a time: 8 a row, or 16 where ids are far apart."""
 _NEAR: Final = 2**14  # rows that are sorted together
 _MOST_PIECES: Final = 11  # bits
+_FEW_PIECES: Final = 8  # bits, where there are few rows: what is split by a byte is sorted once
 _DIGIT: Final = 16  # bits that are sorted by at a time: NumPy counts them, and compares nothing
-_FEW, _MANY = 2**18, 2**22
-"""Rows that are split into pieces at a time: few, while they are near the processor. Where there
-are many more, arrays of 32 MiB go back to the system when they go; smaller ones would leave holes
-in memory that only smaller ones fill."""
+_FEW, _MANY = 2**16, 2**22
+"""Rows that are split into pieces at a time: few, while they are near the processor, in arrays that
+do not go back to the system each time. Where there are many more, arrays of 32 MiB do go back when
+they go; smaller ones would leave holes in memory that only smaller ones fill."""
 _POSITION: Final = "heldout_position"
 _ODD: Final = 0x9E3779B97F4A7C15
 
@@ -83,7 +84,8 @@ class Split:
 
     @staticmethod
     def of(span: tuple[int, int], rows: int) -> "Split":
-        pieces = min(max(1, (rows // _NEAR).bit_length()), _MOST_PIECES)
+        most = _FEW_PIECES if rows <= HELD_ROWS else _MOST_PIECES
+        pieces = min(max(1, (rows // _NEAR).bit_length()), most)
         places, width = rows.bit_length(), (span[1] - span[0]).bit_length()
         packed = width - pieces + _DIGIT + places <= 64
         passes = (-(-rows * (8 if packed else 16) // PASS_BYTES) - 1).bit_length()
@@ -151,11 +153,16 @@ class Split:
         return (columns[0] & np.uint64(2**self.places - 1)).view(np.int64)
 
     def sorted(self, columns: list[Any]) -> list[Any]:
-        """By owner, then by what is drawn: the last digits first, each sort keeping its order."""
+        """By owner, then by what is drawn.
+
+        Packed numbers are sorted as they are; of two, the last digits first, each sort keeping the
+        order of the one before.
+        """
         import numpy as np
 
-        ends = (self.inner + _DIGIT,) if self.packed else (_DIGIT, self.inner)
-        for which, end in enumerate(ends):
+        if self.packed:
+            return [np.sort(columns[0])]
+        for which, end in enumerate((_DIGIT, self.inner)):
             start = 0 if which else self.places
             for shift in range(start, start + end, _DIGIT):
                 digits = (columns[which] >> np.uint64(shift)).astype(np.uint16)
@@ -179,7 +186,8 @@ def _pieces(keyed: KeyedRows, split: Split, number: int) -> list[list[list[Any]]
             here = np.flatnonzero(owner >> np.uint64(split.inner + split.pieces) == number)
             owner, places, *key = (each[here] for each in (owner, places, *key))
             owner &= np.uint64(2 ** (split.inner + split.pieces) - 1)
-        which = (owner >> np.uint64(split.inner)).astype(np.uint16)
+        kind = np.uint8 if split.pieces <= 8 else np.uint16
+        which = (owner >> np.uint64(split.inner)).astype(kind)
         drawn = np.zeros_like(owner)
         if keyed.has_key:
             drawn = mixed_numbers(*key).view(np.uint64)

@@ -110,6 +110,14 @@ class DuckDBEngine:
         self._tables[KEPT] = held
         return dict(columns)
 
+    def hold(self, statement: str, *, rows: int) -> str | None:
+        """In memory, where there are not too many: of an Arrow data set, which has no order."""
+        if rows > MOST_KEPT:
+            return None
+        read = _or_unreadable(lambda: self._cursor().sql(statement).to_arrow_table(), self._file)
+        self._tables[KEPT] = read
+        return KEPT
+
     def has_changed(self) -> bool:
         return _or_unreadable(self._look, self._file) != self._stamp
 

@@ -6,7 +6,6 @@ from typing import Any, Final, Protocol
 
 from heldout.data import sql
 from heldout.data.duckdb_engine import BATCH
-from heldout.data.grid import NEAR
 from heldout.data.reading import as_numpy, taken
 from heldout.data.sql import FITTING_TYPES, MIXING, Columns
 
@@ -15,6 +14,7 @@ __all__ = ["HELD_ROWS", "KeyedRows", "Local", "mixed_numbers", "sortable"]
 HELD_ROWS: Final = 2**25
 """Keys, label and score of so many rows are held while they are looked at: 25 bytes each."""
 HELD_BYTES: Final = 2**30
+_BLOCK: Final = 2**14  # rows, of which a dozen arrays stay near the processor
 _PERSON, _KEY = "heldout_person", "heldout_key"
 
 
@@ -118,8 +118,8 @@ class KeyedRows:
             batches = self._engine.batches(self._statement(self._keys))
         for batch in batches:
             keys = [as_numpy(batch[name]) for name in self._keys]
-            for start in range(0, len(batch), NEAR):
-                yield [each[start : start + NEAR] for each in keys]
+            for start in range(0, len(batch), _BLOCK):
+                yield [each[start : start + _BLOCK] for each in keys]
 
     def at(self, places: Any) -> list[Any]:
         """What `blocks` gives of these rows alone; places rise."""

@@ -1,24 +1,22 @@
 """Rows in a PostgreSQL database: read where they are, through one snapshot that does not change."""
 
+import contextlib
 import os
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from heldout.data.dialects import transpile
 from heldout.data.engine import Elsewhere
+from heldout.data.postgres_query import bare_tables, checked_query, parts_of
 from heldout.data.reading import HOUR, check_names, checked_timeout
 from heldout.data.sql import Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
 ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
-QUERY = "heldout_query"
-NOT_REPEATABLE = {
-    *("random", "random_normal", "rand", "uuid", "uuid_generate_v4", "clock_timestamp"),
-    *("gen_random_uuid", "timeofday", "statement_timestamp", "nextval", "setseed"),
-}
+QUERY, HELD = "heldout_query", "heldout_held"
 
 # No word of ours may mean what another user of the database makes of it: an operator of theirs that
 # fits a statement better than PostgreSQL's own would see the keys.
@@ -69,7 +67,13 @@ WHY = {
     "57014": "the statement took longer than the time-out. Raise timeout=, or ask for less",
 }
 
+NO_ROOM = ("53000", "53100", "53200", "53400")  # on the server's disk, or in its memory
+
 T = TypeVar("T")
+
+
+class _NotKept(HeldoutError):
+    """Rows cannot be kept on this server."""
 
 
 class PostgresTable(Elsewhere):
@@ -106,8 +110,8 @@ class PostgresTable(Elsewhere):
             raise ArgumentError("Say which rows: pass either table= or query=.")
         self._address = ADDRESS.sub("postgresql://", address)
         self.table, self.timeout = table, checked_timeout(timeout)
-        self._query = None if query is None else _checked_query(query)
-        self._parts = () if table is None else _parts(table)
+        self._query = None if query is None else checked_query(query)
+        self._parts = () if table is None else parts_of(table)
 
     def __repr__(self) -> str:
         which = "query=..." if self.table is None else f"table={self.table!r}"
@@ -133,16 +137,16 @@ class PostgresTable(Elsewhere):
 
         connection = _quietly(connect, _unreachable)
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        connection.read_only = True
         return PostgresEngine(connection, self._parts, query=self._query, timeout=self.timeout)
 
 
 class PostgresEngine:
-    """One read-only transaction over one snapshot, for as long as the data set lives.
+    """One transaction over one snapshot, for as long as the data set lives.
 
     What others write to the table meanwhile is not seen, so the rows that are asked are exactly
     the rows that were validated. A lost connection loses the snapshot: the data set is then
-    refused like a file that changed.
+    refused like a file that changed. Whatever runs the custodian's query or reads rows may only
+    read; nothing but an empty temporary table is ever created, by `hold`.
     """
 
     dialect = "postgres"
@@ -198,7 +202,7 @@ class PostgresEngine:
         schemas = list(parts[:-1]) or self._schemas
 
         def look() -> dict[str, str]:
-            with self._lock, self._connection.transaction():
+            with self._reading():
                 return dict(self._connection.execute(statement, (parts[-1],)).fetchall())
 
         found = _quietly(look, _unreadable)
@@ -209,13 +213,13 @@ class PostgresEngine:
 
     def _qualified(self, query: str) -> str:
         """The query with a schema before each table that it names without one."""
-        for start, name in reversed(_bare_tables(query)):
+        for start, name in reversed(bare_tables(query)):
             query = f"{query[:start]}{identifier(self._place(name)[0])}.{query[start:]}"
         return query
 
     def _described(self) -> dict[str, str]:
         def describe() -> list[Any]:
-            with self._lock, self._connection.transaction(), self._cursor() as cursor:
+            with self._reading(), self._cursor() as cursor:
                 cursor.execute(self._whole(f"SELECT * FROM {self.source} AS held LIMIT 0"))
                 return list(cursor.description)
 
@@ -227,8 +231,7 @@ class PostgresEngine:
         whole = self._whole(transpile(statement, dialect=self.dialect))
 
         def run() -> Columns:
-            # A savepoint: what fails, by a time-out say, does not end the snapshot.
-            with self._lock, self._connection.transaction(), self._cursor() as cursor:
+            with self._reading(), self._cursor() as cursor:
                 cursor.execute(whole)
                 names = [each.name for each in cursor.description]
                 rows = cursor.fetchall()
@@ -238,12 +241,49 @@ class PostgresEngine:
         self._check_snapshot()
         return _quietly(run, _unreadable)
 
+    def hold(self, statement: str, *, rows: int) -> str | None:
+        """In a temporary table, which ends with the transaction; None if this role may make none.
+
+        The table is made empty, without running the statement: whatever it calls may write nowhere
+        but there.
+        """
+        whole = self._whole(transpile(statement, dialect=self.dialect))
+
+        def make() -> None:
+            with self._lock, self._connection.transaction():
+                self._connection.execute(
+                    f"CREATE TEMPORARY TABLE {HELD} ON COMMIT DROP AS\n{whole}\nWITH NO DATA"
+                )
+
+        def fill() -> None:
+            with self._reading():
+                self._connection.execute(f"INSERT INTO pg_temp.{HELD}\n{whole}")
+
+        self._check_snapshot()
+        try:
+            # A replica, a role without the right to temporary tables, a type that tables lack.
+            _quietly(make, lambda _: _NotKept())
+            _quietly(fill, lambda code: _NotKept() if code in NO_ROOM else _unreadable(code))
+        except _NotKept:
+            return None
+        return f"pg_temp.{HELD}"
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A savepoint in which nothing can be written but to temporary tables.
+
+        What fails, by a time-out say, does not end the snapshot.
+        """
+        with self._lock, self._connection.transaction():
+            self._connection.execute("SET TRANSACTION READ ONLY")
+            yield
+
     def has_changed(self) -> bool:
         """Whether the snapshot is gone; as long as it is there, the rows are the same."""
         if not self._holds_snapshot():
             return True
         try:
-            with self._lock, self._connection.transaction():
+            with self._reading():
                 self._connection.execute("SELECT 1")
         except Exception:
             return True
@@ -279,64 +319,6 @@ class PostgresEngine:
 def is_address(text: str) -> bool:
     """Whether it is the address of a PostgreSQL database and not a path."""
     return ADDRESS.match(text) is not None
-
-
-def _parts(table: str) -> tuple[str, ...]:
-    """The names in schema.table.
-
-    >>> _parts('clinic."visits.2024"')
-    ('clinic', 'visits.2024')
-    """
-    bare, quoted = r'[^".\0]+', r'"(?:[^"\0]|"")+"'
-    if not isinstance(table, str) or not re.fullmatch(
-        rf"(?:{bare}|{quoted})(?:\.(?:{bare}|{quoted}))?", table
-    ):
-        raise ArgumentError(
-            "table must be a name or schema.name. Put a name that holds a dot or a quote in "
-            'quotes, as in "visits.2024".'
-        )
-    found = re.findall(rf"{quoted}|{bare}", table)
-    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in found)
-
-
-def _checked_query(query: str) -> str:
-    from sqlglot import exp, parse
-
-    def statements() -> list[Any]:
-        return list(parse(query, read="postgres"))
-
-    def refuse() -> HeldoutError:
-        return ArgumentError("query must be one SELECT. Write one.")
-
-    found = _quietly(statements, lambda _: refuse()) if isinstance(query, str) else []
-    if len(found) != 1 or not isinstance(found[0], exp.Query) or "\0" in query:
-        raise refuse()
-    called = {each.sql_name().lower() for each in found[0].find_all(exp.Func)}
-    called |= {str(each.this).lower() for each in found[0].find_all(exp.Anonymous)}
-    if called & NOT_REPEATABLE or found[0].find(exp.TableSample):
-        raise ArgumentError(
-            "query must give the same rows each time, so it must not draw at random or read a "
-            "clock. Store what it gives in a table."
-        )
-    return query.strip().rstrip(";")
-
-
-def _bare_tables(query: str) -> list[tuple[int, str]]:
-    """Where a query names a table without a schema, and which; its own WITH names are none.
-
-    >>> _bare_tables('WITH x AS (SELECT * FROM Stays) SELECT * FROM x JOIN public.t ON TRUE')
-    [(25, 'stays')]
-    """
-    from sqlglot import exp, parse_one
-
-    tree = parse_one(query, read="postgres")
-    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    found = [
-        (each.this.meta["start"], each.name if each.this.quoted else each.name.lower())
-        for each in tree.find_all(exp.Table)
-        if isinstance(each.this, exp.Identifier) and not each.db and each.name.lower() not in own
-    ]
-    return sorted(found)
 
 
 def _type_of(described: Any) -> str:

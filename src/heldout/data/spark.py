@@ -116,14 +116,37 @@ class SparkEngine:
         for name, value in SETTINGS.items():
             if self._session.conf.get(name, None) != value:
                 self._session.conf.set(name, value)
-        view = f"heldout_rows_{secrets.token_hex(8)}"
-        frame.createGlobalTempView(view)
-        weakref.finalize(self, _drop, self._session, view)
-        space = self._session.conf.get("spark.sql.globalTempDatabase", "global_temp")
-        self.source = f"{identifier(space)}.{identifier(view)}"
+        self.source = self._view(frame, "heldout_rows")
         check_names(frame.columns, "the frame")
         self.columns = {name: _type_of(kind) for name, kind in frame.dtypes}
         self._stamp = self._look()
+
+    def _view(self, frame: Any, name: str) -> str:
+        view = f"{name}_{secrets.token_hex(8)}"
+        frame.createGlobalTempView(view)
+        weakref.finalize(self, _drop, self._session, view)
+        space = self._session.conf.get("spark.sql.globalTempDatabase", "global_temp")
+        return f"{identifier(space)}.{identifier(view)}"
+
+    def hold(self, statement: str, *, rows: int) -> str | None:
+        """In the executors' memory, or on their disks, when the first question reads it.
+
+        What an executor loses is computed again from the frame, whose files are looked at before
+        and after each question: the same rows count, by their keys alone.
+        """
+        text = transpile(statement, dialect=self.dialect)
+        # Spark knows what it keeps by its plan: two data sets over one frame keep their own, so
+        # that neither lets go of the other's.
+        own = secrets.token_hex(8)
+
+        def keep() -> str:
+            whole = f"SELECT * FROM (\n{text}\n) AS held WHERE '{own}' <> ''"
+            frame = self._session.sql(whole).persist()
+            weakref.finalize(self, _let_go, frame)
+            return self._view(frame, "heldout_held")
+
+        with hushed():
+            return or_raise(keep, _unreadable)
 
     def _look(self) -> tuple[Any, ...]:
         return stamp_by_listing(self._frame) if self._connect else _stamp(self._frame)
@@ -193,6 +216,11 @@ def _drop(session: Any, view: str) -> None:
     # At the interpreter's end Spark may be gone already, and the view with it.
     with contextlib.suppress(Exception):
         session.catalog.dropGlobalTempView(view)
+
+
+def _let_go(frame: Any) -> None:
+    with contextlib.suppress(Exception):
+        frame.unpersist()
 
 
 def _type_of(kind: str) -> str:

@@ -10,6 +10,7 @@ from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
 from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member
+from heldout.data.held_rows import HeldRows
 from heldout.data.keyed_rows import HELD_ROWS, KeyedRows, sortable
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.privacy.neighbours import Neighbours, Protection
@@ -53,6 +54,7 @@ class PrivateTable(ABC):
     _ledger: str | None = None
     _keyed: KeyedRows | None = None  # what was read of the keys, until it is known who counts
     _kept_columns: Mapping[str, str] | None = None  # of the rows of people that count, found once
+    _held_rows: HeldRows | None = None  # the same, where an engine elsewhere keeps them
 
     def __init__(
         self,
@@ -83,8 +85,8 @@ class PrivateTable(ABC):
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
         rows, self._digests = self._validated()
-        if unit is not None and self._engine.ordered:
-            self._bound(rows)
+        if unit is not None:
+            (self._bound if self._engine.ordered else self._hold)(rows)
         self._keyed = None
         # Where the number of rows is private not even this object keeps it.
         self.public_rows = rows if self.protection.row_count_is_public else None
@@ -215,6 +217,23 @@ class PrivateTable(ABC):
         self._kept_columns = local.keep(counted, self._exposed_columns, held)
         self.check_unchanged()
 
+    def _hold(self, rows: int) -> None:
+        """The same elsewhere, where the rows that count are kept, if the engine can do that."""
+        assert self._keys.unit is not None
+        if not self._exposed_columns:
+            return
+        # Every declared column is looked at by a rule, so questions read no other.
+        rules = [rule.broken for rule in self._rules()]
+        self._held_rows = HeldRows.of(
+            self._engine,
+            [*self._exposed_columns.values(), *rules],
+            unit=self._keys.unit,
+            row_key=self._keys.row_key,
+            rows_per_unit=self.protection.rows_per_unit,
+            rows=rows,
+        )
+        self.check_unchanged()
+
     def _check_steady(self) -> None:
         """Refuse a query or a view that gives other rows when it is read again."""
         keys = [sql.as_text(name) for name in self._keys.names]
@@ -264,7 +283,10 @@ class PrivateTable(ABC):
         The engine puts it into its own; `heldout.data.dialects.transpile` shows it.
         """
         columns, source = self._exposed_columns, self._engine.source
-        if self._kept_columns is None:
+        held = self._held_rows
+        if held is not None and held.has(columns.values(), self._engine.columns):
+            rows = held.statement(columns)
+        elif self._kept_columns is None:
             rows = self._bounded_by_window()
         elif self._kept_columns.items() >= columns.items():
             rows = f"SELECT {', '.join(columns)}\n  FROM {sql.KEPT}"
@@ -273,7 +295,7 @@ class PrivateTable(ABC):
         return sql.assemble(rows, body)
 
     def _bounded_by_window(self) -> str:
-        """The rows that count, as an engine elsewhere finds them for each question."""
+        """The rows that count, as an engine that keeps none finds them for each question."""
         return sql.evaluated(
             source=self._engine.source,
             columns=self._exposed_columns,

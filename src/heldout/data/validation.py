@@ -109,13 +109,16 @@ class Keys:
     def rules(self, types: Mapping[str, str]) -> list[Rule]:
         found = []
         if self.unit is not None:
-            message = f"unit {self.unit!r} must not be NULL. Say whose row it is."
-            found.append(Rule("missing_unit", _missing(self.unit), MissingUnit, message))
+            message = f"unit {self.unit!r} must not be NULL or NaN. Say whose row it is."
+            missing = _missing_key(self.unit, types[self.unit])
+            found.append(Rule("missing_unit", missing, MissingUnit, message))
         if self.row_key is not None:
             message = (
-                f"row_key {self.row_key!r} must not be NULL. Name a column that tells rows apart."
+                f"row_key {self.row_key!r} must not be NULL or NaN. Name a column that tells rows "
+                "apart."
             )
-            found.append(Rule("missing_key", _missing(self.row_key), MissingUnit, message))
+            missing = _missing_key(self.row_key, types[self.row_key])
+            found.append(Rule("missing_key", missing, MissingUnit, message))
         return found
 
     def distinct(self, types: Mapping[str, str]) -> list[Rule]:
@@ -210,6 +213,13 @@ def range_rules(
 
 def _missing(name: str) -> str:
     return f"count(*) - count({column(name)})"
+
+
+def _missing_key(name: str, column_type: str) -> str:
+    """NaN says whose a row is no more than NULL does, into which pandas turns it."""
+    if column_type in ("FLOAT", "DOUBLE"):
+        return unsound(known(column(name)))
+    return _missing(name)
 
 
 def known(number: str) -> str:

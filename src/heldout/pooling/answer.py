@@ -16,7 +16,7 @@ from heldout.arguments import visible
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import card, rendered
 from heldout.drawing.place import write_page
-from heldout.drawing.words import spread
+from heldout.drawing.words import digits, spread
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.bounded_mean import mean, noisy_sums, share_of
@@ -73,6 +73,15 @@ class Pooled(Answer):
             f"Between the sites: Q {found.q:.2f} (p {found.q_p_value:.2g}), I² "
             f"{found.i_squared:.0%}, tau² {found.tau_squared:.3g} on the logit scale"
         )
+
+    def predicted(self, level: float = 0.95) -> str:
+        """Where one more site would lie, in a sentence; empty with two sites."""
+        ends = self.prediction_interval(level)
+        if ends is None:
+            return ""
+        places = digits(self.headline, level)
+        low, high = (f"{end:.{places}f}" for end in ends)
+        return f"One more site like these, with {level * 100:g}%: {low} to {high}"
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON."""
@@ -272,6 +281,8 @@ class PooledReport:
     """Several questions, each pooled: what several reports become."""
 
     answers: Mapping[str, Pooled]
+    left_out: tuple[str, ...] = ()
+    """Questions of some report that a site did not ask, or whose answers cannot be pooled."""
 
     def __getitem__(self, name: str) -> Pooled:
         return self.answers[name]
@@ -286,7 +297,11 @@ class PooledReport:
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON."""
         answers = {name: each.as_dict(level) for name, each in self.answers.items()}
-        return {"answers": answers, "price": self.price.as_dict()}
+        return {
+            "answers": answers,
+            "left_out": list(self.left_out),
+            "price": self.price.as_dict(),
+        }
 
     def html(self, level: float = 0.95) -> str:
         """The whole page, which needs nothing from anywhere else."""

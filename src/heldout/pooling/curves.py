@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure, checked_level
 from heldout.pooling.answer import PooledArea
@@ -106,6 +107,22 @@ class PooledCurves(PooledArea):
         )
 
     @property
+    def apart(self) -> list[tuple[Vector, ...]]:
+        """TPR and FPR of each site, at the thresholds of `roc`."""
+        return [each.at(self.roc.thresholds) for each in self._curves]
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether scores lie from 0 to 1, so that calibration can be asked."""
+        low, high = self._curves[0].range
+        return low >= -1e-3 and high <= 1 + 1e-3
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        from heldout.pooling.picture import curves
+
+        return [*super().figures(level), *curves(self)]
+
+    @property
     def _weights(self) -> tuple[Vector, Vector]:
         counts = np.array([[each.positives, each.negatives] for each in self._curves])
         shares = counts / counts.sum(axis=0)
@@ -130,8 +147,7 @@ class PooledCurves(PooledArea):
     def calibration(self) -> PooledCalibration:
         """Observed shares in ten bins of equal width; scores must be probabilities."""
         roc, share = self.roc, self.prevalence
-        low, high = roc.thresholds[-1], roc.thresholds[0]
-        if low < -1e-3 or high > 1 + 1e-3:
+        if not self.are_probabilities:
             raise ArgumentError("Calibration is for scores that are probabilities, from 0 to 1.")
         true, false = (-np.diff(each[::-1]) for each in (share * roc.tpr, (1 - share) * roc.fpr))
         mass, middle = true + false, np.convolve(roc.thresholds[::-1], [0.5, 0.5], "valid")
@@ -159,7 +175,7 @@ class PooledCurves(PooledArea):
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         checked_level(level)
         roc, pr = self.roc, self.precision_recall
-        drawn = {
+        drawn: dict[str, Any] = {
             "roc": {name: getattr(roc, name).tolist() for name in ("fpr", "tpr", "thresholds")},
             "precision_recall": {
                 "recall": pr.recall.tolist(),
@@ -167,6 +183,12 @@ class PooledCurves(PooledArea):
                 "prevalence": pr.prevalence,
             },
         }
+        if self.are_probabilities:
+            found = self.calibration
+            drawn["calibration"] = {
+                name: getattr(found, name).tolist()
+                for name in ("predicted", "observed", "share", "edges")
+            }
         return {**super().as_dict(level), "curves": drawn}
 
 

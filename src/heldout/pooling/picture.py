@@ -1,13 +1,14 @@
-"""The forest plot: a line a site, and under them what they say together."""
+"""The forest plot, a line a site and what they say together under them; the curves of all sites."""
 
 from typing import TYPE_CHECKING, Any
 
-from heldout.drawing.chart import Chart, Figure, Layer, Names, Numbers
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers, records
+from heldout.drawing.colours import INK, MUTED, PALETTE
 from heldout.drawing.words import numbers
 
 if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled
+    from heldout.pooling.curves import PooledCurves
 
 ROW_HEIGHT = 30
 
@@ -63,6 +64,61 @@ def forest(pooled: "Pooled", *, level: float) -> Figure:
         "pooled). Thick bar: privacy noise alone. A larger dot has more weight."
         + (" One more site: where the value of another site like these lies." if another else ""),
     )
+
+
+def curves(pooled: "PooledCurves") -> list[Figure]:
+    """The curves over all rows of all sites; the ROC curve beside those of the sites."""
+    roc, pr = pooled.roc, pooled.precision_recall
+    thin = {"strokeWidth": 1}
+    apart = [
+        Layer("line", records(x=fpr, y=tpr), color=PALETTE[5], style=thin)
+        for tpr, fpr in pooled.apart
+    ]
+    # Above the largest score nothing is called, and there is no precision.
+    called = (roc.tpr > 0) | (roc.fpr > 0)
+    precise = records(x=pr.recall[called], y=pr.precision[called])
+    at_random = [{"x": x, "y": pr.prevalence} for x in (0.0, 1.0)]
+    no_band = "No band: those of the sites do not add up to one."
+    found = [
+        _curve(
+            ("ROC curve of all sites", "False positive rate", "True positive rate"),
+            [_dashed([{"x": x, "y": x} for x in (0.0, 1.0)]), *apart,
+             Layer("line", records(x=roc.fpr, y=roc.tpr))],
+            "True against false positive rate over all rows of all sites; thin lines are the "
+            f"sites'. The dashed line is chance. {no_band}",
+        ),
+        _curve(
+            ("Precision-recall curve of all sites", "Recall", "Precision"),
+            [_dashed(at_random), Layer("line", precise)],
+            "Precision against recall over all rows of all sites; the dashed line is chance. "
+            f"{no_band}",
+        ),
+    ]  # fmt: skip
+    if not pooled.are_probabilities:
+        return found
+    calibration = pooled.calibration
+    bins = records(x=calibration.predicted, y=calibration.observed)
+    most = float(calibration.share.max(initial=0.0)) or 1.0
+    for each, share in zip(bins, calibration.share.tolist(), strict=True):
+        each["size"] = 10 + 190 * share / most
+    diagonal = _dashed([{"x": x, "y": x} for x in (0.0, 1.0)])
+    titles = ("Reliability of all sites", "Mean score", "Observed share of positives")
+    said = (
+        "Observed share of positives against mean score in ten bins of the scores, over all rows "
+        "of all sites; a larger dot has more rows. On the dashed line a score is the probability "
+        "that it says."
+    )
+    return [*found, _curve(titles, [diagonal, Layer("point", bins, size=Field("size"))], said)]
+
+
+def _curve(titles: tuple[str, str, str], layers: list[Layer], said: str) -> Figure:
+    title, x, y = titles
+    chart = Chart(layers, x=Numbers(x), y=Numbers(y), title=title)
+    return Figure(chart.svg(says=f"{y} against {x.lower()}."), said)
+
+
+def _dashed(ends: Any) -> Layer:
+    return Layer("line", ends, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.2})
 
 
 def _lines(rows: Any, thick_colour: str, thin_colour: str, thick: Any, thin: Any) -> list[Layer]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from heldout.arguments import shown
+from heldout.arguments import shown, visible
 from heldout.errors import ArgumentError
 from heldout.pooling.answer import (
     HALF,
@@ -49,8 +49,12 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     reports: list[Any] = [each.get("releases") for each in contents]
     if all(each is None for each in reports):
         return _pooled(contents, called)
-    if not all(isinstance(each, Mapping) for each in reports):
-        raise ArgumentError("Pass either releases or reports, not both.")
+    for name, content, report in zip(called, contents, reports, strict=True):
+        if not isinstance(report, Mapping):
+            kind = "a release and no" if "release" in content else "neither a release nor a"
+            raise ArgumentError(
+                f"{visible(name)} is {kind} report. Pass either releases or reports, not both."
+            )
     _check_subjects(contents)
     shared = [name for name in reports[0] if all(name in each for each in reports)]
     found = {
@@ -60,7 +64,8 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     }
     if not found:
         raise ArgumentError("The reports have no question in common that can be pooled.")
-    return PooledReport(found)
+    asked = dict.fromkeys(name for each in reports for name in each)
+    return PooledReport(found, left_out=tuple(name for name in asked if name not in found))
 
 
 def _called(names: Any, sites: int) -> list[str]:

@@ -216,8 +216,9 @@ class Ledger(ByContent):
             return entry, Witness(identity.ledger, entry.sequence, entry.hash), after
 
         with self._storage.lock:
+            self._watch.settle()
             entry, written, after = self._storage.write(take)
-            self._watch.remember(written)
+            self._watch.remember_paid(written)
         return Receipt(
             entry.sequence, entry.hash, loss, cost, account.id, entry.time, standing=told(after)
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from heldout.errors import LedgerTampered
+from heldout.errors import LedgerError, LedgerTampered
 from heldout.privacy.chain import Identity, first_hash, tampered
 from heldout.privacy.witness import Witness, WitnessFile
 
@@ -24,6 +24,7 @@ class Watch:
         self._storage = storage
         self._witness = witness
         self._seen: Witness | None = None
+        self._owed: Witness | None = None  # what the witness file could not be told yet
 
     def begin(self) -> int:
         """Make the ledger's tables, unless the witness knows that there were some.
@@ -66,6 +67,26 @@ class Watch:
             self._seen = seen
         if self._witness is not None and not self._storage.read_only:
             self._witness.write(seen)
+
+    def settle(self) -> None:
+        """Before a booking: refuse, while nothing is taken, if the witness cannot be written."""
+        if self._witness is None or self._storage.read_only:
+            return
+        self._witness.check_writable()
+        if self._owed is not None:
+            self._witness.write(self._owed)
+            self._owed = None
+
+    def remember_paid(self, seen: Witness) -> None:
+        """As `remember`, of a booking that was committed: what was paid for must be delivered.
+
+        A witness that cannot be written now is behind, as after a crash; this object knows the
+        entry all the same, and `settle` refuses the next booking until the file has it.
+        """
+        try:
+            self.remember(seen)
+        except LedgerError:
+            self._owed = seen
 
     def look(self, function: Callable[["Connection"], T]) -> T:
         """Run on a snapshot that is at least as new as the witness.

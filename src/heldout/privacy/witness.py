@@ -98,7 +98,16 @@ class WitnessFile:
             finally:
                 os.close(handle)
         except OSError:
-            raise self._unwritable() from None
+            raise self._unwritable("What was booked stays booked") from None
+
+    def check_writable(self) -> None:
+        """Refuse a file that cannot be opened to be written; whether one is there is not asked."""
+        try:
+            os.close(os.open(self.path, os.O_WRONLY))
+        except FileNotFoundError:
+            return
+        except OSError:
+            raise self._unwritable("Nothing was booked") from None
 
     def replace(self, witness: Witness) -> None:
         """Make the witness anew, durably, whatever it was."""
@@ -112,12 +121,12 @@ class WitnessFile:
         except OSError:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-            raise self._unwritable() from None
+            raise self._unwritable("What was booked stays booked") from None
 
-    def _unwritable(self) -> LedgerError:
+    def _unwritable(self, what: str) -> LedgerError:
         return LedgerError(
-            f"The ledger's witness must be writable, got '{self.path}'. What was booked stays "
-            "booked; make its directory writable before you go on."
+            f"The ledger's witness must be writable, got '{self.path}'. {what}; make the file and "
+            "its directory writable before you go on."
         )
 
     def tidy(self) -> None:
