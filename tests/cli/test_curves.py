@@ -14,6 +14,20 @@ def test_it_prints_the_measures_the_curve_and_the_price(run):
         assert text in outcome.out
 
 
+def test_curves_that_noise_fills_are_asked_for_twice_and_not_drawn(run):
+    drowned = (*ASK[:-1], "1/100000", "--out", "curves.html")
+    refused = run(*drowned)
+    assert refused.code == 2
+    assert "nothing to read of the curves" in refused.err
+    assert "Nothing was charged" in refused.err
+    assert not Path("curves.html").exists()
+    bought = run(*drowned, "--yes")
+    assert bought.code == 0
+    assert "no information at this price" in " ".join(bought.out.split())
+    assert "true positive rate" not in bought.out
+    assert "<svg" not in Path("curves.html").read_text().partition("<main")[2]
+
+
 def test_its_json_holds_the_curves(run):
     found = json.loads(run(*ASK, "--json").out)
     assert found["loss"] == {"epsilon": "1", "delta": "0"}

@@ -11,6 +11,7 @@ from heldout.cli.values import Json, Labels, checked_labels
 if TYPE_CHECKING:
     from heldout.metrics.curves.by_group import CurvesByGroup
     from heldout.metrics.curves.release import CurvesRelease
+    from heldout.questions import Question
     from heldout.questions.session import Session
 
 Method = Literal[
@@ -33,6 +34,7 @@ def curves(
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
+    yes: Annotated[bool, Parameter(negative="")] = False,
     as_json: Json = False,
 ) -> None:
     """ROC, precision-recall and reliability, paid once.
@@ -69,9 +71,12 @@ def curves(
         The heading of the report.
     labels
         What the report calls a column or the data, such as risk_b="The new model".
+    yes
+        Do not ask where privacy noise will leave nothing to read of the curves.
     """
+    from heldout import questions as q
     from heldout.cli.delivery import delivering
-    from heldout.cli.output import patience, print_json, print_unremembered
+    from heldout.cli.output import confirm_nothing, patience, print_json, print_unremembered
     from heldout.metrics.curves.by_group import CurvesByGroup
 
     with patience(f"Reading {table.name}"):
@@ -79,12 +84,17 @@ def curves(
             _checked_out(out, divided=bool(by))
         session = rows.session(table, epsilon=epsilon)
         called = checked_labels(session.dataset.names, labels)
-        release = session.curves(
+        asked = q.Curves(
             epsilon=epsilon,
             method=method,
-            thresholds=list(thresholds) or None,
+            **_named(method, thresholds),
             by=(by[0] if len(by) == 1 else by) or None,
         )
+        drowned = not yes and not by and _drowned(asked, session)
+    if drowned:
+        confirm_nothing(["the curves"])
+    with patience(f"Reading {table.name}"):
+        release = session.ask(asked)
     with delivering(release, ledger=rows.ledger):
         try:
             if out is not None:
@@ -104,6 +114,24 @@ def curves(
                 print_unremembered(rows.ledger)
         if out is not None and not as_json:
             print(f"Curves: {out}")
+
+
+def _named(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
+    """Thresholds that matter; for the papers' methods how many there are is an option."""
+    if not thresholds or method == "heldout":
+        return {"thresholds": list(thresholds) or None}
+    return {"options": {"thresholds": list(thresholds)}}
+
+
+def _drowned(asked: "Question", session: "Session") -> bool:
+    """Whether noise will fill the range of the area, by a plain guess of a public row count."""
+    from heldout.questions import Guess
+
+    if session.dataset.rows is None:
+        return False
+    guess = Guess().about(session.dataset.rows)
+    release = asked.typical_release(session.dataset, guess)
+    return release is not None and not release.headline.informative
 
 
 def _checked_out(out: Path, *, divided: bool) -> None:
@@ -168,8 +196,6 @@ def _print(
     *,
     level: float = 0.95,
 ) -> None:
-    import numpy as np
-
     from heldout.cli.output import print_table
     from heldout.drawing.words import spread
 
@@ -180,6 +206,18 @@ def _print(
         for name, each in (("recall", at.recall), ("precision", at.precision)):
             measures.append([f"{name} at {threshold:g}", *spread(each, level)])
     print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
+    if release.auc.informative:
+        _print_rates(release, level)
+    print(f"Paid {release.loss}; left: {session.remaining}.")
+    print(f"Receipt: {release.receipt.hash}")
+
+
+def _print_rates(release: "CurvesRelease", level: float) -> None:
+    """What the ROC curve says at round false positive rates."""
+    import numpy as np
+
+    from heldout.cli.output import print_table
+
     band = release.roc.band(level, at=RATES)
     points = np.interp(RATES, release.roc.fpr, release.roc.tpr)
     shown = [
@@ -193,7 +231,5 @@ def _print(
             strict=True,
         )
     ]
-    head = ("false positive rate", "true positive rate", f"{percent} band", "threshold")
+    head = ("false positive rate", "true positive rate", f"{level * 100:g}% band", "threshold")
     print_table(head, shown)
-    print(f"Paid {release.loss}; left: {session.remaining}.")
-    print(f"Receipt: {release.receipt.hash}")

@@ -91,9 +91,8 @@ def confirm_nothing(sections: Sequence[str]) -> None:
         print(f"{said} Buy all the same? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
-    raise ArgumentError(
-        f"{said} Nothing was charged. Pay more, leave them out by --sections, or pass --yes."
-    )
+    leave = " leave them out by --sections," if len(sections) > 1 else ""
+    raise ArgumentError(f"{said} Nothing was charged. Pay more,{leave} or pass --yes.")
 
 
 def print_unremembered(ledger: str | None) -> None:

@@ -236,8 +236,9 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     if plot.table.unbiased:
         chances = "; ".join(f"{name}-style {each:.2g}" for name, each in plot.p_values.items())
         say.print(f"p-values: {chances}.")
-    bands = [[band, *rest] for band, _, *rest in band_rows(plot, level)]
-    print_table(("residuals at", "mean", percent, "spread", percent), bands)
+    if plot.mean_residual.informative:
+        bands = [[band, *rest] for band, _, *rest in band_rows(plot, level)]
+        print_table(("residuals at", "mean", percent, "spread", percent), bands)
     (low, high), (down, up) = plot.bounds
     edge, number = numbers(plot.predicted_edges), numbers(plot.residual_edges)
     say.print(

@@ -198,6 +198,7 @@ def _score(
         terms=terms,
         noise_interval=lambda level: around(level, noise_only=True),
         interval=lambda level: around(level, noise_only=False),
+        share=lambda value: (1 + value) / 2,
     )
     variance = product.variance(noise_only=False)
     score.deviations = product.value / variance**0.5 if exists else 0.0

@@ -329,9 +329,14 @@ class CurvesRelease(ReadDecisions, Release):
         return self._reading(kind).svg(level=level)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
-        """ROC, precision-recall, and the reliability diagram if the scores are probabilities."""
+        """ROC, precision-recall, and the reliability diagram if the scores are probabilities.
+
+        None where noise leaves nothing to read: a line would look like an answer.
+        """
         from heldout.metrics.curves.pictures import figures
 
+        if not self.auc.informative:
+            return []
         probabilities = [self.calibration] if self.judges_probabilities else []
         return figures([self.roc, self.precision_recall, *probabilities], level=level)
 
