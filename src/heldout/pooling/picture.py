@@ -36,6 +36,9 @@ def forest(pooled: "Pooled", *, level: float) -> Figure:
     show = numbers([low, high])
     for row in (*sites, *together):
         row["end"], row["shown"] = high, show(row["value"])
+    for row, site in zip(sites, pooled.sites, strict=True):
+        row["shown"] = row["shown"] if site.informative else "drowned"
+    dots = [row for row, site in zip(sites, pooled.sites, strict=True) if site.informative]
     thick, thin = {"strokeWidth": 9}, {"strokeWidth": 2}
     beside = {"align": "left", "dx": 10, "fontSize": 12, "fontWeight": 600}
     chart = Chart(
@@ -45,7 +48,7 @@ def forest(pooled: "Pooled", *, level: float) -> Figure:
             *_lines(together, PALETTE[4], PALETTE[1], thick, thin),
             *(
                 Layer("point", [row], "value", "name", color=colour, size=row["size"])
-                for rows, colour in ((sites, PALETTE[0]), (together, PALETTE[1]))
+                for rows, colour in ((dots, PALETTE[0]), (together, PALETTE[1]))
                 for row in rows
             ),
             Layer(
@@ -62,6 +65,7 @@ def forest(pooled: "Pooled", *, level: float) -> Figure:
         chart.svg(says=f"Forest plot of {pooled.headline.name}. {said}"),
         f"Thin bar: interval for the population ({stated} as the sites state it, {level * 100:g}% "
         "pooled). Thick bar: privacy noise alone. A larger dot has more weight."
+        + (" Drowned: noise leaves nothing to read of it alone." if dots != sites else "")
         + (" One more site: where the value of another site like these lies." if another else ""),
     )
 

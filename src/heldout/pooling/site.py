@@ -57,6 +57,11 @@ class Site:
     def noise_interval(self) -> Interval:
         return self._ends("noise_interval")
 
+    @property
+    def informative(self) -> bool:
+        """Whether the site's own noise leaves anything to read; older releases do not say."""
+        return self.headline[1].get("informative") is not False
+
     @cached_property
     def level(self) -> float:
         return self._number(self.headline[1]["level"])
