@@ -37,7 +37,7 @@ def test_each_site_books_the_whole_price_and_the_sum_reads_as_one_matrix() -> No
     found = shares.opened(
         secure.total.tolist(), ASKED, sensitivity=2, honest=4, handed_in=secure.sites
     )
-    low, high = found.accuracy.interval(0.95)
+    low, high = found.accuracy.interval(1 - 1e-7)
     assert low < 1 <= high
     assert abs(found.true_positives.value - 1000) < 100
 
