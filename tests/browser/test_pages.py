@@ -155,7 +155,7 @@ def test_a_model_is_asked_about_by_keyboard_alone(live: Live, ready: Ready, watc
     page.keyboard.type("laboratory")
     reach(page, "How well does it rank?", "Space")
     reach(page, "Are its probabilities right?", "Space")
-    reach(page, "Noise moves a number by at most", "ArrowRight")
+    reach(page, "Noise moves a number by about", "ArrowRight")
     expect(page.locator("output[for=exact]")).to_have_text("±0.015")
     reach(page, "Epsilon in all", "Home")
     for _ in range(5):

@@ -54,3 +54,15 @@ def test_counts_have_no_decimals_and_narrow_intervals_have_more():
 def _plain(half):
     centre = 12 if half == 3 else 0.5
     return lambda level: (centre - half, centre + half)
+
+
+def test_lopsided_noise_is_a_range():
+    area = Measure(
+        0.817,
+        name="AUC of the curve",
+        terms="",
+        noise_interval=lambda level: (0.758, 0.828),
+        interval=lambda level: (0.753, 0.833),
+    )
+    assert spread(area, 0.95) == ("0.817", "0.753 to 0.833", "0.758 to 0.828")
+    assert "(privacy noise alone: 0.758 to 0.828)" in str(area)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from sklearn import metrics as reference
 
@@ -147,3 +148,51 @@ def test_an_undeclared_group_is_refused_and_nothing_is_charged() -> None:
         with pytest.raises(ArgumentError, match="by must"):
             q.Confusion(epsilon="1", by=by)
     assert door.spent == ho.Loss.pure(0)
+
+
+def typed(groups: dict[str, Any]) -> ho.Dataset:
+    frame = pandas.DataFrame(
+        {
+            "y": [0, 1, 0, 1],
+            "p": [0.2, 0.8, 0.4, 0.6],
+            "day": pandas.to_datetime(["2025-01-01", "2025-01-02"] * 2),
+            "flag": [0.0, 1.0] * 2,
+            "b": [True, False] * 2,
+        }
+    )
+    return ho.Dataset(frame, label="y", score="p", groups=groups)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"day": ["2025-01-01", "2025-01-02"]},
+        {"flag": ["0", "1"]},
+        {"b": ["True", "False"]},
+        {"b": [True, False]},
+        {"b": [0, 1]},
+    ],
+    ids=str,
+)
+def test_declared_values_are_read_as_the_column_holds_them(groups: dict[str, Any]) -> None:
+    [name] = groups
+    found = typed(groups).with_groups(name)._fetch("SELECT member FROM evaluated")
+    assert sorted(found["member"].tolist()) == [0, 0, 1, 1]  # none in "other"
+
+
+@pytest.mark.parametrize(
+    ("groups", "advice"),
+    [
+        ({"day": ["January"]}, "Declare days such as"),
+        ({"day": [2025]}, "Declare days such as"),
+        ({"flag": ["no", "yes"]}, "Declare numbers"),
+        ({"b": ["yes", "no"]}, "Declare true and false"),
+        ({"b": ["true", "1"]}, "must be different values"),
+    ],
+    ids=str,
+)
+def test_values_that_no_cell_of_the_type_can_equal_are_refused(
+    groups: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(ArgumentError, match=advice):
+        typed(groups)

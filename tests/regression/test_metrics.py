@@ -216,3 +216,19 @@ def test_intervals_by_searched_bounds_hold_the_errors_of_residuals_that_are_not_
             low, high = found.rmse.interval()
             held.append(low <= truth <= high)
         assert sum(held) >= 7, name
+
+
+def test_an_r_squared_below_its_range_prints_as_that_or_less() -> None:
+    content = rows(3000)
+    content["p"] = content["p"] - 48.0
+    found = metrics(
+        content,
+        observed="y",
+        predicted="p",
+        epsilon=10**6,
+        bounds={"residual": 100, "observed": (-10, 60)},
+    ).r_squared
+    assert str(found).startswith(
+        "R squared -1 or less, 95% interval -1 or less (privacy noise alone: -1 or less), "
+    )
+    assert found.as_dict()["least"] == -1.0

@@ -329,3 +329,25 @@ def test_a_trend_that_no_cut_makes_is_still_seen():
 
 def test_without_a_cut_the_lean_of_cut_residuals_is_gone():
     assert cut_tail(slope=0.0, bound=24.0).verdict.faults == ()
+
+
+def shifted(by: float, *, bound: float = 12.0, rows: int = 5_000) -> Any:
+    """Residuals as wide as 1 around `by`, with no shape."""
+    random = np.random.default_rng(21)
+    x, r = random.uniform(0, 10, rows), random.normal(by, 1, rows)
+    edges = [np.linspace(0, 10, 13), np.linspace(-bound, bound, 41)]
+    counts, _, _ = np.histogram2d(r, x, bins=[edges[1], edges[0]])
+    return Readings(noisy(counts, edges, scale=2, rows=rows, random=random)).verdict
+
+
+def test_predictions_that_are_off_everywhere_are_said_to_be():
+    found = str(shifted(8.0))
+    assert found.startswith("Predictions are too low by about 7.9 on average (7.7 to 8.2); no sign")
+    assert str(shifted(-8.0)).startswith("Predictions are too high by about 8")
+    assert shifted(8.0).as_dict()["offset"].startswith("predictions are too low")
+
+
+def test_a_small_offset_and_one_that_a_cut_can_make_are_not_told():
+    assert shifted(0.1).offset == ""
+    assert cut_tail(slope=0.0).verdict.offset == ""
+    assert shifted(1.0, bound=1.5).offset == ""  # three in ten rows lie beyond the bounds

@@ -351,6 +351,9 @@ def test_a_price_is_shown_with_what_is_left_before_it_is_paid_once(
     before = ana.get("/datasets/readmissions").text
     page = ana.get(f"/datasets/readmissions/confirm?{query}")
     assert "Pay epsilon 0.3 and ask" in page.text
+    guess = re.compile(r"[\d,]+ rows of which [\d,]+ are positive \(a guess: one in four\)")
+    assert guess.search(asked.text)
+    assert guess.search(page.text)
     assert "epsilon 1.6" in page.text  # 2, less 0.1 of the first question, less this
     assert ana.get("/datasets/readmissions").text == before
     form = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page.text))
@@ -393,7 +396,9 @@ def test_a_custodian_grants_changes_revokes_raises_and_closes_by_forms(
     again = carol.get("/register?again=second").text
     assert 'value="readmitted"' in again
     told["new"] = "yes"
-    assert "registered" in carol.fill("/register", name="second", **told).text
+    told["negative"] = "0"
+    assert "A worker checks the rows" in carol.fill("/register", name="second", **told).text
+    assert 'name="negative" value="0"' in carol.get("/register?again=second").text
     site.work()
     page = "/datasets/second"
     assert "is granted" in carol.fill(f"{page}/grants", analyst="bert", budget="1/2").text

@@ -1,12 +1,14 @@
 """Groups of rows by declared values of a column; every other value is in the group "other"."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from functools import reduce
 from itertools import product
 from typing import Any, Final
 
-from heldout.arguments import as_whole, shown, visible
+from heldout.arguments import as_number, as_whole, shown, visible
 from heldout.data import sql
 from heldout.errors import ArgumentError
 
@@ -34,9 +36,73 @@ class Groups:
     def member(self, column_type: str) -> str:
         """The number of a row's group: a function of its own cell that cannot fail."""
         cell = sql.column(self.column)
-        tests = (sql.equals(cell, column_type, value) for value in self.values)
+        tests = (sql.equals(cell, column_type, value) for value in self.cells(column_type))
         cases = " ".join(f"WHEN {test} THEN {place}" for place, test in enumerate(tests))
         return f"CASE {cases} ELSE {len(self.values)} END"
+
+    def cells(self, column_type: str) -> tuple[Any, ...]:
+        """The declared values as the column holds them, or a refusal: its type is public.
+
+        A value that no cell of the type can equal would leave its rows in "other", paid for.
+
+        >>> Groups("b", ("True", "False")).cells("BOOLEAN")
+        (True, False)
+        >>> Groups("day", ("2025-01-01",)).cells("TIMESTAMP")
+        ('2025-01-01 00:00:00',)
+        """
+        found = tuple(_as_cell(value, column_type) for value in self.values)
+        if None in found:
+            value = self.values[found.index(None)]
+            raise ArgumentError(
+                f"groups[{self.column!r}] must be values of the column's type, {column_type}, got "
+                f"{shown(value)}. {_advice(column_type)}"
+            )
+        if len(set(found)) < len(found):
+            raise ArgumentError(
+                f"groups[{self.column!r}] must be different values, but two of them are the same "
+                f"to a column of type {column_type}."
+            )
+        return found
+
+
+def _as_cell(value: Any, column_type: str) -> Any:
+    """A declared value that cells of the type can equal; None where none can."""
+    text = value.strip() if isinstance(value, str) else None
+    if column_type == "BOOLEAN":
+        truth = {"true": True, "1": True, "false": False, "0": False}
+        return truth.get(str(value).strip().lower())
+    if sql.is_numeric(column_type):
+        number = as_number(value)
+        if text is None or not math.isfinite(number):
+            return None if text is not None else value
+        return int(text) if text.lstrip("+-").isdigit() else number
+    if column_type.startswith(("DATE", "TIMESTAMP")):
+        return None if text is None or "ZONE" in column_type else _as_moment(text, column_type)
+    return value
+
+
+def _as_moment(text: str, column_type: str) -> str | None:
+    """A day or a time as engines print one."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is not None:
+        return None
+    if column_type.startswith("DATE") and column_type != "DATETIME":
+        return None if moment.time() != time() else f"{moment:%Y-%m-%d}"
+    part = f"{moment:.%f}".rstrip("0") if moment.microsecond else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{part}"
+
+
+def _advice(column_type: str) -> str:
+    if column_type == "BOOLEAN":
+        return "Declare true and false."
+    if sql.is_numeric(column_type):
+        return "Declare numbers, or make it a column of texts."
+    if "ZONE" in column_type:
+        return "Make it a column of texts or of days first."
+    return "Declare days such as '2025-01-31', or make it a column of texts."
 
 
 def crossed_names(several: Sequence[Groups]) -> tuple[str, ...]:
@@ -63,9 +129,11 @@ def declared_groups(groups: Mapping[str, Sequence[Any]] | None) -> dict[str, Gro
     found = {}
     for name, values in groups.items():
         listed = tuple(values) if isinstance(values, list | tuple) else ()
-        if not listed or not all(isinstance(v, str) or as_whole(v) is not None for v in listed):
+        kinds = (isinstance(v, str | bool) or as_whole(v) is not None for v in listed)
+        if not listed or not all(kinds):
             raise ArgumentError(
-                f"groups[{name!r}] must be a list of texts or whole numbers, got {shown(values)}."
+                f"groups[{name!r}] must be a list of texts, whole numbers or truth values, got "
+                f"{shown(values)}."
             )
         names = [*map(str, listed), OTHER]
         if len(set(names)) < len(names):

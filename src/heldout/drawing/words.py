@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from heldout.privacy import Budget, Loss, Neighbours, Protection
 
@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "amount",
+    "around",
     "belief",
+    "between",
     "by_width",
     "decimal",
     "digits",
     "half_width",
+    "held",
     "never_zero",
     "number",
     "numbers",
@@ -24,6 +27,10 @@ __all__ = [
     "spread",
     "tested",
 ]
+
+LOPSIDED: Final = 0.5
+"""Where noise reaches less than so far to one side as to the other, ± would claim too much there:
+an interval could look narrower than its own noise, or a gap that is seen reach below 0."""
 
 
 def protection_in_words(protection: Protection, rows: int | None) -> str:
@@ -144,15 +151,42 @@ def half_width(interval: tuple[float, float], value: float) -> float:
     return max(interval[1] - value, value - interval[0])
 
 
+def held(least: float | None, show: Callable[[float], str]) -> Callable[[float], str]:
+    """Numbers of a measure that is held to `least` say so where they reach it.
+
+    >>> held(-1.0, "{:.3f}".format)(-1.0), held(None, "{:.3f}".format)(-1.0)
+    ('-1 or less', '-1.000')
+    """
+    return lambda value: f"{least:g} or less" if value == least else show(value)
+
+
+def between(interval: tuple[float, float], show: Callable[[float], str]) -> str:
+    """An interval as "low to high"; where both are held to the same end, that end."""
+    low, high = map(show, interval)
+    return low if low == high and low.endswith("or less") else f"{low} to {high}"
+
+
+def around(interval: tuple[float, float], value: float, show: Callable[[float], str]) -> str:
+    """Noise as ± its larger side, or as a range where one side is much the smaller.
+
+    >>> around((0.79, 0.84), 0.81, "{:.3f}".format), around((0.75, 0.82), 0.81, "{:.3f}".format)
+    ('±0.030', '0.750 to 0.820')
+    """
+    sides = interval[1] - value, value - interval[0]
+    low, high = map(show, interval)
+    if low.endswith("or less") or (min(sides) < LOPSIDED * max(sides) and low != high):
+        return between(interval, show)
+    return f"±{never_zero(max(sides), show)}"
+
+
 def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
-    """A measure as three texts: value, interval, half-width of the noise alone."""
+    """A measure as three texts: value, interval, and what noise alone leaves open."""
     places = digits(measure, level)
-    low, high = measure.interval(level)
-    noise = half_width(measure.noise_interval(level), measure.value)
+    show = held(measure.least, lambda value: number(value, places))
     return (
-        number(measure.value, places) if measure.informative else "no information at this price",
-        f"{number(low, places)} to {number(high, places)}",
-        f"±{never_zero(noise, lambda half: number(half, places))}",
+        show(measure.value) if measure.informative else "no information at this price",
+        between(measure.interval(level), show),
+        around(measure.noise_interval(level), measure.value, show),
     )
 
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any, Final, NoReturn
 
 from heldout.arguments.rules import Share
-from heldout.drawing.words import by_width, half_width, never_zero, number
+from heldout.drawing.words import around, between, by_width, held, number
 
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
@@ -22,7 +22,7 @@ class Measure(float):
     `interval` covers the number in the population that the rows were drawn from, so it holds
     sampling error and noise both. `share` says which part of the measure's range lies below a
     value; where noise alone fills most of the range the number is not `informative`, and is not
-    printed as if it were.
+    printed as if it were. A number that is held to `least` prints as that "or less" there.
 
     >>> half = Measure(0.5, name="accuracy", terms="epsilon 1, replace-one neighbours",
     ...                noise_interval=lambda level: (0.49, 0.51),
@@ -37,6 +37,7 @@ class Measure(float):
     name: str
     terms: str
     whole: bool
+    least: float | None
     _share: Callable[[float], float] | None
     reach: Callable[[float], float] | None
     """How far noise goes at a level, in parts of the range, if that does not hang on the value."""
@@ -55,8 +56,10 @@ class Measure(float):
         whole: bool = False,
         share: Callable[[float], float] | None = None,
         reach: Callable[[float], float] | None = None,
+        least: float | None = None,
     ) -> "Measure":
         self = super().__new__(cls, value)
+        self.least = least
         self.name, self.terms, self.whole = name, terms, whole
         self._noise_interval, self._interval, self._share = noise_interval, interval, share
         self.reach = reach
@@ -115,16 +118,17 @@ class Measure(float):
     def sentence(self, level: float = 0.95) -> str:
         low, high = self.interval(level)
         noise = self.noise_interval(level)
-        half = half_width(noise, self.value)
         informative = self.informative
-        show = partial(number, places=0) if self.whole else by_width(high - low)
+        digits = partial(number, places=0) if self.whole else by_width(high - low)
+        show = held(self.least, digits)
         if not informative:
-            between = f"privacy noise alone allows {show(noise[0])} to {show(noise[1])}"
-            return f"{self.name}: {NO_INFORMATION} ({between}), {self.terms}"
-        spread = "" if self.whole else f" (privacy noise alone: ±{never_zero(half, show)})"
+            alone = f"privacy noise alone allows {between(noise, show)}"
+            return f"{self.name}: {NO_INFORMATION} ({alone}), {self.terms}"
+        alone = around(noise, self.value, show)
+        spread = "" if self.whole else f" (privacy noise alone: {alone})"
         return (
-            f"{self.name} {show(self.value)}, {level * 100:g}% interval {show(low)} to "
-            f"{show(high)}{spread}, {self.terms}"
+            f"{self.name} {show(self.value)}, {level * 100:g}% interval "
+            f"{between((low, high), show)}{spread}, {self.terms}"
         )
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -134,6 +138,7 @@ class Measure(float):
             "interval": list(self.interval(level)),
             "noise_interval": list(self.noise_interval(level)),
             "informative": self.informative,
+            **({} if self.least is None else {"least": self.least}),
         }
 
     def __str__(self) -> str:

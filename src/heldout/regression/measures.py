@@ -40,9 +40,10 @@ class RegressionMetrics(Release):
     Residuals beyond ±`residual_bound` count as that bound, and observed values beyond
     `observed_bounds` as the nearest of them: the numbers are those of the clipped values. `clipped`
     says how many residuals that concerns; where the bound was searched, the intervals of MAE and
-    RMSE reach up to what they may have added. R squared is held to [-1, 1];
-    where the outcome has a long tail, clipping takes more of its variance than of the errors, and
-    R squared comes out too low: declare bounds that hold the tail. `drawn` may name a group.
+    RMSE reach up to what they may have added. R squared is held to [-1, 1]
+    and prints as "-1 or less" at the lower end; where the outcome has a long tail, clipping takes
+    more of its variance than of the errors, and R squared comes out too low: declare bounds that
+    hold the tail. `drawn` may name a group.
     """
 
     def __init__(self, drawn: Drawn, plan: MetricsPlan) -> None:
@@ -213,6 +214,7 @@ class RegressionMetrics(Release):
             _explained(unit * self._squared.value, steadied),
             interval,
             share=lambda value: (value + 1) / 2,
+            least=-1.0,
         )
 
     @property

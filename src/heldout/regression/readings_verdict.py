@@ -11,6 +11,7 @@ from heldout.regression.readings import (
     spread_by_prediction,
 )
 from heldout.regression.readings_normal import QuantilePlot, quantile_plot
+from heldout.regression.readings_offset import offset
 from heldout.regression.readings_scores import (
     INVISIBLE,
     PLAIN,
@@ -98,10 +99,12 @@ class Finding:
 class Verdict:
     """All findings; as text, one sentence with the faults first.
 
-    On data without a fault, at most 5 plots in 100 show one.
+    On data without a fault, at most 5 plots in 100 show one. `offset` says that predictions are too
+    low or too high on average, if they plainly are; no score shows that.
     """
 
     findings: dict[str, Finding]
+    offset: str = ""
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -114,6 +117,13 @@ class Verdict:
         return tuple(each.sentence for each in found)
 
     def __str__(self) -> str:
+        if not self.offset:
+            return self._of_scores
+        rest = self._of_scores
+        return f"{self.offset[:1].upper()}{self.offset[1:]}; {rest[:1].lower()}{rest[1:]}"
+
+    @property
+    def _of_scores(self) -> str:
         answers = {each.answer for each in self.findings.values()} - {"not judged"}
         if answers == {"no verdict"}:
             return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
@@ -133,6 +143,7 @@ class Verdict:
         return {
             "sentence": str(self),
             "faults": list(self.faults),
+            "offset": self.offset or None,
             "scores": {name: each.as_dict(level) for name, each in self.findings.items()},
         }
 
@@ -199,7 +210,8 @@ class Readings:
         if self.curvature.leans:
             # A bend makes some trend of its own; by itself a trend is a fault of its own.
             found["trend"] = Finding(self.trend, "not judged", _BENT)
-        return Verdict(found)
+        plain = visible(self._table) >= INVISIBLE
+        return Verdict(found, offset(self._table) if plain else "")
 
     @cached_property
     def coarse(self) -> bool:

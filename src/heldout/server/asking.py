@@ -145,6 +145,8 @@ class Offer:
     exact: int
     cost: int
     """Where the sliders stand that were not dragged."""
+    guess: str
+    """What the widths were worked out for, in words: nobody looked at the rows."""
 
     @property
     def questions(self) -> list[dict[str, Any]]:
@@ -195,6 +197,16 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         why_not=why_not,
         exact=wish.exact if wish.by == "exact" else max(within, default=0),
         cost=wish.cost if wish.by == "price" else min(dear, default=len(LADDER) - 1),
+        guess=_guess_in_words(held, wish),
+    )
+
+
+def _guess_in_words(held: Held, wish: Wish) -> str:
+    found = evaluations.guess_of(held, wish.guessed()).about(held.ready().rows)
+    guessed = "your guess" if wish.guess["positives"] else "a guess: one in four"
+    return (
+        f"{found.rows:,} rows of which {found.positives:,} are positive ({guessed}) and an AUC of "
+        f"{found.auc:g}"
     )
 
 

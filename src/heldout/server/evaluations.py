@@ -28,6 +28,7 @@ __all__ = [
     "Priced",
     "asked_of",
     "find_one",
+    "guess_of",
     "history",
     "page",
     "public",
@@ -97,7 +98,7 @@ def quote(
     """The exact price, and half-widths by a guess; no row is read, nothing is charged."""
     held = seen(service, person, dataset)
     about = asked_of(held, content)
-    said = q.Guess(**_guessed(held, guess))
+    said = guess_of(held, guess)
     found = q.Quote(parsed(content), about, said)
     known = json.dumps(plain(about), sort_keys=True)
     # What Quote.half_widths would work out, from what was worked out before.
@@ -119,6 +120,11 @@ def asked_of(held: Held, content: Any) -> Any:
         return about
     columns = dict(about.columns) | {RIVAL: "DOUBLE"}
     return replace(about, columns=columns, rivals=(RIVAL,))
+
+
+def guess_of(held: Held, guess: Mapping[str, Any]) -> q.Guess:
+    """What somebody says of the rows, with what the custodian says of their number."""
+    return q.Guess(**_guessed(held, guess))
 
 
 def _guessed(held: Held, guess: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ DONE: Final = {
     "revoked": "The allowance is revoked. Whatever waited is refused, and charged nothing.",
     "raised": "The budget is raised.",
     "closed": "The data set is closed.",
-    "registered": "The data set is registered. A worker looks at its rows now.",
+    "registered": "Sent. A worker checks the rows against what you declared.",
     "password": "The password is set. Other sessions of yours are signed out.",
     "token": "The token is revoked.",
     "disabled": "This person can no longer sign in.",

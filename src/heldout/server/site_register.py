@@ -53,6 +53,7 @@ def _told(service: Any, held: datasets.Held) -> dict[str, Any]:
     from_source = {"file": file, "database": held.source.get("database", "")}
     plain = {each: said[each] for each in ("positive", "rows_per_unit", "neighbours")}
     maybe = {"unit": held.declared.unit or "", "expected_rows": held.declared.expected_rows or ""}
+    maybe["negative"] = "" if said["negative"] is None else said["negative"]
     return own | from_source | plain | maybe
 
 
@@ -101,6 +102,8 @@ def _declaration(order: Sent) -> dict[str, Any]:
         "neighbours": order.text("neighbours") or "replace-one",
         "score_range": [order.text("lowest") or "0", order.text("highest") or "1"],
     }
+    if order.text("negative"):
+        told["negative"] = _value(order.text("negative"))
     told["score_range"] = [_float("score range", each) for each in told["score_range"]]
     if order.lines("features"):
         told["features"] = order.lines("features")
