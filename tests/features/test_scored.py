@@ -117,5 +117,27 @@ def test_one_person_of_a_huge_number_who_leaves_takes_one_row_along(kind, tmp_pa
     assert moved.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("unit", ["patient_id", "Score", "label"])
+@pytest.mark.parametrize("row_key", [None, "visit"])
+@pytest.mark.parametrize("registered", [True, False])
+def test_people_under_the_custodians_names_are_trained_on_and_evaluated(
+    unit, row_key, registered, tmp_path
+):
+    table = {unit: PEOPLE, "visit": np.arange(ROWS), "y": y, "a": X[:, 0], "b": X[:, 1]}
+    private = FeatureMatrix.from_table(
+        table, label="y", features=["a", "b"], unit=unit, rows_per_unit=2, row_key=row_key
+    )
+    book = str(tmp_path / "ledger.sqlite")
+    named = {"ledger": book, "budget": ho.Budget(epsilon="3")}
+    if registered:
+        ledger = ho.Ledger.open(book)
+        ledger.register("visits", budget=ho.Budget(epsilon="3"), unit=unit, rows_per_unit=2)
+        named = {"ledger": ledger, "account": "visits"}
+    model = PrivatePipeline(epsilon="1", **named).fit(private)
+    scored = model.scored(private)
+    assert scored.protection == private.protection
+    assert str(ho.Session(scored, **named).remaining) == "epsilon 2"
+
+
 def _first(matrix):
     return matrix.toarray()[:, 0].astype(float)
