@@ -5,12 +5,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
+from heldout.data.dataset import LABELS_AND_SCORES
+from heldout.data.grid import grid_body
+from heldout.data.sql import INTEGER_TYPES
 from heldout.errors import UnreadableTable
 from heldout.mechanisms.base import unseal
 from heldout.statistics import BoundedSum, ThresholdCounts, compute
@@ -181,3 +185,21 @@ def test_a_column_of_categories_is_a_label() -> None:
     frame = pd.DataFrame({"y": pd.Categorical(["yes", "no", "no", "yes", "yes"]), "p": VALUES["p"]})
     dataset = ho.Dataset(frame, label="y", score="p", positive="yes", negative="no")
     assert answers(dataset) == EXPECTED
+
+
+@pytest.mark.parametrize("kind", sorted(INTEGER_TYPES))
+@pytest.mark.parametrize("people", [{}, {"unit": "id", "row_key": "id"}], ids=["rows", "people"])
+def test_labels_of_every_integer_type_are_counted_as_the_same_numbers(kind, people, tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [f"{each},{each % 2},{each % 7 / 8},{each % 5 / 8}" for each in range(40)]
+    path.write_text("\n".join(["id,y,p,q", *rows]))
+    types = {"id": "BIGINT", "y": kind, "p": "DOUBLE", "q": "DOUBLE"}
+    private = ho.Dataset(path, label="y", score="p", schema=types, **people)
+    for body in (LABELS_AND_SCORES, grid_body(private.score_range)):
+        assert np.asarray(private._fetch(body)["label"]).dtype.kind in "iu"
+    session = ho.Session(private, budget=ho.Budget(epsilon="5"))
+    session.curves(epsilon="1")
+    session.auc(epsilon="1", scores="grid")
+    session.average_precision(epsilon="1")
+    session.compare(score="q", epsilon="1")
+    session.confusion(epsilon="1")

@@ -228,7 +228,7 @@ class Dataset(PrivateTable):
         """
         types, keys = self._engine.columns, self._keys.names
         people = self._keys.unit is not None and self._engine.ordered and sortable(types, *keys)
-        plain = types[self.label] in sql.INTEGER_TYPES and types[self.score] == "DOUBLE"
+        plain = types[self.label] in sql.LABEL_TYPES and types[self.score] == "DOUBLE"
         declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
         if (
             self.dialect != "duckdb"

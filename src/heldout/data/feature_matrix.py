@@ -286,10 +286,14 @@ class FeatureMatrix(PrivateTable):
     def _whole(self) -> tuple[sql.Columns, Any]:
         """All rows, bounded in nothing: labels, keys by our names, and which features each sets.
 
-        For `ScoredFeatures` alone, which is private itself and bounds the rows of people anew.
+        For `ScoredFeatures` alone, which is private itself and bounds the rows of people anew. So
+        keys come as they are told apart, an integer or its text: as a double, which is how a
+        DECIMAL is fetched, two people beyond 2^53 would be one.
         """
         keys = {"unit": self._keys.unit, "row_key": self._keys.row_key}
-        named = {name: sql.column(own) for name, own in keys.items() if own is not None}
+        named = {
+            name: sql.key(own, self._types[own]) for name, own in keys.items() if own is not None
+        }
         exposed = {**self._exposed_columns, **named}
         listed = ", ".join(f"{expression} AS {name}" for name, expression in exposed.items())
         self.check_unchanged()

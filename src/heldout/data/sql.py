@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
-INTEGER_TYPES = FITTING_TYPES | {"UBIGINT", "HUGEINT", "UHUGEINT"}
+LABEL_TYPES = FITTING_TYPES | {"UBIGINT"}  # what NumPy has as integers: wider ones come as objects
+INTEGER_TYPES = LABEL_TYPES | {"HUGEINT", "UHUGEINT"}
 NUMERIC_TYPES = INTEGER_TYPES | {"FLOAT", "DOUBLE", "REAL", "DECIMAL"}
 
 MOST_ROWS = 2**40
@@ -87,7 +88,7 @@ def number_of(text: str) -> str:
 
 def as_label(column: str, column_type: str, *, positive: object, negative: object) -> str:
     """1 for a positive row, 0 for a negative one; a column that is so already stays as it is."""
-    if column_type in INTEGER_TYPES and (positive, negative) == (1, 0):
+    if column_type in LABEL_TYPES and (positive, negative) == (1, 0):
         return column
     return f"CASE WHEN {equals(column, column_type, positive)} THEN 1 ELSE 0 END"
 
