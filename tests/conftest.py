@@ -2,6 +2,11 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the machine's affair: a busy one must not turn a test red.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
