@@ -236,8 +236,8 @@ def test_spark_keeps_the_rows_of_each_data_set_and_lets_go_of_them(
     gc.collect()
     assert kept_by(spark_session) == before + 1
     text = transpile(second.statement("SELECT count(*) AS n FROM evaluated"), dialect="spark")
-    plan = second._engine._session.sql(text)._explain_string()  # type: ignore[attr-defined]
-    assert "InMemoryTableScan" in plan
+    plan = second._engine._session.sql(text)._jdf.queryExecution()  # type: ignore[attr-defined]
+    assert "InMemoryTableScan" in plan.toString()
     spark_session.catalog.clearCache()
     assert counts(second) == expected
     del second
