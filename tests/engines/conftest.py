@@ -146,10 +146,12 @@ def spark(spark_session: Any) -> Spark:
 
 
 @pytest.fixture(scope="session")
-def connect_session() -> Iterator[Any]:
+def connect_session(request: pytest.FixtureRequest) -> Iterator[Any]:
     address = os.environ.get("HELDOUT_TEST_CONNECT")
     if not address:
         pytest.skip("HELDOUT_TEST_CONNECT is not set; make test-cluster sets it")
+    # A classic session forks to start its JVM, which gRPC's threads do not always survive.
+    request.getfixturevalue("spark_session")
     from pyspark.sql.connect.session import SparkSession
 
     session = SparkSession.builder.remote(address).create()

@@ -1,11 +1,13 @@
 """Spark Connect like classic Spark: tools/with_cluster.py starts both."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.engines.test_spark import CELL, FAILING
 
 import heldout as ho
 from heldout.errors import ArgumentError, UnreadableTable
@@ -53,12 +55,22 @@ def test_connect_files_that_changed_are_refused(connect_session: Any, tmp_path: 
     assert session.spent == ho.Loss.pure("1/4")
 
 
+@pytest.mark.parametrize("loud", [False, True])
+@pytest.mark.parametrize("expression", FAILING)
 def test_a_connect_frame_that_fails_says_nothing_of_its_rows(
-    connect_session: Any, capfd: pytest.CaptureFixture[str]
+    connect_session: Any, capfd: pytest.CaptureFixture[str], expression: str, loud: bool
 ) -> None:
-    frame = connect_session.createDataFrame(ROWS)
-    failing = frame.selectExpr("visit", "y", "IF(visit = 7, CAST('x8675309' AS DOUBLE), p) AS p")
-    with pytest.raises(UnreadableTable) as caught:
-        ho.Dataset(failing, **DECLARED)
+    """Not even where Connect's own log is on, as SPARK_CONNECT_LOG_LEVEL=DEBUG turns it on."""
+    log = logging.getLogger("pyspark.sql.connect.logging")
+    before = log.disabled, log.level
+    log.disabled, log.level = not loud, logging.DEBUG
+    try:
+        text = connect_session.createDataFrame(ROWS).selectExpr("*", f"{CELL} AS t")
+        failing = text.selectExpr("visit", "y", f"IF(visit = 7, {expression}, p) AS p")
+        with pytest.raises(UnreadableTable) as caught:
+            ho.Dataset(failing, **DECLARED)
+    finally:
+        log.disabled, log.level = before
     assert "8675309" not in str(caught.value)
+    assert caught.value.__context__ is None
     assert "8675309" not in "".join(capfd.readouterr())

@@ -1,6 +1,7 @@
 """Spark: the caller's session stays as it is, and rows that may change are refused."""
 
 import gc
+import logging
 import sys
 import time
 from pathlib import Path
@@ -105,13 +106,65 @@ def test_files_that_changed_are_refused_and_nothing_is_charged(
     assert session.spent == ho.Loss.pure("1/4")
 
 
-def test_a_frame_that_fails_says_nothing_of_its_rows(spark_session: Any) -> None:
-    frame = spark_session.createDataFrame(ROWS)
-    failing = frame.selectExpr("visit", "y", "IF(visit = 7, raise_error('8675309'), p) AS p")
+CELL = "concat('x86', CAST(visit - 7 + 75309 AS STRING))"
+"""x8675309 in the row of visit 7, and nowhere in the plan."""
+FAILING = [
+    "CAST(t AS DOUBLE)",
+    "CAST(raise_error(t) AS DOUBLE)",
+    "CAST(to_timestamp(t) AS DOUBLE)",
+    "CAST(to_number(t, '999') AS DOUBLE)",
+    "CAST(unix_date(date(t)) AS DOUBLE)",
+    "element_at(array(p), CAST(substr(t, 2) AS INT))",
+    "CAST(CAST(substr(t, 2) AS BIGINT) * 9223372036854775807 AS DOUBLE)",
+    "CAST(CAST(substr(t, 2) AS DECIMAL(9, 0)) AS DECIMAL(3, 0)) + p",
+    "CAST(from_json(concat('{', t), 'a INT', map('mode', 'FAILFAST')).a AS DOUBLE)",
+    "CAST(assert_true(t IS NULL, t) AS DOUBLE)",
+]
+
+
+@pytest.mark.parametrize("expression", FAILING)
+def test_a_frame_of_spark_that_fails_says_nothing_of_its_rows(
+    spark_session: Any,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    expression: str,
+) -> None:
+    """Nor do the loggers of PySpark and of Py4J, at their loudest."""
+    text = _strict(spark_session).createDataFrame(ROWS).selectExpr("*", f"{CELL} AS t")
+    failing = text.selectExpr("visit", "y", f"IF(visit = 7, {expression}, p) AS p")
+    caplog.set_level(logging.DEBUG)
+    for name in ("py4j", "py4j.clientserver", "py4j.java_gateway"):
+        caplog.set_level(logging.DEBUG, logger=name)
     with pytest.raises(UnreadableTable) as caught:
         ho.Dataset(failing, **DECLARED)
     assert "8675309" not in str(caught.value)
     assert caught.value.__context__ is None
+    assert "8675309" not in caplog.text
+    assert "8675309" not in "".join(capfd.readouterr())
+
+
+def test_a_function_of_python_that_fails_on_a_row_of_spark_says_nothing_of_it(
+    spark_session: Any, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from pyspark.sql.functions import udf
+
+    def scored(visit: int) -> float:
+        return float(f"x86{visit - 7 + 75309}") if visit == 7 else 0.5
+
+    frame = spark_session.createDataFrame(ROWS)
+    failing = frame.select("visit", "y", udf(scored, "double")("visit").alias("p"))
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(UnreadableTable) as caught:
+        ho.Dataset(failing, **DECLARED)
+    assert caught.value.__context__ is None
+    assert "8675309" not in str(caught.value) + caplog.text + "".join(capfd.readouterr())
+
+
+def _strict(session: Any) -> Any:
+    """Casts that fail do so when a row is read, whatever the session of the others says."""
+    strict = session.newSession()
+    strict.conf.set("spark.sql.ansi.enabled", "true")
+    return strict
 
 
 def test_a_statement_that_takes_too_long_is_cancelled_and_later_ones_are_not(

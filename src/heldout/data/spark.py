@@ -80,10 +80,12 @@ class SparkTable(Elsewhere):
                 f"table must be a Spark DataFrame, got {type(frame).__name__}. Pass "
                 "spark.table('name') or a frame's to_spark()."
             )
-        if frame.isStreaming:
-            raise ArgumentError("table must not be a stream, whose rows never end. Store it first.")
         steady = is_steady_by_its_text if is_connect(frame) else _is_steady
         with hushed():  # Spark computes constants, and short frames whole, when it plans
+            if or_raise(lambda: frame.isStreaming, _unreadable):
+                raise ArgumentError(
+                    "table must not be a stream, whose rows never end. Store it first."
+                )
             if not or_raise(lambda: steady(frame), _unreadable):
                 raise ArgumentError(
                     "table must give the same rows each time, but its plan draws a sample, takes "

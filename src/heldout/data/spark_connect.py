@@ -85,13 +85,22 @@ class _Hush(logging.Filter):
 _HUSH = _Hush()
 
 
+_SPEAKERS: Final = ("py4j", "pyspark", "grpc")  # the last by its answers, the first at DEBUG too
+
+
 @contextlib.contextmanager
 def hushed() -> Iterator[None]:
-    """PySpark logs the message of a statement that fails, and it may quote a cell: not of ours."""
+    """PySpark logs the message of a statement that fails, and it may quote a cell: not of ours.
+
+    So do the libraries through which it speaks with Spark, where somebody has turned up their logs.
+    """
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).addFilter(_HUSH)
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if name.partition(".")[0] in _SPEAKERS and isinstance(logger, logging.Logger):
+            logger.addFilter(_HUSH)  # each of its own: a filter does not hold for those below it
     before, _HUSHED.on = getattr(_HUSHED, "on", False), True
     try:
         yield
