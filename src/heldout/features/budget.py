@@ -12,8 +12,11 @@ from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection
 
 __all__ = [
+    "LATEST",
     "PAPER_SPLITS",
+    "RULES",
     "TABLE",
+    "Rules",
     "Shares",
     "features_to_take",
     "places_for",
@@ -42,12 +45,44 @@ class Shares:
     """Of epsilon: the choice of the cut."""
 
 
+@dataclass(frozen=True)
+class Rules:
+    """What has changed in how a model is planned and read, so that kept answers stay what they are.
+
+    An answer is read by the rules that it was drawn by: its noise has the scale of that split, and
+    its cut was chosen for those weights.
+    """
+
+    most_sizes: Fraction
+    """The largest share of row sizes, where features are those of texts."""
+    most_cut: Fraction
+    """The largest share of the cut, there."""
+    shared: bool
+    """Whether many features share sums."""
+    centred: bool
+    """Whether log-odds that little is known of are drawn to nothing."""
+
+
+RULES = {
+    1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False),
+    2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+}
+LATEST = 2
+
+
 def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fraction:
     """Rows times epsilon over the rows that tell neighbours apart: how much can be seen at all."""
     return rows * epsilon / protection.rows_moved
 
 
-def shares_for(epsilon: Fraction, *, rows: int, protection: Protection, features: int) -> Shares:
+def shares_for(
+    epsilon: Fraction,
+    *,
+    rows: int,
+    protection: Protection,
+    features: int,
+    rules: Rules = RULES[LATEST],
+) -> Shares:
     """The fewer rows, the more goes to the few numbers that are seen well: sizes and the cut.
 
     Rows of a table, which has few features, set about as many each, so their sizes say little.
@@ -65,8 +100,8 @@ def shares_for(epsilon: Fraction, *, rows: int, protection: Protection, features
     if features <= TABLE:
         sizes, cut = min(Fraction(2, 5), Fraction(1, 16) + 75 / seen), Fraction(1, 16)
     else:
-        sizes = min(Fraction(3, 5), Fraction(1, 10) + 150 / seen)
-        cut = min(Fraction(7, 20), Fraction(1, 20) + 75 / seen)
+        sizes = min(rules.most_sizes, Fraction(1, 10) + 150 / seen)
+        cut = min(rules.most_cut, Fraction(1, 20) + 75 / seen)
     return Shares(sizes=_rounded(sizes), cut=_rounded(cut))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.features.budget import shares_for
+from heldout.features.budget import LATEST, RULES, Rules, shares_for
 from heldout.features.cut import STEP, Cuts
 from heldout.features.stages import Features
 from heldout.mechanisms.objective import ObjectivePerturbation
@@ -40,6 +40,7 @@ class LogisticPlan:
     rows: int
     most_rows: int | None
     protection: Protection
+    rules: Rules = RULES[LATEST]
 
     def __post_init__(self) -> None:
         if not LEAST_PRICE <= self.epsilon <= MOST_PRICE:
@@ -56,7 +57,11 @@ class LogisticPlan:
     @property
     def cut_epsilon(self) -> Fraction:
         shares = shares_for(
-            self.epsilon, rows=self.rows, protection=self.protection, features=self.features
+            self.epsilon,
+            rows=self.rows,
+            protection=self.protection,
+            features=self.features,
+            rules=self.rules,
         )
         return self.epsilon * shares.cut
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.features.budget import places_for, shares_for
+from heldout.features.budget import LATEST, RULES, Rules, places_for, shares_for
 from heldout.features.cut import STEP, Cuts
 from heldout.features.shrinkage import log_odds
 from heldout.features.stages import Features
@@ -46,10 +46,13 @@ class NaiveBayesPlan:
         weight: int,
         rows: int,
         protection: Protection,
+        rules: Rules = RULES[LATEST],
     ) -> None:
-        shares = shares_for(epsilon, rows=rows, protection=protection, features=features)
+        shares = shares_for(
+            epsilon, rows=rows, protection=protection, features=features, rules=rules
+        )
         self.features, self.weight, self.protection = features, weight, protection
-        self.epsilon, self.rows = epsilon, rows
+        self.epsilon, self.rows, self.rules = epsilon, rows, rules
         self.size_units = size_units(shares.sizes, weight)
         self.cut_epsilon = epsilon * shares.cut
         self.counts_epsilon = epsilon - self.cut_epsilon
@@ -65,7 +68,11 @@ class NaiveBayesPlan:
 
     def learn(self, chosen: Features = None) -> Step:
         count = self.features if chosen is None else len(chosen)
-        places = places_for(count, epsilon=self.epsilon, rows=self.rows, protection=self.protection)
+        places = None
+        if self.rules.shared:
+            places = places_for(
+                count, epsilon=self.epsilon, rows=self.rows, protection=self.protection
+            )
         statistic = JointCounts(count, self.weight, self.size_units, chosen, places)
         noise = DiscreteLaplace.for_epsilon(
             self.counts_epsilon,
@@ -88,9 +95,15 @@ class NaiveBayesPlan:
         held = np.maximum(by_size, 0)
         held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
         seen = np.maximum((held * mean_weights(self.weight)).sum(axis=1), 1)
-        features = log_odds(by_feature, scale=scale / UNIT, rows=seen)
+        centred = self.rules.centred
+        features = log_odds(by_feature, scale=scale / UNIT, rows=seen, centred=centred)
         sizes = log_odds(
-            by_size, scale=scale / self.size_units, rows=rows, learnt=False, largest=0.9
+            by_size,
+            scale=scale / self.size_units,
+            rows=rows,
+            learnt=False,
+            largest=0.9,
+            centred=centred,
         )
         features = np.where(np.abs(features) < FAINT, 0, features)
         features = features[place_of(counts.features, counts.places)]

@@ -8,7 +8,14 @@ import numpy as np
 
 from heldout.data.feature_matrix import FeatureRows
 from heldout.errors import ArgumentError
-from heldout.features.budget import GUESSED_ROWS, TABLE, features_to_take, selection_share
+from heldout.features.budget import (
+    GUESSED_ROWS,
+    LATEST,
+    RULES,
+    TABLE,
+    features_to_take,
+    selection_share,
+)
 from heldout.features.logistic_plan import LogisticPlan
 from heldout.features.model import ModelRelease
 from heldout.features.naive_bayes_plan import NaiveBayesPlan
@@ -82,6 +89,8 @@ class Training(Question):
 
     kind: ClassVar[str] = "training"
     of: ClassVar[tuple[type, ...]] = (FeatureRows,)
+    rules: ClassVar[int] = LATEST
+    known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
     classifier: Annotated[str, OneOf((AUTO, *CLASSIFIERS))] = "naive-bayes"
     select: Annotated[str | None, OneOf((JOINT, *METHODS))] = None
     split: Any = None
@@ -125,6 +134,7 @@ class Training(Question):
             "weight": min(self.weight, about.features),
             "rows": self.rows(about),
             "protection": about.protection,
+            "rules": RULES[self.rules],
         }
         if self.trained(about) == "logistic":
             words |= {

@@ -17,7 +17,13 @@ SMALLEST = np.float32(1e-30)
 
 
 def log_odds(
-    noisy: Any, *, scale: float, rows: Any, learnt: bool = True, largest: float = 0.4
+    noisy: Any,
+    *,
+    scale: float,
+    rows: Any,
+    learnt: bool = True,
+    largest: float = 0.4,
+    centred: bool = True,
 ) -> Any:
     """The mean of ln(p1/p0) given both noisy counts of a feature, for every feature.
 
@@ -27,6 +33,7 @@ def log_odds(
     Robbins 1956; Kiefer and Wolfowitz 1956), so that thousands of features that are pure noise are
     recognised as such, and rare strong ones are not. The less a feature's counts narrow the fitted
     prior, the more of the prior's mean is taken off: that would weigh how many features a row has.
+    Without `centred` it is not, and the last bits are those of answers from before it was.
 
     >>> noisy = np.array([[0.0, 2.0, 90.0, 3.0], [1.0, -2.0, 5.0, 400.0]])
     >>> log_odds(noisy, scale=5, rows=(1000, 1000), learnt=False).round(1).tolist()
@@ -50,6 +57,9 @@ def log_odds(
     evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
     # A feature that no row sets says nothing, whatever the odds are called there.
     held = np.where(rates[:, None] > 0, odds, 0)
+    if not centred:
+        weighted = (prior * held).ravel().astype(np.float32)
+        return np.asarray((likelihood @ weighted) / evidence, dtype=float)
     powers = [(prior * held**power).ravel() for power in (1, 2)]
     mean, square = (
         np.asarray(likelihood @ each.astype(np.float32), dtype=float) / evidence for each in powers

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from heldout.errors import ArgumentError
 from heldout.features.selection_methods import Plan
 from heldout.privacy.events import Event, price
 from heldout.release import Answers, Booked, Staged, Step
@@ -86,7 +87,9 @@ class Stages:
     def retell(self, answers: Answers) -> None:
         """Learn from kept answers what the draw learnt from them."""
         if self.found is None:
-            self._learn(answers)
+            asked: Any = self._learn(answers).statistic
+            if len(answers["learning"]) != asked.dimension:
+                raise ArgumentError(f"the model is learnt from {asked.dimension:,} numbers.")
             self._cut(answers)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ __all__ = ["Answered"]
 
 SCHEMA = 1
 FIELDS = {"schema", "questions", "about", "values", "receipt", "budget", "spent", "remaining"}
+RULES = "rules"  # one number a question, left out where all are 1, as all were at first
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Answered:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact and complete: `from_dict` gives the same releases."""
-        standing = self.standing
+        standing, rules = self.standing, [each.rules for each in self.questions]
         return {
             "schema": SCHEMA,
             "questions": [each.as_dict() for each in self.questions],
@@ -65,12 +66,13 @@ class Answered:
             "budget": standing.budget.as_dict(),
             "spent": standing.spent.as_dict(),
             "remaining": standing.remaining.as_dict(),
+            **({} if set(rules) == {1} else {RULES: rules}),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote, from wherever it comes; anything else is refused."""
-        if not isinstance(content, Mapping) or set(content) != FIELDS:
+        if not isinstance(content, Mapping) or set(content) - {RULES} != FIELDS:
             raise ArgumentError("An answer must be an object as Answered.as_dict() gives it.")
         if content["schema"] != SCHEMA or isinstance(content["schema"], bool):
             raise ArgumentError(
@@ -90,7 +92,9 @@ class Answered:
 
     @classmethod
     def _rebuilt(cls, content: Mapping[str, Any]) -> Self:
-        questions = tuple(q.from_dict(each) for each in content["questions"])
+        asked = [q.from_dict(each) for each in content["questions"]]
+        rules = content.get(RULES, [1] * len(asked))
+        questions = tuple(each.under(own) for each, own in zip(asked, rules, strict=True))
         about = from_plain(content["about"])
         if not isinstance(about, Description):
             raise ArgumentError("about must describe rows.")

@@ -1,5 +1,6 @@
 """What a question is: frozen data that needs no rows, knows its price and reads its own answer."""
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -37,6 +38,10 @@ class Question(ABC):
     """What kinds of rows it is asked of, by their description."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
+    rules: ClassVar[int] = 1
+    """By which rules public facts become its request, and its answer a release. A kind that changes
+    them knows the old ones still: an answer is read by the rules that it was drawn by."""
+    known_rules: ClassVar[tuple[int, ...]] = (1,)
     epsilon: Price
     price: Fraction = field(init=False, repr=False, compare=False)
     """Epsilon, exactly."""
@@ -98,6 +103,17 @@ class Question(ABC):
             for name, measure in ({} if release is None else release.measures).items():
                 found.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in found.items()}
+
+    def under(self, rules: int) -> Self:
+        """The same question by these rules, for an answer that was drawn by them."""
+        if type(rules) is not int or rules not in self.known_rules:
+            raise ArgumentError(
+                f"A question of kind {self.kind!r} has no rules {shown(rules)}. Use a version of "
+                "heldout that knows them."
+            )
+        other = copy.copy(self)
+        object.__setattr__(other, "rules", rules)
+        return other
 
     # --- as data ---------------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+"""A model that was drawn by older rules is read by them: same split, same sums, same weights."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.errors import ArgumentError
+from heldout.features import FeatureMatrix
+from heldout.questions.answered import Answered
+from heldout.questions.session import PrivateSession
+
+# Written when every word still had its own sum: 60 rows of 300 features.
+BEFORE = json.loads((Path(__file__).parent / "training_before.json").read_text())
+
+
+@pytest.mark.parametrize("kept", BEFORE, ids=["naive Bayes", "logistic"])
+def test_answers_from_before_words_shared_sums_are_read_as_they_were_drawn(kept: Any) -> None:
+    answered = Answered.from_dict(kept["answer"])
+    release, then = answered.releases[0].as_dict(), dict(kept["release"])
+    weights = np.array([_dense(each.pop("weights")) for each in (release, then)])
+    assert release == then
+    # Machines add floats in their own order, and what is below 0.05 is taken for nothing.
+    nothing = np.abs(weights).max(axis=0) < 0.051
+    assert np.all(nothing | (np.abs(weights[0] - weights[1]) < 1e-3))
+    assert answered.as_dict() == kept["answer"]
+    assert kept["release"]["split"]["cut"] == "3/16"
+    assert answered.questions[0].under(2).request(answered.drawn.about).parameters["cut"] == "11/32"
+
+
+def _dense(weights: dict[str, float]) -> Any:
+    return np.array([weights.get(str(each), 0.0) for each in range(300)])
+
+
+def drawn(features: int) -> Answered:
+    rows = FeatureMatrix(np.eye(20, features, dtype=np.int8), np.arange(20) % 2)
+    return PrivateSession(rows, budget=ho.Budget(epsilon="1")).answer(q.Training(epsilon="1"))
+
+
+def test_rules_are_kept_with_the_answer_and_unknown_ones_are_refused() -> None:
+    answered = drawn(300)
+    content = answered.as_dict()
+    assert content["rules"] == [2]
+    again = Answered.from_dict(content)
+    assert again.releases[0].as_dict() == answered.releases[0].as_dict()
+    assert again.as_dict() == content
+    for wrong in ([3], [True], ["1"], [], [2, 2], 2):
+        with pytest.raises(ArgumentError, match="cannot be read"):
+            Answered.from_dict(content | {"rules": wrong})
+
+
+def test_sums_that_words_shared_are_not_read_as_each_words_own() -> None:
+    content = drawn(5000).as_dict()
+    assert len(content["values"]["map"]["learning"]["array"]["values"]) < 5000
+    assert Answered.from_dict(content).questions[0].rules == 2
+    with pytest.raises(ArgumentError, match="is learnt from 10,038 numbers"):
+        Answered.from_dict({name: each for name, each in content.items() if name != "rules"})
+
+
+def test_a_question_of_one_kind_of_rules_knows_no_others() -> None:
+    assert q.Auc(epsilon="1").under(1) == q.Auc(epsilon="1")
+    with pytest.raises(ArgumentError, match="has no rules 2"):
+        q.Auc(epsilon="1").under(2)
