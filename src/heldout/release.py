@@ -203,6 +203,10 @@ class Drawn:
     terms: str = ""
     """The price and who is protected, as the end of a sentence."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A fitted model is passed on with what was drawn; what its account has left is not.
+        return self.__dict__ | {"standing": None}
+
     def part(self, name: str) -> "Drawn":
         """One of the requests that were booked together."""
         part = self.request.parts[name]

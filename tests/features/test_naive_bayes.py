@@ -309,7 +309,11 @@ def test_columns_of_a_frame_are_named_in_the_release():
 def test_a_fitted_model_can_be_kept_and_holds_no_rows():
     X, y = separable(200)
     model = PrivateNaiveBayes(epsilon="1").fit(X, y)
+    assert model.release_._drawn.standing is not None
     kept = pickle.loads(pickle.dumps(model))
+    assert kept.release_._drawn.standing is None
+    assert kept.release_.receipt == model.release_.receipt
+    assert kept.release_.receipt.standing is None  # what its account has is not passed on with it
     assert (kept.predict(X) == model.predict(X)).all()
     assert not [each for each in vars(model).values() if isinstance(each, FeatureMatrix)]
 

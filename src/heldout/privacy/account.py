@@ -35,6 +35,10 @@ class Receipt:
     standing: tuple[Budget, Loss, Loss] | None = field(default=None, repr=False, compare=False)
     """Budget, spent and remaining right after, where the booking was made; no part of the proof."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever is shown the proof need not learn what the account has left.
+        return self.__dict__ | {"standing": None}
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         return {
