@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
 from heldout import errors
+from heldout.data.duckdb_engine import DuckDBEngine
 
 CANARY = 0.8675309
 CANARIES = ("8675309", "Canaria")
@@ -230,6 +232,30 @@ def test_one_class_alone_is_not_an_error() -> None:
         dataset = ho.Dataset({"y": [label] * 3, "p": [0.5, 0.25, 1]}, label="y", score="p")
         session = ho.Session(dataset, budget=ho.Budget(epsilon=1))
         assert 0 <= session.confusion(epsilon="1/2").recall <= 1
+
+
+@pytest.mark.parametrize("keys", [("u", "id"), ("u", None), (None, None)], ids=str)
+@pytest.mark.parametrize("kind", ["arrays", "table", "frame", "files"])
+def test_nothing_that_an_engine_holds_prints_a_row(
+    kind: str, keys: tuple[Any, Any], tmp_path: Path
+) -> None:
+    unit, row_key = keys
+    table = {"u": np.arange(4), "id": np.arange(4), "y": np.arange(4) % 2, "p": np.full(4, CANARY)}
+    made: Any = {"arrays": dict, "table": pa.table, "frame": pd.DataFrame}.get(kind, pa.table)(
+        table
+    )
+    if kind == "files":
+        row_key = "id"  # rows of an Arrow data set have no order, so people need one
+        pq.write_table(made, tmp_path / "rows.parquet")
+        made = ds.dataset(tmp_path)
+    rows = ho.Dataset(made, label="y", score="p", unit=unit, row_key=row_key)
+    rows._fetch("SELECT label, score FROM evaluated")
+    seen: list[Any] = [rows, rows._engine]
+    for each in seen:
+        shown = repr(vars(each))
+        assert CANARIES[0] not in shown
+        assert "bool" not in shown  # whether each row counts
+        seen += [value for value in vars(each).values() if type(value) is DuckDBEngine]
 
 
 def test_a_data_set_is_not_pickled_and_shows_no_private_count() -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from heldout.data.duckdb_engine import BATCH, DuckDBEngine, open_local
 from heldout.data.sql import Columns
+from heldout.data.unshown import Unshown
 
 __all__ = ["ArraysEngine", "arrays_of"]
 
@@ -42,12 +43,17 @@ class ArraysEngine:
     source = "heldout_rows"
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
-        self.arrays = {name: each.copy() for name, each in arrays.items()}
-        for each in self.arrays.values():
+        copies = {name: each.copy() for name, each in arrays.items()}
+        for each in copies.values():
             each.flags.writeable = False
+        self._arrays = Unshown(copies)
         self.columns = {name: TYPES[each.dtype.name] for name, each in arrays.items()}
         self._lock = threading.Lock()
         self._opened: DuckDBEngine | None = None
+
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        return self._arrays.open()
 
     def fetch(self, statement: str) -> Columns:
         return self._engine().fetch(statement)

@@ -13,6 +13,7 @@ from heldout.arguments import shown
 from heldout.data import folder
 from heldout.data.reading import MOST_COLUMNS, as_numpy, check_names, or_raise
 from heldout.data.sql import COUNTED, KEPT, Columns, counted, text
+from heldout.data.unshown import Unshown
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -51,7 +52,8 @@ class DuckDBEngine:
     ) -> None:
         self._connection = connection
         self.source = source
-        self._tables = {} if dataset is None else {source: dataset}  # of Arrow, read in place
+        # Of Arrow, read in place.
+        self._tables = {} if dataset is None else {source: Unshown(dataset)}
         self.ordered = dataset is None
         self.names_may_be_cells = names_may_be_cells
         self._file = file
@@ -72,7 +74,7 @@ class DuckDBEngine:
         """A connection of its own: threads do not share one."""
         cursor = self._connection.cursor()
         for name, table in self._tables.items():
-            cursor.register(name, table)
+            cursor.register(name, table.open())
         return cursor
 
     def scan(self, statement: str, take: Callable[[Columns], None]) -> None:
@@ -101,13 +103,13 @@ class DuckDBEngine:
         """
         import pyarrow
 
-        self._tables[COUNTED] = pyarrow.table({"counts": counts})
+        self._tables[COUNTED] = Unshown(pyarrow.table({"counts": counts}))
         if not columns or int(counts.sum()) > MOST_KEPT:
             return {}
         if held is None:
             rows = counted(source=self.source, columns=columns)
             held = _or_unreadable(lambda: self._cursor().sql(rows).to_arrow_table(), self._file)
-        self._tables[KEPT] = held
+        self._tables[KEPT] = Unshown(held)
         return dict(columns)
 
     def hold(self, statement: str, *, rows: int) -> str | None:
@@ -115,7 +117,7 @@ class DuckDBEngine:
         if rows > MOST_KEPT:
             return None
         read = _or_unreadable(lambda: self._cursor().sql(statement).to_arrow_table(), self._file)
-        self._tables[KEPT] = read
+        self._tables[KEPT] = Unshown(read)
         return KEPT
 
     def has_changed(self) -> bool:

@@ -9,6 +9,7 @@ grid is then computed from it.
 from typing import Any, Final
 
 from heldout.data.sql import Columns, double
+from heldout.data.unshown import Unshown
 
 __all__ = ["CELLS", "MANY_ROWS", "NEAR", "GridTally", "KeptColumns", "grid_body", "sound"]
 
@@ -116,23 +117,8 @@ def _all_within(values: Any, low: float, high: float) -> bool:
     return not np.ma.isMaskedArray(values) and bool(values.min() >= low and values.max() <= high)
 
 
-class KeptColumns:
-    """Un-noised counts between two releases: everything that would show them refuses."""
+class KeptColumns(Unshown[Columns]):
+    """Un-noised counts between two releases, for `_fetch` alone."""
 
-    __slots__ = ("_columns",)
-
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-
-    def open(self) -> Columns:
-        """For `_fetch` alone."""
-        return self._columns
-
-    def __repr__(self) -> str:
-        return "<un-noised counts>"
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError("un-noised counts must not be pickled or copied.")
-
-    def __getstate__(self) -> Any:
-        raise TypeError("un-noised counts must not be pickled or copied.")
+    __slots__ = ()
+    what = "un-noised counts"
