@@ -5,6 +5,8 @@ from typing import Any
 
 from tests.server.conftest import LINEAR, Site, write_rows
 
+from heldout.server.storage import now, submissions
+
 TERMS = {"price": "8", "improvements": 3, "submissions": 10, "start": 0.5}
 
 
@@ -69,6 +71,18 @@ def test_an_analyst_may_only_submit_so_often(site: Site, tmp_path: Path) -> None
     model = site.upload(LINEAR | {"intercept": -90})["id"]
     codes = [_submit(site, model, str(each)).status_code for each in range(7)]
     assert codes == [202] * 6 + [403]
+
+
+def test_a_refusal_frees_no_submission_before_its_tick(site: Site, tmp_path: Path) -> None:
+    _opened(site, tmp_path)
+    model = site.upload()["id"]
+    for each in range(6):
+        _submit(site, model, str(each))
+    for until, code in ((now() + 3600, 403), (now() - 1, 202)):
+        with site.service.store.write() as connection:
+            ended = {"state": "refused", "visible": until}
+            connection.execute(submissions.update().values(**ended))
+        assert _submit(site, model, f"until {until}").status_code == code
 
 
 def test_a_board_that_would_show_nothing_does_not_open(site: Site, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.watched import AUC, CELLS
 
-from heldout.server import accounts, gate, logs, storage, worker
+from heldout.server import accounts, evaluations, gate, logs, storage, worker
 from heldout.server.jobs import claim
 from heldout.server.worker import Worker
 
@@ -240,13 +240,18 @@ def test_sizes_are_bounded_and_nothing_of_a_refused_upload_stays(tmp_path: Path)
     site.service.close()
 
 
-def test_evaluations_that_wait_are_bounded(tmp_path: Path) -> None:
-    site = limited(tmp_path, most_waiting=2)
+def test_evaluations_that_wait_are_bounded_and_wait_until_their_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = limited(tmp_path, most_waiting=2, tick=3600.0)
     model = site.upload()["id"]
     asked = [site.ask(AUC, artifact=model, key=str(n)) for n in range(3)]
     assert [each.status_code for each in asked] == [202, 202, 429]
     assert asked[2].headers["retry-after"] == "5"
     site.work()
+    assert len(bookings(site)) == 2, "both are done, and nobody is told"
+    assert site.ask(AUC, artifact=model, key="2").status_code == 429
+    monkeypatch.setattr(evaluations, "now", lambda: storage.now() + 10**6)
     assert site.ask(AUC, artifact=model, key="2").status_code == 202
     site.service.close()
 

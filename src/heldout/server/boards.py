@@ -205,10 +205,12 @@ def submit(
         old = _of_key(connection, person, key, name, artifact)
         if old is not None:  # the same key at the same time
             return old
+        # One that was refused counts until that is told, at its tick.
+        untold = submissions.c.visible.is_(None) | (submissions.c.visible > now())
         made = sa.select(sa.func.count()).where(
             submissions.c.board == name,
             submissions.c.owner == person.name,
-            submissions.c.state != "refused",
+            (submissions.c.state != "refused") | untold,
         )
         if connection.execute(made).scalar_one() >= posted.each:
             raise Forbidden(f"You have made your {posted.each} submissions to this board.")

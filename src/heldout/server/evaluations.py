@@ -226,9 +226,8 @@ def scored_first(connection: sa.Connection, row: Any, held: Held, after: int | N
 
 
 def _not_too_many(service: Service, connection: sa.Connection, person: Person) -> None:
-    waiting = sa.select(sa.func.count()).where(
-        evaluations.c.owner == person.name, evaluations.c.state == "waiting"
-    )
+    # Not by their state: a place that is free before the tick would tell when the work was done.
+    waiting = sa.select(sa.func.count()).where(evaluations.c.owner == person.name, _waits())
     if connection.execute(waiting).scalar_one() >= service.settings.most_waiting:
         raise TooMany(
             f"{service.settings.most_waiting} evaluations of yours are waiting. Wait for them.", 5
@@ -308,10 +307,14 @@ def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any
 
 def _place(service: Service, row: Any) -> int:
     """How many that came before it still wait, as far as anybody is told: it changes at ticks."""
-    waits = evaluations.c.visible.is_(None) | (evaluations.c.visible > now())
-    before = sa.select(sa.func.count()).where(evaluations.c.created < row.created, waits)
+    before = sa.select(sa.func.count()).where(evaluations.c.created < row.created, _waits())
     with service.store.read() as connection:
         return int(connection.execute(before).scalar_one())
+
+
+def _waits() -> sa.ColumnElement[bool]:
+    """Whether an evaluation still waits, as far as anybody is told."""
+    return evaluations.c.visible.is_(None) | (evaluations.c.visible > now())
 
 
 def releases(row: Any) -> tuple[Any, ...]:
