@@ -286,6 +286,10 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     called = json.loads(run(*words.split(), "--prediction", "said").out)
     assert set(called["releases"]) == {"confusion_of_classes"}
     assert "no scores" in called["left_out"]["brier"]
+    named = ("--sections", "brier", "log_loss", "--scores", "p0,p1,p2")
+    judged = json.loads(run(*words.split(), *named).out)["releases"]
+    assert set(judged) == {"brier", "log_loss"}
+    assert 0 < judged["log_loss"]["value"] < 0.69
     divided = ("--prediction", "said", "--groups", "sex=F,M", "--by", "sex")
     by_group = json.loads(run(*words.split(), *divided).out)["releases"]["groups_of_classes"]
     assert set(by_group["groups"]) == {"F", "M", "other"}

@@ -39,7 +39,12 @@ def evaluate(
     threshold: float | None = None,
     curves: bool = False,
     sections: Annotated[
-        tuple[Literal["auc", "average_precision", "confusion", "brier", "curves", "top_k"], ...],
+        tuple[
+            Literal[
+                "auc", "average_precision", "confusion", "brier", "curves", "top_k", "log_loss"
+            ],
+            ...,
+        ],
         Parameter(consume_multiple=True, negative=""),
     ] = (),
     scores: str | None = None,

@@ -24,6 +24,7 @@ from heldout.report.sections import (
     CLASSES_BY_GROUP,
     EVERY,
     OF_CLASSES,
+    ON_DEMAND,
     ON_GRID,
     SECTIONS,
     WITH_CURVES,
@@ -72,15 +73,16 @@ class Report(Question):
                 )
             brier = section("brier")
             named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
-            wanted = named if self.sections is None else self.sections
-            chosen = tuple(each for name, each in named.items() if name in wanted)
+            wanted = tuple(named) if self.sections is None else self.sections
+            named |= {each.name: each for each in ON_DEMAND}
+            chosen = tuple(named[name] for name in named if name in wanted)
             return (*chosen, *(() if self.by is None else CLASSES_BY_GROUP))
         every = (*SECTIONS, *WITH_CURVES)
         grouped = () if self.by is None else BY_GROUP
         if self.sections is None:
             return (*(every if self.curves else SECTIONS), *grouped)
         asked = {*self.sections, "curves"} if self.curves else set(self.sections)
-        return (*(each for each in every if each.name in asked), *grouped)
+        return (*(each for each in (*every, *ON_DEMAND) if each.name in asked), *grouped)
 
     def purchase(self, about: Any) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""

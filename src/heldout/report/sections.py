@@ -232,7 +232,23 @@ OF_CLASSES: tuple[Section, ...] = (
 """What a report of several classes holds, beside the Brier score."""
 
 
-EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k")
+ON_DEMAND: tuple[Section, ...] = (
+    Section(
+        name="log_loss",
+        title="Log loss",
+        meaning="The mean of -ln of the probability that the model gave to what was true, none "
+        "below 0.01; a coin has 0.69.",
+        weight=20,
+        question=lambda epsilon, options: q.LogLoss(epsilon=epsilon),
+        why_not=_not_a_probability,
+        plotted=_nothing,
+        lower_is_better=True,
+    ),
+)
+"""What a report holds only if it is named."""
+
+
+EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k", "log_loss")
 """What a report may be asked for, by name."""
 
 
@@ -288,7 +304,7 @@ CURVES_BY_GROUP: tuple[Section, ...] = (
 def section(name: str) -> Section:
     """A section by its name."""
     every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
-    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP)
+    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP, *ON_DEMAND)
     return next(each for each in every if each.name == name)
 
 
