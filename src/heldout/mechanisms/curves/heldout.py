@@ -102,7 +102,7 @@ class HeldoutCurves:
     Numerics:    exact.
     Refuses:     a table of other than 2 * points counts; shares that leave nothing for the counts.
     Reference:   sequential composition of the four.
-    Cost:        10 to 30 ms on a grid of 65,537 points, after 20 to 100 ms once for an epsilon.
+    Cost:        10 to 60 ms on a grid of 65,537 points.
 
     >>> from heldout.privacy import price
     >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
