@@ -12,7 +12,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.mechanisms.curves.heldout import EDGES_SHARE, PUBLIC_BINS
+from heldout.mechanisms.curves.heldout import EDGES_SHARE, FIRST_SHARE, PUBLIC_BINS
 from heldout.mechanisms.curves.registry import METHODS
 
 RANDOM = np.random.default_rng(4)
@@ -97,10 +97,12 @@ def test_both_relations_by_row_and_by_unit(neighbours: str, unit: bool) -> None:
     assert release.table.rows == (900 if neighbours == "replace-one" and not unit else None)
     moved = (2 if neighbours == "replace-one" else 1) * (3 if unit else 1)
     whole = Fraction(2 if release.table.rows is not None else release.mechanism["curves_epsilon"])
-    counts = whole - release.table.area.mechanism.epsilon
-    if release.table.bins > PUBLIC_BINS:
-        counts -= EDGES_SHARE * whole
-    assert release.table.noise.scale == moved / counts
+    if release.table.first is not None:
+        assert release.table.first.scale == moved / (FIRST_SHARE * whole)
+        assert release.table.area is not None
+    else:
+        counts = whole - (EDGES_SHARE * whole if release.table.bins > PUBLIC_BINS else 0)
+        assert release.table.noise.scale == moved / counts
 
 
 AWKWARD = {

@@ -44,6 +44,7 @@ GOLDEN = {
     '{"kind":"piecewise-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"disjoint-rows","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"adaptive","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
+    '{"kind":"weighted-laplace","parameters":{"epsilon":"1/2"},"version":1}': "epsilon 1/2",
     '{"kind":"noise-share","parameters":{"dimension":"4","honest":"3","l1_sensitivity":"2","scale":"8"},'
     '"version":1}': "epsilon 1/4",
     '{"kind":"covered","parameters":{"entry":"7"},"version":1}': "epsilon 0",

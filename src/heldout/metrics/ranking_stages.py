@@ -46,7 +46,7 @@ USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 """What a forecast takes for two models: their areas, and the variance of the difference over that
 of two areas of other rows; placements then correlate by about 3/4."""
 _LEVELS: Final = 3
-_AREA_SHARE, _EDGES_SHARE = Fraction(1, 10), Fraction(3, 10)
+_EDGES_SHARE = Fraction(3, 10)
 _ROOTS: Final = np.linspace(0.05, 1.4, 24)
 """Deviations of a difference over that of two areas of other rows, beforehand: with heavy tails it
 may be more than Hanley and McNeil's formula gives those."""
@@ -127,7 +127,7 @@ class RankingStages:
             rows=self.rows,
             expected_rows=self.expected_rows,
             levels=_LEVELS,
-            area_share=_AREA_SHARE,
+            area_share=Fraction(0),
             edges_share=_EDGES_SHARE,
         )
 

@@ -305,6 +305,12 @@ def _exponential(*, epsilon: Fraction) -> Loss:
     return Loss.pure(epsilon)
 
 
+@_priced("weighted-laplace", 1, epsilon=_positive)
+def _weighted_laplace(*, epsilon: Fraction) -> Loss:
+    """Sums with discrete Laplace noise of several scales: what the dearest rows lose in all."""
+    return Loss.pure(epsilon)
+
+
 @_priced("composed", 1, parts=_parts)
 def _composed(*, parts: tuple[Event, ...]) -> Loss:
     """Sequential composition; one zCDP part makes the whole zCDP, as the accountant converts."""

@@ -10,7 +10,7 @@ import importlib
 import math
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from fractions import Fraction
 from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
@@ -22,6 +22,7 @@ from heldout.privacy.rational import show, stored
 __all__ = ["KEPT", "from_plain", "plain"]
 
 KEPT: Final = {
+    "AreaBySum": "heldout.mechanisms.curves.influence",
     "ClassCounts": "heldout.mechanisms.curves.counts",
     "ClassifiedRows": "heldout.data.classes",
     "FeatureRows": "heldout.data.feature_matrix",
@@ -29,6 +30,7 @@ KEPT: Final = {
     "Groups": "heldout.data.groups",
     "NamedCounts": "heldout.mechanisms.curves.heldout",
     "NoisyTable": "heldout.mechanisms.curves.table",
+    "Placements": "heldout.mechanisms.curves.influence",
     "Protection": "heldout.privacy.neighbours",
     "RankingDraw": "heldout.mechanisms.smooth.ranking",
     "RankingMechanism": "heldout.mechanisms.smooth.ranking",
@@ -100,11 +102,11 @@ def from_plain(content: Any) -> Any:
 
 def _made(kind: str, content: Mapping[str, Any]) -> Any:
     hints = _hints(kind)
-    if set(content) != set(hints):
+    if not _asked(kind) <= set(content) <= set(hints):
         raise ValueError(kind)
     found = {name: from_plain(each) for name, each in content.items()}
-    for name, hint in hints.items():
-        if not _fits(found[name], hint):
+    for name, value in found.items():
+        if not _fits(value, hints[name]):
             raise ValueError(name)
     made = _kept(kind)(**found)
     if not _whole(made):
@@ -157,6 +159,12 @@ def _hints(name: str) -> dict[str, Any]:
     return {each.name: hints[each.name] for each in fields(kind) if each.init}
 
 
+@cache
+def _asked(name: str) -> set[str]:
+    """The fields that every version has written; those with a default came later."""
+    return {each.name for each in fields(_kept(name)) if each.init and each.default is MISSING}
+
+
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation of the kept dataclasses says."""
     origin, inner = get_origin(hint), get_args(hint)
@@ -177,6 +185,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _whole(made: Any) -> bool:
     """Whether its parts have the sizes that its mechanism gives them."""
+    from heldout.mechanisms.curves.influence import Placements
     from heldout.mechanisms.curves.table import NoisyTable
     from heldout.mechanisms.smooth.ranking import RankingDraw
 
@@ -184,6 +193,9 @@ def _whole(made: Any) -> bool:
         mechanism, first = made.mechanism, made.first_counts
         looks = ((mechanism.first_look, first), (mechanism.second_look(first), made.second_counts))
         return all(len(counts) == (look.dimension if look else 0) for look, counts in looks)
+    if isinstance(made, Placements):
+        sizes = {np.shape(each) for each in (made.cuts, made.false, made.true)}
+        return len(sizes) == 1 and bool((np.diff(made.cuts) > 0).all()) and made.smaller > 0
     if isinstance(made, NoisyTable):
         each, above = made.noise.bin_deviation, made.noise.above_deviation
         return bool(each.shape == (2, made.bins) and above.shape == (2, made.bins + 1))

@@ -8,7 +8,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.counted import COUNT_SHARE, CountedCurves
-from heldout.mechanisms.curves.heldout import HeldoutCurves, TableWithArea
+from heldout.mechanisms.curves.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
 from heldout.mechanisms.curves.registry import method
 from heldout.privacy import Budget, Loss
 from heldout.privacy.accountant import charge, covers
@@ -85,13 +85,11 @@ def test_a_guess_or_named_bins_take_the_place_of_the_count(protection: Protectio
 
 
 def test_few_rows_get_public_bins_and_many_get_cuts() -> None:
-    protection = Protection(neighbours="add-remove")
-    random = np.random.default_rng(3)
-    for rows, most in ((200, 5), (60_000, 32)):
-        places = random.integers(0, 2 * POINTS, rows)
-        table = Sealed(np.bincount(places, minlength=2 * POINTS))
-        drawn = made(protection).sample(table)
-        assert isinstance(drawn, TableWithArea)
-        assert drawn.bins == most
-        total = float(drawn.negatives.sum() + drawn.positives.sum())
-        assert total == pytest.approx(rows, abs=300)
+    protection, rows = Protection(neighbours="add-remove"), 60_000
+    assert made(protection).after(150).most_bins == PUBLIC_BINS
+    places = np.random.default_rng(3).integers(0, 2 * POINTS, rows)
+    drawn = made(protection).sample(Sealed(np.bincount(places, minlength=2 * POINTS)))
+    assert isinstance(drawn, TableWithArea)
+    assert drawn.bins == 32
+    total = float(drawn.negatives.sum() + drawn.positives.sum())
+    assert total == pytest.approx(rows, abs=600)

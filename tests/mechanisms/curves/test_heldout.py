@@ -13,6 +13,7 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.cuts import MedianCuts, choose_exactly
 from heldout.mechanisms.curves.heldout import HeldoutCurves, TableWithArea
+from heldout.mechanisms.curves.influence import CountsWithArea
 from heldout.mechanisms.curves.public_measure import cumulative_measure, public_edges
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.curves.table import laplace_deviation
@@ -61,12 +62,15 @@ def test_the_price_is_epsilon_and_the_sum_of_the_parts(
     known = rows if protection.row_count_is_public else None
     one = made(protection=protection, rows=known, expected_rows=rows, epsilon=epsilon)
     assert price(one.event()) == Loss.pure(one.epsilon)
-    cuts = one.cuts.epsilon if one.cuts else 0
-    counts = one.counts.l1_sensitivity / one.counts.scale
-    area = one.area.epsilon if one.area else 0
-    assert cuts + counts + area == epsilon
-    assert one.counts.l1_sensitivity == protection.rows_moved
-    assert one.area is None or price(one.area.event()).epsilon == area
+    parts = [each for each in (one.cuts, one.first, one.counts) if each is not None]
+    assert sum(price(each.event()).epsilon for each in parts) == epsilon
+    if isinstance(one.counts, CountsWithArea):
+        assert one.first is not None
+        assert one.first.l1_sensitivity == one.counts.moved == protection.rows_moved
+        assert one.counts.area_epsilon == one.area_share * epsilon
+        assert one.counts.balanced == protection.row_count_is_public
+    else:
+        assert one.counts.l1_sensitivity == protection.rows_moved
     assert one.describe()["name"] == "heldout"
 
 
@@ -74,10 +78,10 @@ def test_parameters_come_from_public_facts_alone() -> None:
     one, other = made(rows=250), made(rows=250)
     assert one.event() == other.event()
     assert one.levels == 0, "public bins where rows do not stand out"
-    assert [made(rows=rows).levels for rows in (2_000, 10_000, 100_000)] == [3, 4, 5]
-    shares = [made(rows=rows).area_share for rows in (299, 300, 1_999, 2_000)]
-    assert shares == [0, Fraction(3, 8), Fraction(3, 8), Fraction(5, 8)]
-    assert made(rows=299).area is None, "few counts tell the area as well as buying it does"
+    assert [made(rows=rows).levels for rows in (1_000, 2_000, 100_000)] == [3, 4, 5]
+    shares = [made(rows=rows).area_share for rows in (1_999, 2_000)]
+    assert shares == [0, Fraction(3, 5)]
+    assert made(rows=1_999).first is None, "few counts tell the area as well as buying it does"
 
 
 @pytest.mark.parametrize(
@@ -253,12 +257,12 @@ DEGENERATE = {
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(100)], ids=str)
 @pytest.mark.parametrize("levels", [0, 3])
 def test_a_valid_table_whatever_the_rows_are(rows: Any, epsilon: Fraction, levels: int) -> None:
-    usual = made(epsilon=epsilon, levels=levels, rows=len(rows[0]), area_share="5/8")
+    usual = made(epsilon=epsilon, levels=levels, rows=len(rows[0]), area_share="3/5")
     table = usual.sample(sealed(*rows))
     assert isinstance(table, TableWithArea)
     assert table.edges[0] == 0
     assert table.edges[-1] == POINTS
-    assert json.loads(json.dumps(table.as_dict()))["area"]["unclamped"] == table.area.unclamped
+    assert json.loads(json.dumps(table.as_dict()))["area"]["unclamped"] == table.area.value
 
 
 def test_a_table_of_another_size_is_refused() -> None:
@@ -286,5 +290,5 @@ def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
 def test_the_area_is_that_of_the_rows_on_the_grid() -> None:
     places = np.concatenate([np.arange(100), np.arange(100) + 50])
     rows = sealed([0] * 100 + [1] * 100, places)
-    areas = [made(rows=200, epsilon=Fraction(100)).sample(rows).area.value for _ in range(5)]
+    areas = [made(rows=200, epsilon=Fraction(400)).sample(rows).area.value for _ in range(5)]
     assert abs(np.median(areas) - 0.875) < 0.005

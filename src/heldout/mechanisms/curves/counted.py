@@ -41,7 +41,7 @@ class CountedCurves:
 
     >>> counted = CountedCurves(epsilon=Fraction(1), points=65537,
     ...                         protection=Protection(neighbours="add-remove"))
-    >>> counted.look.scale, counted.after(300).levels, counted.after(50_000).levels
+    >>> counted.look.scale, counted.after(150).levels, counted.after(50_000).levels
     (Fraction(20, 1), 0, 5)
     """
 

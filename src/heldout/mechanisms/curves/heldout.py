@@ -1,5 +1,5 @@
-"""The default method: few bins where the rows are, one joint table, the area under the ROC curve,
-and counts of their own at thresholds that were named beforehand."""
+"""The default method: few bins where the curve bends, one joint table, the area under the ROC
+curve, and counts of their own at thresholds that were named beforehand."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,31 +12,35 @@ from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.curves.cuts import MedianCuts
+from heldout.mechanisms.curves.influence import AreaBySum, CountsWithArea, Placements
 from heldout.mechanisms.curves.public_measure import public_edges
 from heldout.mechanisms.curves.table import NoisyTable, independent_noise
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
-from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism, RankingStatistic
+from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.privacy.events import Event
 from heldout.privacy.neighbours import Protection
 from heldout.privacy.rational import Rational, exact
-from heldout.statistics.ranking import area_of_table
 from heldout.statistics.sealed import Sealed
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
-# The most was chosen on adult and made-up scores, so that the area off the curve errs at most 1.15
-# times as much as `session.auc`; the steps below it on SMS, Twitter, adult and made-up scores, for
-# the ROC error. docs/curves.md has what other shares give.
-AREA_SHARE: Final = Fraction(5, 8)
-AREA_STEPS: Final = ((300, Fraction(0)), (2_000, Fraction(3, 8)))
-"""Below so many visible rows a smaller share: counts tell the area as well as buying it does."""
+# Chosen on SMS, Twitter, adult and made-up scores, for the ROC and PR errors with an area that errs
+# no more than it did when it was bought apart. docs/curves.md has what other shares give.
+AREA_SHARE: Final = Fraction(3, 5)
+ADD_REMOVE_AREA_SHARE: Final = Fraction(1, 2)
+"""Where rows leave or arrive one by one, counts have half the noise and tell more of the area."""
+LEAST_VISIBLE: Final = 2_000
+"""Below so many visible rows no area: counts tell it as well as buying it does."""
+FIRST_SHARE: Final = Fraction(1, 10)
+"""For the table that says where rows stand, where an area is bought."""
+FIRST_BINS: Final = 8
 EDGES_SHARE: Final = Fraction(1, 20)
 NAMED_SHARE: Final = Fraction(2, 3)
 """With named thresholds: their noise is then 3/2 of that of a confusion matrix for all of epsilon.
 The shares above are of the rest."""
 MOST_NAMED: Final = 16
 PUBLIC_BINS: Final = 5
-LEAST_AREA_EPSILON, LARGEST_AREA_EPSILON = Fraction(1, 10_000), Fraction(100)
+LEAST_AREA_EPSILON: Final = Fraction(1, 10_000)
 EXPECTED_ROWS: Final = 4_000  # what a plan assumes if the row count is private and nobody guesses
 
 
@@ -64,37 +68,47 @@ class NamedCounts:
 class TableWithArea(NoisyTable):
     """A noisy table, and beside it what else was released of the same rows."""
 
-    area: RankingDraw | None
-    """Of the ROC curve; None if no share of epsilon buys it."""
+    area: RankingDraw | AreaBySum | None
+    """Of the ROC curve; None if no share of epsilon buys it. In a report, and in older
+    releases, it is a draw of its own."""
     named: NamedCounts | None = None
+    first: NamedCounts | None = None
+    """Between some of the edges, before the others were chosen."""
+
+    @property
+    def beside(self) -> tuple[NamedCounts, ...]:
+        """Other counts of the same rows."""
+        return tuple(each for each in (self.named, self.first) if each is not None)
 
     def as_dict(self) -> dict[str, Any]:
-        named = {} if self.named is None else {"named": self.named.as_dict()}
+        more = {"named": self.named, "first": self.first}
+        kept = {name: each.as_dict() for name, each in more.items() if each is not None}
         area = None if self.area is None else self.area.as_dict()
-        return {**super().as_dict(), "area": area, **named}
+        return {**super().as_dict(), "area": area, **kept}
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldoutCurves:
     """Cuts, noisy counts by class between them, the noisy area, and counts at named thresholds.
 
-    All parameters are public. Named thresholds are edges of the table too.
+    Where an area is bought, a first table comes before it: it says which cuts to count between and
+    how much a row moves the area. All parameters are public. Named thresholds are edges too.
 
     Claim:       pure DP, epsilon, the exact sum of the parts.        [claim: curves-heldout]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: cuts: `MedianCuts`; counts of both classes in bins that are public once the cuts
-                 are: disjoint, so `moved` rows move them by `moved`; counts between the named
-                 thresholds likewise; area: `RankingMechanism`.
+                 are: disjoint, so `moved` rows move them by `moved`; the first table and counts
+                 between the named thresholds likewise; with an area: `CountsWithArea`.
     Numerics:    exact.
     Refuses:     a table of other than 2 * points counts; shares that leave nothing for the counts.
     Reference:   sequential composition of the four.
-    Cost:        10 to 30 ms on a grid of 65,537 points, after 20 to 100 ms once for an epsilon.
+    Cost:        10 to 60 ms on a grid of 65,537 points.
 
     >>> from heldout.privacy import price
     >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
     ...             points=65537, rows=5000)
-    >>> one.cuts.levels, one.counts.scale, str(price(one.event()))
-    (4, Fraction(80, 13), 'epsilon 1')
+    >>> one.levels, one.cuts.levels, one.counts.epsilon, str(price(one.event()))
+    (4, 5, Fraction(17, 20), 'epsilon 1')
     """
 
     epsilon: Fraction
@@ -109,14 +123,18 @@ class HeldoutCurves:
     named: tuple[int, ...] = ()
     """Grid points that rise; rows at one or above are called positive."""
     named_share: Fraction = Fraction(0)
+    first_share: Fraction = Fraction(0)
+    """Goes with an area."""
 
     def __post_init__(self) -> None:
-        shares = (self.area_share, self.edges_share, self.named_share)
+        shares = (self.area_share, self.edges_share, self.named_share, self.first_share)
         if min(shares) < 0 or sum(shares) >= 1:
             raise ArgumentError(
-                "area_share, edges_share and named_share must leave a part of epsilon for the "
-                f"counts, got {', '.join(map(str, shares))}. Leave them out."
+                "area_share, edges_share, named_share and first_share must leave a part of epsilon "
+                f"for the counts, got {', '.join(map(str, shares))}. Leave them out."
             )
+        if (self.area_share > 0) != (self.first_share > 0):
+            raise ArgumentError("first_share must go with area_share. Leave it out.")
         if len(self.named) > MOST_NAMED or any(
             not low < high
             for low, high in zip((0, *self.named), (*self.named, self.points), strict=True)
@@ -131,24 +149,11 @@ class HeldoutCurves:
                 f"levels must go with edges_share, got {self.levels} and {self.edges_share}."
             )
         # What is wrong is refused here, before anything is booked.
-        _ = self.area, self.cuts, self.counts, self.named_counts
+        _ = self.first, self.cuts, self.counts, self.named_counts
 
     @property
     def moved(self) -> int:
         return self.protection.rows_moved
-
-    @cached_property
-    def area(self) -> RankingMechanism | None:
-        """The area alone: what it needs to know of the class counts the table tells."""
-        if self.area_share == 0:
-            return None
-        return RankingMechanism(
-            metric="auc",
-            epsilon=min(self.area_share * self.epsilon, LARGEST_AREA_EPSILON),
-            protection=self.protection,
-            rows=self.rows if self.rows is not None else self.expected_rows,
-            share=Fraction(0),
-        )
 
     @cached_property
     def cuts(self) -> MedianCuts | None:
@@ -157,7 +162,7 @@ class HeldoutCurves:
         # A third of the rows, and about as many as this much epsilon cannot tell from none.
         unseen = min(30 * self.moved / self.epsilon, Fraction(10**9))
         return MedianCuts(
-            levels=self.levels,
+            levels=min(self.levels + 1, 8) if self.area_share else self.levels,
             epsilon=self.edges_share * self.epsilon,
             moved=self.moved,
             pseudo_rows=round(Fraction(3, 10) * self.expected_rows + unseen),
@@ -178,19 +183,31 @@ class HeldoutCurves:
             dimension=2 * (len(self.named) + 1),
         )
 
-    @cached_property
-    def counts(self) -> DiscreteLaplace:
-        return self._noise(self.most_bins)
+    @property
+    def counts_epsilon(self) -> Fraction:
+        """For the counts, and the area with them."""
+        return self.epsilon * (1 - self.edges_share - self.named_share - self.first_share)
 
-    def _noise(self, bins: int) -> DiscreteLaplace:
-        spent = self.named_share * self.epsilon
-        spent += sum(part.epsilon for part in (self.area, self.cuts) if part is not None)
-        return DiscreteLaplace.for_epsilon(
-            self.epsilon - spent, l1_sensitivity=self.moved, dimension=2 * bins
+    @cached_property
+    def first(self) -> DiscreteLaplace | None:
+        return self._noise(self.first_share * self.epsilon, FIRST_BINS) if self.area_share else None
+
+    @cached_property
+    def counts(self) -> DiscreteLaplace | CountsWithArea:
+        if self.area_share == 0:
+            return self._noise(self.counts_epsilon, self.most_bins)
+        return CountsWithArea(
+            epsilon=self.counts_epsilon,
+            area_epsilon=self.area_share * self.epsilon,
+            moved=self.moved,
+            balanced=self.protection.row_count_is_public,
         )
 
+    def _noise(self, epsilon: Fraction, bins: int) -> DiscreteLaplace:
+        return DiscreteLaplace.for_epsilon(epsilon, l1_sensitivity=self.moved, dimension=2 * bins)
+
     def event(self) -> Event:
-        parts = (self.cuts, self.counts, self.area, self.named_counts)
+        parts = (self.cuts, self.first, self.counts, self.named_counts)
         return Event.composed([part.event() for part in parts if part is not None])
 
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
@@ -202,28 +219,47 @@ class HeldoutCurves:
             edges = public_edges(self.points, bins=PUBLIC_BINS)
         else:
             edges = self.cuts.draw(by_class.sum(axis=0))
+        named = self._drawn_named(by_class)
+        if isinstance(self.counts, CountsWithArea):
+            return self._with_area(by_class, edges, named)
         edges = np.union1d(edges, np.array(self.named, dtype=np.int64))
         bins = len(edges) - 1
-        noisy = self._noise(bins).sample(_summed(by_class, edges)).reshape(2, bins)
+        noise = self._noise(self.counts_epsilon, bins)
+        noisy = noise.sample(_summed(by_class, edges)).reshape(2, bins)
         return TableWithArea(
             edges=edges,
             negatives=noisy[0],
             positives=noisy[1],
-            noise=independent_noise(self.counts.scale, bins=bins),
+            noise=independent_noise(noise.scale, bins=bins),
             rows=self.rows,
-            area=self._drawn_area(by_class),
-            named=self._drawn_named(by_class),
+            area=None,
+            named=named,
         )
 
-    def _drawn_area(self, by_class: Any) -> RankingDraw | None:
-        if self.area is None:
-            return None
-        statistic = RankingStatistic(
-            area_of_table(by_class[0], by_class[1]),
-            positives=int(by_class[1].sum()),
-            negatives=int(by_class[0].sum()),
+    def _with_area(self, by_class: Any, cuts: Any, named: NamedCounts | None) -> TableWithArea:
+        """A first table between few of the cuts; then counts where it says that the curve bends."""
+        assert isinstance(self.counts, CountsWithArea)
+        every = -(-(len(cuts) - 1) // FIRST_BINS)
+        coarse = np.append(cuts[:-1:every], self.points)
+        first = self._noise(self.first_share * self.epsilon, len(coarse) - 1)
+        seen = first.sample(_summed(by_class, coarse)).reshape(2, -1)
+        cuts = np.union1d(cuts, np.array(self.named, dtype=np.int64))
+        placements = Placements.of_table(
+            cuts, coarse=np.searchsorted(cuts, coarse), noisy=seen, scale=float(first.scale)
         )
-        return self.area.sample(Sealed(statistic))
+        begin = np.searchsorted(cuts, np.union1d(coarse, np.array(self.named, dtype=np.int64)))
+        edges = cuts[placements.chosen(begin, bins=self.most_bins)]
+        noisy, noise, area = self.counts.draw(by_class, edges, placements)
+        return TableWithArea(
+            edges=edges,
+            negatives=noisy[0],
+            positives=noisy[1],
+            noise=noise,
+            rows=self.rows,
+            area=area,
+            named=named,
+            first=NamedCounts(edges=tuple(coarse[1:-1].tolist()), counts=seen, scale=first.scale),
+        )
 
     def _drawn_named(self, by_class: Any) -> NamedCounts | None:
         if self.named_counts is None:
@@ -239,8 +275,8 @@ class HeldoutCurves:
             "name": "heldout",
             **edges,
             "bins": self.most_bins,
-            "scale": str(self.counts.scale),
-            "area": None if self.area is None else self.area.describe(),
+            "counts": self.counts.describe(),
+            **({"first": self.first.describe()} if self.first else {}),
             **({"named": self.named_counts.describe()} if self.named_counts else {}),
         }
 
@@ -279,18 +315,22 @@ def build(
     guess = rows if rows is not None else EXPECTED_ROWS if expected_rows is None else expected_rows
     # How far rows stand out from the noise; thresholds measured by benchmarks.roc_error.
     visible = guess * epsilon * rest * 2 / protection.rows_moved
-    if area_share is None:
-        area = next((share for bound, share in AREA_STEPS if visible < bound), AREA_SHARE)
-        if area * rest * epsilon < LEAST_AREA_EPSILON:  # of millions of rows
-            area = Fraction(0)
-    else:
+    if area_share is not None:
         area = exact(area_share, name="area_share")
+    elif visible < LEAST_VISIBLE:
+        area = Fraction(0)
+    else:
+        area = AREA_SHARE if protection.both_ways else ADD_REMOVE_AREA_SHARE
+        if (
+            area * rest * epsilon < LEAST_AREA_EPSILON * protection.rows_moved
+        ):  # of millions of rows
+            area = Fraction(0)
     if levels is None:
-        visible = visible * (1 - area) / (1 - AREA_SHARE)
-        if (rows is not None or expected_rows is not None) and visible < 1_000:
+        if (rows is not None or expected_rows is not None) and visible < 375:
             levels = 0
         else:
-            levels = 3 + sum(visible >= bound for bound in (4_000, 40_000))
+            fine, finest = (0, 40_000) if area else (1_500, 15_000)
+            levels = 3 + (visible >= fine) + (visible >= finest)
     return HeldoutCurves(
         epsilon=epsilon,
         protection=protection,
@@ -302,4 +342,5 @@ def build(
         edges_share=EDGES_SHARE * rest if levels else Fraction(0),
         named=named,
         named_share=bought,
+        first_share=FIRST_SHARE * rest if area else Fraction(0),
     )

@@ -1,5 +1,6 @@
 """What every curve method releases: noisy counts by label on bins of the public score grid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -20,7 +21,8 @@ class TableNoise:
     """
 
     scale: Fraction | None
-    """Independent discrete Laplace of this scale in each bin of each class; None if it is not."""
+    """Independent discrete Laplace in each bin of each class, of this scale or, where they differ,
+    of this one in the middle; None if it is not."""
     bin_deviation: Any
     """Shape (2, bins): standard deviation of the noise of each bin."""
     above_deviation: Any
@@ -28,6 +30,11 @@ class TableNoise:
     unbiased: bool = True
     """False if an estimate also has an error that no noise law describes (buckets of DAWA,
     interpolation between quantiles)."""
+
+    @property
+    def scales(self) -> Any:
+        """That of each bin, shape (2, bins), by its deviation; where bins are independent."""
+        return 0.5 / np.arcsinh(np.sqrt(0.5) / np.maximum(self.bin_deviation, 1e-150))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,10 +107,16 @@ def laplace_deviation(scale: Fraction) -> float:
 
 def independent_noise(scale: Fraction, *, bins: int) -> TableNoise:
     """One draw a bin and class, all independent and of one scale."""
-    one = laplace_deviation(scale)
-    above = one * np.sqrt(np.arange(bins, -1, -1.0))
+    return noise_of([[scale] * bins] * 2)
+
+
+def noise_of(scales: Sequence[Sequence[Fraction]]) -> TableNoise:
+    """One draw a bin and class, all independent, of these scales."""
+    each = np.array([[laplace_deviation(scale) for scale in row] for row in scales])
+    above = np.sqrt(np.cumsum(each[:, ::-1] ** 2, axis=1)[:, ::-1])
+    ordered = sorted(scale for row in scales for scale in row)
     return TableNoise(
-        scale=scale,
-        bin_deviation=np.full((2, bins), one),
-        above_deviation=np.stack([above, above]),
+        scale=ordered[len(ordered) // 2],
+        bin_deviation=each,
+        above_deviation=np.pad(above, ((0, 0), (0, 1))),
     )

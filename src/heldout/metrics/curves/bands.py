@@ -104,9 +104,9 @@ def rectangles(
     # By itself, a point of a curve hangs on one rate of each class.
     quantile = single_quantile(level, of=2)
     if simultaneous and simulated:
-        scale = float(table.noise.scale or 0)
-        shares = _shares(counts, scale)
-        together = _simulated_quantile(shares, rows, scale, level=level, noise_only=noise_only)
+        scales = table.noise.scales[:, ::-1]
+        shares = _shares(counts, scales)
+        together = _simulated_quantile(shares, rows, scales, level=level, noise_only=noise_only)
         quantile = max(quantile, together * _MARGIN)
     elif simultaneous:
         quantile = single_quantile(level, of=2 * table.bins)
@@ -133,14 +133,14 @@ def rectangles(
     )
 
 
-def _shares(counts: Any, scale: float) -> Any:
+def _shares(counts: Any, scales: Any) -> Any:
     """Each class's share of each bin, with a little of every bin so that none is lost."""
-    held = np.maximum(counts, 0.0) + scale / 2
+    held = np.maximum(counts, 0.0) + scales / 2
     return held / held.sum(axis=1, keepdims=True)
 
 
 def _simulated_quantile(
-    shares: Any, rows: Any, scale: float, *, level: float, noise_only: bool
+    shares: Any, rows: Any, scales: Any, *, level: float, noise_only: bool
 ) -> float:
     """What the largest of all standardised deviations stays below with this probability."""
     from scipy.special import ndtri
@@ -148,21 +148,22 @@ def _simulated_quantile(
     bins = shares.shape[1]
     uniform = evenly_filling(4 * bins)
     folded = 2 * uniform[:, : 2 * bins] - 1
-    noise = (-scale * np.sign(folded) * np.log1p(-np.abs(folded))).reshape(-1, 2, bins)
+    noise = scales * (-np.sign(folded) * np.log1p(-np.abs(folded))).reshape(-1, 2, bins)
     sample = np.zeros_like(noise)
     if not noise_only:
         normal = ndtri(uniform[:, 2 * bins :]).reshape(-1, 2, bins)
         sample = normal * np.sqrt(rows[:, None] * shares)
     rate = np.cumsum(shares, axis=1)[:, :-1]
-    index = np.arange(1, bins)
-    variance = 2 * scale**2 * ((1 - rate) ** 2 * index + rate**2 * (bins - index))
+    inside = np.cumsum(2 * scales**2, axis=1)
+    outside = inside[:, -1:] - inside[:, :-1]
+    variance = (1 - rate) ** 2 * inside[:, :-1] + rate**2 * outside
     if not noise_only:
         variance = variance + rows[:, None] * rate * (1 - rate)
     error = noise + sample
     above, total = np.cumsum(error, axis=2), error.sum(axis=2)
     strays = np.abs(above[:, :, :-1] - rate * total[:, :, None]) / np.sqrt(variance)
     prevalence = rows[1] / rows.sum() if rows.sum() > 0 else 0.5  # noise may leave no row
-    spread = 2 * scale**2 * bins * ((1 - prevalence) ** 2 + prevalence**2)
+    spread = (1 - prevalence) ** 2 * inside[1, -1] + prevalence**2 * inside[0, -1]
     labels = noise.sum(axis=2)
     straying = (1 - prevalence) * labels[:, 1] - prevalence * labels[:, 0]
     if not noise_only:

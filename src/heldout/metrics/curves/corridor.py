@@ -10,12 +10,14 @@ Everything is made from released numbers, hence free; the simulation is no priva
 its numbers fill the cube evenly and are the same at each call.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from heldout.mechanisms.curves.influence import AreaBySum
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.bands import Band, Rectangles, evenly_filling, rectangles
 from heldout.metrics.curves.curve import Curve
@@ -37,6 +39,8 @@ INWARDS: Final = 1.8
 """How far a band may reach towards the diagonal at most, over how far it reaches away from it."""
 AREA: Final = 1.4
 """How much more an area strays that was not bought: the fit leans one way in all bins at once."""
+SUM: Final = 1.2
+"""How much more one strays that was: the sum knows of rows' places only what was told before."""
 TOGETHER: Final = 0.85
 """Of the simulated quantile of the largest deviation: the margins are not all met at once."""
 END: Final = 0.005
@@ -101,7 +105,7 @@ def corridor(fit: Fitted, *, level: float, simultaneous: bool, noise_only: bool)
 
 
 def area_interval(fit: Fitted, *, level: float, noise_only: bool) -> tuple[float, float]:
-    """Where the area lies that no share of epsilon bought: half the mean of w, plus a half."""
+    """Where the area of the curve lies: half the mean of w, plus a half."""
     height = 2 * fit.curve.area - 1
     deviation = 2 * _area_deviation(fit, (0.0, 1.0), noise_only=noise_only)
     down, up = _reach(height, 1.0, deviation, single_quantile(level))
@@ -121,15 +125,18 @@ def _area_deviation(fit: Fitted, fpr: tuple[float, float], *, noise_only: bool) 
     """Of the area between two false positive rates: half of what w strays by, over u there.
 
     Where w is off by d the curve is off by d (1 + s)/2 at its false positive rate, s the slope, and
-    du is (1 + s) times as long as the step of that rate.
+    du is (1 + s) times as long as the step of that rate. The whole area goes by the noise of a sum
+    of influences, where there is one.
     """
     across, curve = Across(fit), fit.curve
-    covariance = AREA**2 * across.noise + (0.0 if noise_only else across.sampling)
     ends = np.array(fpr) + np.interp(fpr, curve.fpr, curve.tpr)
     ends = np.where(np.array(fpr) == (0.0, 1.0), (0.0, 2.0), ends)
     inside = (across.places >= ends[0]) & (across.places <= ends[1])
     weights = np.gradient(across.places) * inside / 2
-    return float(np.sqrt(weights @ covariance @ weights))
+    variance = float(AREA**2 * weights @ across.noise @ weights)
+    if isinstance(fit.table.area, AreaBySum) and fpr == (0.0, 1.0):
+        variance = min(variance, 2 * (SUM * fit.table.area.scale) ** 2)
+    return math.sqrt(variance + (0.0 if noise_only else float(weights @ across.sampling @ weights)))
 
 
 @dataclass(frozen=True, eq=False)

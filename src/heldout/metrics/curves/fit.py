@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
 from heldout.mechanisms.bisection import halved
-from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
+from heldout.mechanisms.curves.influence import AreaBySum
 from heldout.mechanisms.curves.monotone import monotone_cubic
+from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.curves.area import class_belief
 from heldout.metrics.curves.bands import evenly_filling
 from heldout.metrics.curves.curve import Curve, grid_scores
@@ -28,8 +30,9 @@ LEAST_SEEN: Final = 3.0  # deviations of the noise of a class count
 AREA_SCALES: Final = (1e-5, 1e2)
 _STEP: Final = 1e-5
 _ITERATIONS: Final = 30
+_LOOKS: Final = 2
 _ENOUGH: Final = 1e-3  # of minus twice the log likelihood
-_FEW: Final = 10  # bins
+_FEW: Final = 16  # bins
 _PAIRS: Final = 300
 _WIDER: Final = 1.2  # deviations of the points that the mean is taken over
 _HEAVIEST: Final = 20  # points that share the largest weight, so that no single one decides
@@ -52,7 +55,7 @@ class Fitted:
         A root of it, so that no variance read off it is below zero, however many rows there are.
         """
         _, distances, slopes, prior_slopes = _slopes(self.residuals, self.parameters)
-        believed = 1 / np.sqrt(1 + self.family.doubt * distances**2)
+        believed = 1 / (1 + self.family.doubt * distances**2)
         prior = np.sqrt(believed) * prior_slopes
         curved = _triangular(np.hstack([math.sqrt(CURVATURE) * slopes, prior]))
         strays = np.hstack([math.sqrt(GRADIENT) * slopes, prior])
@@ -67,7 +70,7 @@ class Fitted:
     @property
     def seen(self) -> bool:
         """Whether either class stands out of the noise; else the curve is what was believed."""
-        noise = float(self.table.noise.above_deviation[0, 0])
+        noise = float(self.table.noise.above_deviation[:, 0].max())
         counts = [float(each.sum()) for each in (self.table.negatives, self.table.positives)]
         if self.table.rows is not None:  # what is missing of them is noise, of both alike
             missing, noise = self.table.rows - sum(counts), noise / math.sqrt(2)
@@ -106,45 +109,83 @@ def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
     lopsided, and its mean is nearer to the truth than its maximum. With many bins more is seen, and
     the maximum is kept: a mean of so many parameters would not have the area that was bought.
 
-    Laplace noise of the counts and of the area enters at its own scale; the area's goes
-    by the smaller class, of which the table tells as much as its own noise lets it. Nothing random.
+    Laplace noise of the counts and of the area enters at its own scale; that of an area that was
+    drawn by itself goes by the smaller class, of which the table tells as much as its own noise
+    lets it. A sum of influences is an area only as far as they are right: what it misses is read
+    off the curve, and the curve is fitted again. Nothing random.
     """
     assert table.noise.scale is not None
-    scale = float(table.noise.scale)
     counts = np.stack([table.negatives, table.positives])[:, ::-1]
-    guess = first_guess(*counts, scale=scale, rows=table.rows)
+    guess = first_guess(*counts, scale=float(table.noise.scale), rows=table.rows)
     family = Family(guess, rows_known=table.rows is not None)
-    area_scale = _area_scale(table)
-    starts, between = _between_named(table)
+    scales = table.noise.scales[:, ::-1]
+    seen = [_Seen(np.arange(table.bins), counts, scales)]
+    seen += [_Seen.between(table, each) for each in table.beside]
 
-    def residuals(parameters: Any) -> tuple[Any, Any]:
+    def distances(told: tuple[float, float] | None, parameters: Any) -> tuple[Any, Any]:
         rates = family.curves(parameters)
         sizes = family.counts(parameters)[::-1]
         noisy = []
-        for seen, coarse, rate, size in zip(counts, between, rates, sizes, strict=True):
+        for index, (rate, size) in enumerate(zip(rates, sizes, strict=True)):
             held = size[:, None] * (rate[:, :, -1] - rate[:, :, 0])
-            noisy.append((seen - held) / scale)
-            if table.named is not None:
-                summed = np.add.reduceat(held, starts, axis=1)
-                noisy.append((coarse - summed) / float(table.named.scale))
-        if table.area is not None:
+            for each in seen:
+                summed = np.add.reduceat(held, each.starts, axis=1)
+                noisy.append((each.counts[index] - summed) / each.scales[index])
+        if told is not None:
             runs, heights = np.diff(rates[0]), (rates[1][:, :, 1:] + rates[1][:, :, :-1]) / 2
             area = (runs * heights).sum(axis=(1, 2))
-            noisy.append(((table.area.unclamped - area) / area_scale)[:, None])
+            noisy.append(((told[0] - area) / told[1])[:, None])
         return np.concatenate(noisy, axis=1), family.prior(parameters)
 
+    residuals = partial(distances, _told(table, None))
     best = _minimised(residuals, family.start(), family.doubt)
+    for _ in range(_LOOKS if isinstance(table.area, AreaBySum) else 0):
+        fit = Fitted(table, score_range, family, residuals, best)
+        residuals = partial(distances, _told(table, fit))
+        best = _minimised(residuals, best, family.doubt)
     if family.bins <= _FEW:
         best = _averaged(residuals, best, family.doubt)
     return Fitted(table, score_range, family, residuals, best)
 
 
-def _between_named(table: TableWithArea) -> tuple[Any, Any]:
-    """Highest first: which bins begin a part between named thresholds, and the parts' counts."""
-    if table.named is None:
-        return np.zeros(1, dtype=np.int64), np.zeros((2, 1))
-    ends = np.searchsorted(table.edges, table.named.edges)
-    return np.append(0, (table.bins - ends)[::-1]), table.named.counts[:, ::-1]
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Noisy counts of both classes, highest scores first."""
+
+    starts: Any
+    """Which bins of the table begin a part."""
+    counts: Any
+    scales: Any
+
+    @classmethod
+    def between(cls, table: TableWithArea, some: NamedCounts) -> "_Seen":
+        ends = np.searchsorted(table.edges, some.edges)
+        starts = np.append(0, (table.bins - ends)[::-1])
+        return cls(starts, some.counts[:, ::-1], np.full(some.counts.shape, float(some.scale)))
+
+
+def _told(table: TableWithArea, fit: Fitted | None) -> tuple[float, float] | None:
+    """The noisy area, and the scale of its noise.
+
+    A sum of influences is an area but for what the placements miss of both classes together, and of
+    how many rows they are: that much is read off a curve, once there is one.
+    """
+    area = table.area
+    if not isinstance(area, AreaBySum):
+        return None if area is None else (area.unclamped, _area_scale(table, area))
+    if fit is None:
+        return area.value, area.scale
+    curve, placed = fit.curve, area.placements
+    scores = grid_scores(placed.cuts, points=table.points, score_range=fit.score_range)
+    false, true = (
+        np.append(np.interp(scores[:-1], curve.thresholds[::-1], rate[::-1]), 0.0)
+        for rate in (curve.fpr, curve.tpr)
+    )
+    expected = area.expected(false, true, positives=curve.positives, negatives=curve.negatives)
+    # Rows' own places between the cuts are in the sum; at the cuts it knows of straight lines.
+    between = curve.area + float(np.trapezoid(true, false))
+    ratio = placed.smaller / max(min(curve.positives, curve.negatives), placed.smaller / 4, 1e-9)
+    return curve.area + ratio * (area.value - expected - between), ratio * area.scale
 
 
 def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
@@ -154,15 +195,13 @@ def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
     return noisy[-1], prior[-1], *moved
 
 
-def _area_scale(table: TableWithArea) -> float:
-    """The size that the area's noise exceeds as often as Laplace noise exceeds its scale.
+def _area_scale(table: TableWithArea, area: RankingDraw) -> float:
+    """The size that the noise of an area drawn by itself exceeds as often as Laplace its scale.
 
     Over all class counts that the table leaves possible: where it hides a class, the area's noise
     may be as large as that of few rows.
     """
-    if table.area is None:
-        return 1.0
-    law, known = table.area.law, class_belief(table, table.area)
+    law, known = area.law, class_belief(table, area)
 
     def smaller(log_size: float) -> bool:
         beyond = law.survival(known.rungs, np.exp(log_size)) @ known.weights
@@ -175,10 +214,13 @@ def _area_scale(table: TableWithArea) -> float:
 def _cost(residuals: Any, parameters: Any, doubt: Any) -> Any:
     """Prior distances squared and twice the softened noise, for each row of parameters.
 
-    Where `doubt` is not 0, a prior distance counts squared only up to about one over its root.
+    Where `doubt` is not 0, a prior distance counts squared only up to about one over its root, and
+    by its logarithm beyond.
     """
     noisy, prior = residuals(parameters)
-    held = 2 * prior**2 / (1 + np.sqrt(1 + doubt * prior**2))
+    squared = prior**2
+    doubted = np.log1p(doubt * squared) / np.where(doubt > 0, doubt, 1.0)
+    held = np.where(doubt > 0, doubted, squared)
     return 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
 
 
@@ -186,7 +228,7 @@ def _curvature_root(residuals: Any, here: Any, doubt: Any) -> tuple[Any, Any]:
     """A root of the curvature of half the cost, by Gauss and Newton; and its gradient."""
     noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
     weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
-    believed = 1 / np.sqrt(1 + doubt * prior**2)
+    believed = 1 / (1 + doubt * prior**2)
     root = np.hstack([slopes * np.sqrt(weights), prior_slopes * np.sqrt(believed)])
     return root, slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
 

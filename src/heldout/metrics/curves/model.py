@@ -22,8 +22,8 @@ STOPS: Final = np.array(
 # benchmarks.roc_error, so figures on those cells flatter it (docs/curves.md has fresh ones).
 SEPARATION: Final = (1.7, 1.1)  # mean and deviation of a: areas from 0.36 to 0.997
 SPREAD: Final = 0.2  # deviation of log b
-BEND: Final = (0.22, 1.0)  # deviation of the bend and how far it reaches, in probits
-DOUBT: Final = 1.0  # bends beyond one deviation count plain, not squared: some curves have kinks
+BEND: Final = (0.15, 3.0)  # deviation of the bend and how far it reaches, in probits
+DOUBT: Final = 1 / 3  # a bend far beyond its deviation costs its logarithm: there are corners
 SAMPLING: Final = 0.8  # how much of the sampling error of n rows the bend may follow
 SHARES: Final = 5.0  # deviation of the log shares of bins; less fills bins that hold no negatives
 ROUNDNESS: Final = (0.95, 0.3)  # 1: bent within bins, 0: straight
@@ -93,17 +93,22 @@ class Family:
 
     @property
     def doubt(self) -> Any:
-        """For each distance of `prior`: whether it counts plain instead of squared when large."""
+        """For each distance of `prior`: how soon it counts by its logarithm instead of squared."""
         found = np.zeros(2 * self.bins + 5)
         found[self.bins + 3 : 2 * self.bins + 2] = DOUBT
         return found
 
     def _bend_root(self, edges: Any) -> Any:
-        """A square root of the prior covariance of the bends at the inner edges."""
+        """A square root of the prior covariance of the bends at the inner edges.
+
+        Triangular, so each parameter is a step from what the edges before it make likely. A bend
+        that may turn anywhere, and steps that may rarely be large, leave room for a corner: scores
+        in two heaps have one. One that is smooth everywhere would round it off.
+        """
         where = self._quantile(np.clip(edges, 1e-6, 1 - 1e-6))
         deviation, reach = BEND
         gaps = where[:, None] - where[None, :]
-        covariance = deviation**2 * np.exp(-((gaps / reach) ** 2) / 2)
+        covariance = deviation**2 * np.exp(-np.abs(gaps) / reach)
         # Sampling: a Brownian bridge on a typical curve (a = 1), in probits.
         rate = np.clip(self._cdf(1.0 + where), 1e-3, 1 - 1e-3)
         slope = np.exp(-(self._quantile(rate) ** 2) / 2) / np.sqrt(2 * np.pi)

@@ -12,6 +12,7 @@ from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
 from heldout.mechanisms.curves.table import NoisyTable
+from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.auc_interval import noise_reach
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.area import area_intervals, class_belief
@@ -182,7 +183,7 @@ class CurvesRelease(ReadDecisions, Release):
                 beside, value = self._area.headline, self._curve.area
                 low, high = beside.noise_interval(level) if noise_only else beside.interval(level)
                 return min(low, value), max(high, value)
-            if isinstance(self.table, TableWithArea) and self.table.area is not None:
+            if isinstance(self.table, TableWithArea) and isinstance(self.table.area, RankingDraw):
                 return area_intervals(self.table, self.table.area, level, noise_only=noise_only)
             if self._law is not None:
                 return area_interval(self._law, level=level, noise_only=noise_only)
@@ -192,7 +193,7 @@ class CurvesRelease(ReadDecisions, Release):
         def reach(level: float) -> float:
             if self._area is not None and self._area.headline.reach is not None:
                 return self._area.headline.reach(level)
-            if isinstance(self.table, TableWithArea) and self.table.area is not None:
+            if isinstance(self.table, TableWithArea) and isinstance(self.table.area, RankingDraw):
                 known = class_belief(self.table, self.table.area)
                 return noise_reach(self.table.area, level=level, known=known)
             low, high = interval(level, True)  # of which one side may be cut

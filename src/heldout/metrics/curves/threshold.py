@@ -189,9 +189,8 @@ class Named(CurveConfusion):
         """Counts above and below the threshold by class, and their variances."""
         ends = np.searchsorted(self.table.edges, [0, *self.named.edges])
         fine = np.add.reduceat(np.stack([self.table.negatives, self.table.positives]), ends, axis=1)
-        bins = np.diff(np.append(ends, self.table.bins))
-        assert self.table.noise.scale is not None
-        own, sums = laplace_deviation(self.named.scale) ** 2, bins * self._bin_variance
+        own = laplace_deviation(self.named.scale) ** 2
+        sums = np.add.reduceat(self.table.noise.bin_deviation**2, ends, axis=1)
         weight = sums / (own + sums)
         counts = weight * self.named.counts + (1 - weight) * fine
         variances = np.broadcast_to(own * weight, counts.shape)
@@ -200,10 +199,6 @@ class Named(CurveConfusion):
                  for each in (counts, variances)]  # fmt: skip
         order = [(above[1], above[0], below[1], below[0]) for above, below in parts]
         return np.array(order[0]), np.array(order[1])
-
-    @property
-    def _bin_variance(self) -> float:
-        return float(self.table.noise.bin_deviation[0, 0] ** 2)
 
     @cached_property
     def _balanced(self) -> tuple[Any, Any]:
