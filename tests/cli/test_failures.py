@@ -114,7 +114,11 @@ ASKED = ("evaluate", "test.csv", "--label", "readmitted", "--epsilon", "1")
     [
         ((*ASKED, "--score", "nosuch"), "No column 'nosuch'. Columns: "),
         ((*ASKED, "--score", "age"), "(--clip) counts scores beyond it as its ends"),
-        ((*ASKED, "--score", "risk_b", "--positive", "9"), "(--positive, --negative)"),
+        ((*ASKED, "--score", "risk_b", "--positive", "9"), "(--positive yes --negative no)"),
+        (
+            (*ASKED, "--score", "risk_b", "--positive", "1", "--negative", "2"),
+            "(--positive, --negative)",
+        ),
         ((*ASKED, "--model", "model.json", "--score", "age"), "--score NAME"),
         (
             ("plan", "--rows", "500", "--metric", "recall", "--value", "0.8", "--target", "0.1"),
