@@ -53,7 +53,7 @@ def test_a_measure_prints_as_the_sentence_that_was_promised() -> None:
 NUMBER = r"\d+\.\d{3,9}"
 SENTENCE = re.compile(
     rf"accuracy {NUMBER}, 95% interval {NUMBER} to {NUMBER} "
-    rf"\(privacy noise alone: ±{NUMBER}\), epsilon 1/2, (?P<terms>.+)"
+    rf"\(privacy noise alone: (±{NUMBER}|{NUMBER} to {NUMBER})\), epsilon 1/2, (?P<terms>.+)"
 )
 
 

@@ -5,6 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from heldout.cli import main
+from heldout.cli.failure import one_line
 
 SECRET = 4711.25
 
@@ -103,3 +104,39 @@ def test_an_interrupt_is_one_line(run, monkeypatch):
     outcome = run("demo")
     assert outcome.code == 130
     assert outcome.err == "heldout: interrupted. What was booked stays booked.\n"
+
+
+ASKED = ("evaluate", "test.csv", "--label", "readmitted", "--epsilon", "1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*ASKED, "--score", "nosuch"), "No column 'nosuch'. Columns: "),
+        ((*ASKED, "--score", "age"), "(--clip) counts scores beyond it as its ends"),
+        ((*ASKED, "--score", "risk_b", "--positive", "9"), "(--positive yes --negative no)"),
+        (
+            (*ASKED, "--score", "risk_b", "--positive", "1", "--negative", "2"),
+            "(--positive, --negative)",
+        ),
+        ((*ASKED, "--model", "model.json", "--score", "age"), "--score NAME"),
+        (
+            ("plan", "--rows", "500", "--metric", "recall", "--value", "0.8", "--target", "0.1"),
+            "--positives",
+        ),
+        (("ledger", "verify", "test.sqlite", "--receipt", "0123456789"), "64 hexadecimal digits"),
+    ],
+)
+def test_a_refusal_says_what_to_type(run, words, said):
+    if words[0] == "ledger":
+        run(*ASKED, "--score", "risk_b", "--ledger", "test.sqlite")
+    outcome = run(*words)
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_the_number_of_a_port_is_no_password():
+    assert one_line("http://localhost:8000/a cannot") == "http://localhost:8000/a cannot"
+    for secret in ("http://me:8000x@host", "pg://me:a&b/c@host", "pg://me:secret", "pg://m:1@h"):
+        assert "***" in one_line(secret)
+        assert all(each not in one_line(secret) for each in ("8000x", "a&b", "b/c", "secret"))

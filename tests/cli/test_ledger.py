@@ -104,6 +104,8 @@ def test_an_analyst_spends_a_share_and_show_tells_who_on_what(run, evaluate, reg
     grants = [each for each in content["entries"] if each["kind"] == "grant"]
     assert (grants[0]["why"], bool(grants[0]["who"])) == ("thesis", True)
     text = run("ledger", "show", "ledger.sqlite", "--out", "ledger.html").out
+    assert "u2003" not in (here / "ledger.html").read_text(encoding="utf-8")
+    assert "– ana" in (here / "ledger.html").read_text(encoding="utf-8")
     assert "- readmissions" in text
     assert f"{'.' * 10} 0%" in text
     below = json.loads(

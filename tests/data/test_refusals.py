@@ -279,3 +279,8 @@ def test_a_table_of_more_rows_than_sums_can_hold_is_refused(
     monkeypatch.setattr(ho.Dataset, "MOST_ROWS", 2)
     with pytest.raises(errors.UnreadableTable, match="at most 2 rows"):
         ho.Dataset(rows, label="y", score="p")
+
+
+def test_columns_of_unequal_length_are_said_to_be_the_cause() -> None:
+    with pytest.raises(errors.UnreadableTable, match="all columns are equally long"):
+        ho.Dataset({"y": [0, 1], "p": [0.1, 0.2, 0.3]}, label="y", score="p")

@@ -209,7 +209,7 @@ def test_columns_that_do_not_fit_are_named_to_whoever_declares_them(
 def test_a_column_that_is_not_there_is_missed_by_name() -> None:
     with pytest.raises(MissingColumn, match="nope"):
         ho.models.score(ho.models.load(linear()), frame(), features=[*X[:3], "nope"])
-    with pytest.raises(HeldoutError, match="distinct names"):
+    with pytest.raises(HeldoutError, match="has a column 'Y' already"):
         ho.models.score(ho.models.load(linear()), frame(), features=X, into="Y")
 
 

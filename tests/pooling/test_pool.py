@@ -204,3 +204,16 @@ def test_questions_that_not_every_site_asked_are_named(sessions, tmp_path, capsy
     (tmp_path / "b.json").write_text("{}")
     assert main(["pool", *files]) == 2
     assert "b is neither a release nor a report" in capsys.readouterr().err
+
+
+def test_units_of_privacy_that_differ_are_told_in_words(areas):
+    unit = copy.deepcopy(areas[1])
+    unit["protection"]["unit"] = True
+    with pytest.raises(ArgumentError, match="units of privacy: 'rows' and 'units of several rows'"):
+        ho.pool([areas[0], unit])
+
+
+def test_a_pooled_report_prints_its_answers(sessions):
+    pooled = ho.pool([each.report(epsilon="1") for each in sessions[:2]])
+    assert str(pooled).startswith(str(next(iter(pooled.answers.values()))))
+    assert "PooledReport" not in repr(pooled)

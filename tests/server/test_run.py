@@ -130,3 +130,19 @@ def test_the_demo_serves_and_stops_when_told(tmp_path: Path) -> None:
 def _children(parent: int) -> list[int]:
     text = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
     return [int(each) for each in text.split()]
+
+
+def test_a_port_that_is_taken_is_one_line_and_nothing_is_made(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from heldout.cli import main
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(["serve", str(tmp_path / "server"), "--port", port]) == 2
+    said = capfd.readouterr()
+    assert "heldout: The server cannot listen at 127.0.0.1:" in said.err
+    assert "serves on" not in said.out
+    assert not (tmp_path / "server").exists()

@@ -9,7 +9,11 @@ from heldout.arguments import visible
 from heldout.errors import AccountClosed, BudgetExceeded, HeldoutError, LedgerTampered, NotGenuine
 
 REFUSED, WRONG = 1, 2
-SECRETS = re.compile(r"(://[^\s:/@]*:|\bpassword=)[^\s@&'\"]+", re.IGNORECASE)
+SECRETS = re.compile(
+    # What stands before an @ is a password; without one, all but the number of a port may be.
+    r"(://[^\s:/@]*:)(?:\S+(?=@)|(?!\d{1,5}\b)[^\s@&'\"]+)|(\bpassword=)[^\s@&'\"]+",
+    re.IGNORECASE,
+)
 
 
 def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
@@ -45,8 +49,10 @@ def one_line(text: str) -> str:
     'a b\\\\x1b[31m'
     >>> one_line("got postgresql://me:secret@db.example/clinic?password=secret.")
     'got postgresql://me:***@db.example/clinic?password=***'
+    >>> one_line("http://localhost:8000 cannot be reached.")
+    'http://localhost:8000 cannot be reached.'
     """
-    joined = SECRETS.sub(r"\1***", " ".join(text.split()))
+    joined = SECRETS.sub(r"\1\2***", " ".join(text.split()))
     return visible(joined)
 
 

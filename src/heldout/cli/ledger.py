@@ -335,7 +335,7 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
     from heldout.cli.output import console, print_json
 
     with _opened(place, read_only=True) as ledger:
-        verified = ledger.verify(receipt=receipt)
+        verified = ledger.verify(receipt=None if receipt is None else _receipt(receipt))
     if as_json:
         print_json({"verified": True, **verified.as_dict()})
         return
@@ -378,3 +378,18 @@ def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: boo
     console().print(
         one_line(f"{sentence}: budget {amount(stands['budget'])}, spent {amount(stands['spent'])}.")
     )
+
+
+def _receipt(typed: str) -> str:
+    """A receipt, whole: a mistyped one must not be told as a change of the ledger."""
+    import re
+
+    from heldout.errors import ArgumentError
+
+    found = typed.strip().lower()
+    if not re.fullmatch("[0-9a-f]{64}", found):
+        raise ArgumentError(
+            f"--receipt must be 64 hexadecimal digits, got {len(found)} characters. Reports and "
+            "heldout ledger show --json have it whole."
+        )
+    return found

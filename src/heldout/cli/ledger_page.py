@@ -26,7 +26,7 @@ def page(found: "Summary") -> str:
         title="What has been spent",
         accounts=[
             (
-                "\u2003" * each.depth + each.name,
+                "– " * each.depth + each.name,
                 amount(each.budget),
                 amount(each.spent),
                 "closed" if each.closed else f"{each.share_left:.0%}",

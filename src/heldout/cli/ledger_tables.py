@@ -96,4 +96,6 @@ def _protection(stored: dict[str, Any] | None) -> str:
     if not stored["unit"]:
         return str(stored["neighbours"])
     name = stored["unit_name"] or "unit"
-    return f"{stored['neighbours']}, {name} with {stored['rows_per_unit']} rows"
+    count = stored["rows_per_unit"]
+    rows = "1 row" if count == 1 else f"{count} rows"
+    return f"{stored['neighbours']}, {name} with {rows}"

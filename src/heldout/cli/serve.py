@@ -35,8 +35,10 @@ def serve(
     ----------
     folder
         Where the server keeps its files.
-    host, port
-        Where it listens.
+    host
+        The address that it listens at; 0.0.0.0 is reached from other machines.
+    port
+        The port that it listens at.
     database
         A PostgreSQL database for the server's tables and the ledger.
     workers

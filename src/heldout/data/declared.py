@@ -67,7 +67,8 @@ def other_label(positive: object, negative: object) -> object:
         if isinstance(positive, str) or positive not in (0, 1):
             raise ArgumentError(
                 f"negative must be declared when positive is {positive!r}. Say which two values "
-                "the label has, for example positive='yes', negative='no'."
+                "the label has, for example positive='yes', negative='no' (--positive yes "
+                "--negative no)."
             )
         negative = type(positive)(1 - positive)
     if negative == positive:

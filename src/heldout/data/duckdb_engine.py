@@ -303,6 +303,8 @@ def _or_unreadable(action: Callable[[], T], file: Path | None) -> T:
 def _unreadable(file: Path | None) -> DataError:
     what = "the frame" if file is None else _named(file)
     return UnreadableTable(
-        f"table must be readable with its declared columns, but reading {what} failed. "
-        "Check that the file is whole and that each column holds one type."
+        f"table must be readable with its declared columns, but reading {what} failed. Check that "
+        + ("all columns are equally long" if file is None else "the file is whole")
+        + ", that each column holds one type, and that those that must be numbers, such as the "
+        "score, hold no text."
     )

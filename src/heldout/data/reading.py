@@ -48,6 +48,15 @@ def check_names(names: Sequence[str], where: str) -> None:
         )
 
 
+def check_new(name: str, columns: Sequence[str]) -> None:
+    """A column of scores that is to be written must not be there already."""
+    if name.lower() in {each.lower() for each in columns}:
+        raise UnreadableTable(
+            f"The table has a column {name!r} already. Give the model's scores another name: "
+            "into=, on the command line --score NAME."
+        )
+
+
 def as_numpy(column: Any) -> Any:
     """An Arrow column as NumPy holds it, masked where it is NULL."""
     import numpy as np

@@ -162,7 +162,7 @@ def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
             unsound(f"{positive} OR {negative}"),
             UnknownLabel,
             f"label {name!r} must be {values.positive!r} or {values.negative!r}. Declare "
-            "positive= and negative=, or drop the other rows.",
+            "positive= and negative= (--positive, --negative), or drop the other rows.",
         ),
     ]
 
@@ -191,8 +191,9 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
     """A score is a finite number within the declared range."""
     declared = (
         "score_range. Declare the range that the model can give, not the one that the data "
-        "happens to have: (0, 100) for percentages. Logits and other scores without a range need "
-        "a map: score_map=(0, 1), on the command line --score-map 0 1."
+        "happens to have: (0, 100) for percentages. out_of_range='clip' (--clip) counts scores "
+        "beyond it as its ends. Logits and other scores without a range need a map: "
+        "score_map=(0, 1), on the command line --score-map 0 1."
     )
     found = range_rules("score", name, column_type, ends=score_range, declared=declared)
     return [*found[:-1], replace(found[-1], name="outside")]
@@ -240,7 +241,9 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
     """Every declared column is there."""
     for name in names:
         if not isinstance(name, str) or name not in engine.columns:
-            if engine.names_may_be_cells:
+            # A first line with a declared name in it holds names; without one it may be a row.
+            headed = any(isinstance(each, str) and each in engine.columns for each in names)
+            if engine.names_may_be_cells and not headed:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
                 own = [each for each in engine.columns if not INDEX.fullmatch(each)]

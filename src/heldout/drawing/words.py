@@ -28,8 +28,8 @@ __all__ = [
     "tested",
 ]
 
-LOPSIDED: Final = 0.5
-"""Where noise reaches less than so far to one side as to the other, ± would claim too much there:
+LOPSIDED: Final = 0.7
+"""Where noise reaches less than this share as far to one side as to the other, ± misleads there:
 an interval could look narrower than its own noise, or a gap that is seen reach below 0."""
 
 
@@ -169,8 +169,8 @@ def between(interval: tuple[float, float], show: Callable[[float], str]) -> str:
 def around(interval: tuple[float, float], value: float, show: Callable[[float], str]) -> str:
     """Noise as ± its larger side, or as a range where one side is much the smaller.
 
-    >>> around((0.79, 0.84), 0.81, "{:.3f}".format), around((0.75, 0.82), 0.81, "{:.3f}".format)
-    ('±0.030', '0.750 to 0.820')
+    >>> around((0.79, 0.84), 0.815, "{:.3f}".format), around((0.75, 0.82), 0.81, "{:.3f}".format)
+    ('±0.025', '0.750 to 0.820')
     """
     sides = interval[1] - value, value - interval[0]
     low, high = map(show, interval)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.release import Release
@@ -144,8 +145,10 @@ class ByGroup(Release):
         return found
 
     def _every(self, metric: str) -> dict[str, Measure]:
-        if metric not in next(iter(self.groups.values())).measures:
-            raise ArgumentError(f"metric must be one that the groups have, got {metric!r}.")
+        known = next(iter(self.groups.values())).measures
+        if metric not in known:
+            listed = ", ".join(map(repr, known))
+            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.")
         return {name: each.measures[metric] for name, each in self.groups.items()}
 
     def _readable(self, metric: str) -> dict[str, Measure]:

@@ -16,7 +16,7 @@ from typing import Any
 from heldout.arguments import as_number, as_whole, is_one_of, pair, shown
 from heldout.data import sql
 from heldout.data.duckdb_engine import SETTINGS, open_local
-from heldout.data.reading import check_names, or_raise
+from heldout.data.reading import check_names, check_new, or_raise
 from heldout.data.score_map import FURTHEST
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, HeldoutError, NoSandbox, UnreadableTable, UnusableModel
@@ -139,6 +139,7 @@ def join_predictions(
     off = f"{SETTINGS['disabled_optimizers']},join_order,build_side_probe_side"
     engine.fetch(f"SET disabled_optimizers = {sql.text(off)}")
     check_columns(engine, [row_key])
+    check_new(into, list(engine.columns))
     check_names([*engine.columns, into], "the scored table")
     writer = Writer(out)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import open_table
-from heldout.data.reading import check_names, or_raise
+from heldout.data.reading import check_names, check_new, or_raise
 from heldout.data.score_map import FURTHEST
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
@@ -113,6 +113,8 @@ def score(
     engine.fetch("SET threads = 1")  # the worker has the other core, and less is read ahead
     plan = matched(model, engine, features)
     check_columns(engine, [] if row_key is None else [row_key])
+    for name, _ in names:
+        check_new(name, list(engine.columns))
     check_names([*engine.columns, *(name for name, _ in names)], "the scored table")
     count = int(engine.fetch(f"SELECT count(*) AS n FROM {engine.source}")["n"][0])
     limit = declared_seconds(

@@ -284,6 +284,11 @@ class PooledReport:
     left_out: tuple[str, ...] = ()
     """Questions of some report that a site did not ask, or whose answers cannot be pooled."""
 
+    def __str__(self) -> str:
+        return "\n".join(str(each) for each in self.answers.values())
+
+    __repr__ = __str__
+
     def __getitem__(self, name: str) -> Pooled:
         return self.answers[name]
 

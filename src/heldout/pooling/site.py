@@ -170,11 +170,16 @@ def checked_sites(sites: Sequence[Site]) -> None:
             ("unit", "units of privacy"),
             ("rows_per_unit", "numbers of rows a unit may keep"),
         ):
-            _same(words, first, each, ours.get(name), theirs.get(name))
+            told = [_unit(of) if name == "unit" else of.get(name) for of in (ours, theirs)]
+            _same(words, first, each, *told)
         _same("headlines", first, each, first.headline[0], each.headline[0])
     receipts = [str(each.content["receipt"]["hash"]) for each in sites]
     if len(set(receipts)) < len(receipts):
         raise ArgumentError("Two of the releases have the same receipt. Pass each site once.")
+
+
+def _unit(protection: Mapping[str, Any]) -> str:
+    return "units of several rows" if protection.get("unit") else "rows"
 
 
 def _same(words: str, one: Site, other: Site, ours: object, theirs: object) -> None:

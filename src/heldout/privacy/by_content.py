@@ -166,6 +166,7 @@ def same_budget(given: Budget | None, own: Budget) -> None:
     """A budget that is given again must be the one on record."""
     if given is not None and checked_budget(given) != own:
         raise BudgetMismatch(
-            f"budget must be the one of the account ({own}), got {given}. Pass that budget, or "
-            "None; the same rows have one budget however they are named."
+            f"budget must be the one of the account ({own}), got {given}. Pass that one, or "
+            "leave it out; the same rows have one budget however they are named. A custodian may "
+            "raise it: heldout ledger raise."
         )

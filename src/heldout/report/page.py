@@ -89,9 +89,15 @@ def page(
             (
                 section(name).title,
                 f"epsilon {decimal(report.shares[name])}",
-                release.mechanism.get("name", ""),
+                _mechanism(release),
             )
             for name, release in releases.items()
         ],
         engines=", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES),
     )
+
+
+def _mechanism(release: Release) -> str:
+    """The name of what drew the noise, in words where the name tells nothing."""
+    name = str(release.mechanism.get("name", ""))
+    return "private cuts, then discrete Laplace counts" if name == "heldout" else name

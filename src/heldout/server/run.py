@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -68,6 +69,7 @@ def serve(
 ) -> None:
     """Run the web and its workers until somebody says stop."""
     _check_installed()
+    _check_port(host, port)
     import uvicorn
 
     from heldout.server.first_start import prepare
@@ -145,6 +147,20 @@ def _stop(started: Sequence["subprocess.Popen[bytes]"]) -> None:
         except subprocess.TimeoutExpired:
             each.kill()
             each.wait()
+
+
+def _check_port(host: str, port: int) -> None:
+    """Refuse a port that cannot be had before anything is made or promised."""
+    try:
+        family, kind, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(place)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or "no such port"
+        raise ArgumentError(
+            f"The server cannot listen at {host}:{port} ({why}). Pass another --port or --host."
+        ) from None
 
 
 def _check_installed() -> None:
