@@ -351,3 +351,15 @@ def test_a_small_offset_and_one_that_a_cut_can_make_are_not_told():
     assert shifted(0.1).offset == ""
     assert cut_tail(slope=0.0).verdict.offset == ""
     assert shifted(1.0, bound=1.5).offset == ""  # three in ten rows lie beyond the bounds
+
+
+@pytest.mark.parametrize("share", [0.9, 1.0])
+def test_neither_a_cut_tail_nor_a_wide_cell_is_an_offset(share):
+    """Residuals with mean 0 and a very long upper tail: cut at the bound, or all in a few cells."""
+    random = np.random.default_rng(22)
+    x, r = random.uniform(0, 10, 20_000), random.lognormal(0, 1.5, 20_000) - np.exp(1.125)
+    bound = float(np.quantile(np.abs(r), share))
+    edges = [np.linspace(0, 10, 11), np.linspace(-bound, bound, 19)]
+    counts, _, _ = np.histogram2d(r, x, bins=[edges[1], edges[0]])
+    found = Readings(noisy(counts, edges, scale=4, rows=20_000, random=random)).verdict
+    assert found.offset == ""

@@ -105,8 +105,8 @@ def print_expected(rows: int | None, expected: int | None) -> None:
     """Said where the number of rows is private and nobody guessed it."""
     if rows is None and expected is None:
         print(
-            "The number of rows is private here. Next time pass --expected-rows N, a public guess: "
-            "it tells how to divide epsilon."
+            "The number of rows is private here. Next time pass --expected-rows N, a public guess, "
+            "to plan before you pay."
         )
 
 
