@@ -26,8 +26,8 @@ STEPS: Final = 2**20
 LEAST: Final = Fraction(1, 20)
 """Of what a row may lose, for its count at least."""
 CENTRE: Final = -STEPS // 5
-"""What influences are counted from where the row count is public, if the others allow it; chosen on
-adult and made-up scores. Most rows are near 0, and a few positives far below."""
+"""What influences are counted from where the row count is public, if the others allow it. Set by
+argument, not scanned: most rows are near 0, and a few positives far below."""
 _MOST: Final = 2**62
 
 
