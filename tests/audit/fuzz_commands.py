@@ -169,7 +169,15 @@ command(
 )
 command("compare", **ROWS, **CUSTODY, **PAID, **DECLARED, rival=("word", "q"))
 command(
-    "curves", **ROWS, **CUSTODY, **PAID, **DECLARED, method=NOT, thresholds=NOT, kind=NOT, out=OUT
+    *("curves", "--yes"),
+    **ROWS,
+    **CUSTODY,
+    **PAID,
+    **DECLARED,
+    method=NOT,
+    thresholds=NOT,
+    kind=NOT,
+    out=OUT,
 )
 command("residuals", _0=FILE, observed=("word", "y"), predicted=("word", "p"), epsilon=("word", "1"),
         scale=NOT, bounds=("word", "residual=1"), method=NOT, metrics=NOT, expected_rows=NOT, kind=NOT,

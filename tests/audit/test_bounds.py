@@ -85,7 +85,7 @@ def test_what_many_numbers_show_together_is_learned() -> None:
     planted("test-together", spread, claim=lambda epsilon: Loss.pure(4))
     found = audit("test-together", samples=16_000, workers=1)
     assert 1.2 < found.epsilon <= 4.0, "one number alone shows 0.5 at the most"
-    assert "learned" in found.worst.event
+    assert found.worst.event.startswith(("learned", "Laplace ratio")), "no number by itself"
 
 
 def test_numbers_that_differ_in_place_or_in_spread_are_told_from_the_others() -> None:

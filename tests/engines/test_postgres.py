@@ -315,7 +315,7 @@ def test_the_command_line_reads_a_database_and_hides_the_password(
     plain = ["--label", "y", "--score", "p", "--row-key", "visit", "--epsilon", "1"]
     for address in secret:
         assert main(["evaluate", address, "--table", place, *plain, "--json", "--yes"]) == 0
-        assert main(["curves", address, "--query", f"SELECT * FROM {place}", *plain]) == 0
+        assert main(["curves", address, "--query", f"SELECT * FROM {place}", *plain, "--yes"]) == 0
         assert main(["compare", address, "--table", place, "--rival", "q", *plain]) == 0
         good = capsys.readouterr()
         assert '"rows": 60' in good.out

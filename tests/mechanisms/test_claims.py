@@ -15,6 +15,7 @@ from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, Interva
 from heldout.mechanisms.cumulative import CumulativeCounts
 from heldout.mechanisms.curves.counted import CountedCurves
 from heldout.mechanisms.curves.cuts import MedianCuts
+from heldout.mechanisms.curves.influence import CountsWithArea
 from heldout.mechanisms.curves.registry import METHODS as CURVES
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
@@ -42,6 +43,10 @@ CURVE = {"protection": ROWS, "rows": 500, "points": 65}
 CLAIMS: list[tuple[Any, Loss]] = [
     (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
     (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (
+        CountsWithArea(epsilon=THIRD, area_epsilon=F(1, 5), moved=2, balanced=True),
+        Loss.pure(THIRD),
+    ),
     (
         NoiseShare(scale=F(8), l1_sensitivity=2, dimension=4, honest=3, hand_in=print),
         Loss.pure(F(1, 4)),

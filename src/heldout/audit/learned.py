@@ -54,9 +54,14 @@ def laplace_ratio(first: Any, second: Any) -> Callable[[Any], Any]:
     error = width * np.sqrt(1 / len(first) + 1 / len(second))
     used = np.flatnonzero(np.abs(both[0] - both[1]) > _CLEAR * error)
     (here, there), width = (each[used] for each in both), width[used]
-    return lambda rows: np.round(
-        ((np.abs(rows[:, used] - there) - np.abs(rows[:, used] - here)) / width).sum(axis=1), 12
-    )
+
+    def ratio(rows: Any) -> Any:
+        # A number that is the same in nearly all answers has a width of nearly nothing.
+        apart = np.abs(rows[:, used] - there) - np.abs(rows[:, used] - here)
+        with np.errstate(over="ignore"):
+            return np.round(np.clip(apart / width, -1e6, 1e6).sum(axis=1), 12)
+
+    return ratio
 
 
 def _ranks(numbers: Any) -> Any:

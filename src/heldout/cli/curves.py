@@ -47,7 +47,7 @@ def curves(
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1/2 \\
       --kind precision-recall --out curve.svg --json
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 \\
-      --groups sex=F,M --by sex --out curves.html
+      --groups prior_admissions=0,1,2 --by prior_admissions --out curves.html
     ```
 
     Parameters
