@@ -220,7 +220,18 @@ _release(
     read=_curve_numbers,
     note="the whole noisy table jointly",
     epsilon="4",
-    why="a third is for the area and a tenth for the bins",
+    why="a twentieth is for the bins",
+)
+_release(
+    "curves-with-area",
+    "curves",
+    pairs.CURVES,
+    read=_curve_numbers,
+    note="the noisy tables and the sum of influences jointly",
+    epsilon="4",
+    why="a tenth is for the first table, and a row uses up its part where it moves the area most",
+    area_share="1/2",
+    levels=1,
 )
 _release(
     "curves-by-group",
