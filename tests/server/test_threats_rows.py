@@ -15,8 +15,11 @@ import sqlalchemy as sa
 from tests.server.conftest import LINEAR, ON_POSTGRES, write_rows
 from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
 
+from heldout.errors import ArgumentError
 from heldout.server import storage
 from heldout.server.answer_page import answer_page
+from heldout.server.rows import source_of
+from heldout.server.service import Settings
 
 CSV = "text/csv"
 
@@ -402,3 +405,74 @@ def test_rows_are_taken_from_nowhere_but_where_a_custodian_may(tmp_path: Path) -
             assert answer.status_code == 422, path
             assert "source must be" in answer.json()["detail"]
         site.service.close()
+
+
+@pytest.mark.parametrize("settings", [{}, {"rows": "allowed"}], ids=["anywhere", "one folder"])
+def test_no_pattern_and_no_folder_leads_to_rows_that_are_not_a_custodians(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """A path says where it leads only once it is followed."""
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    outside = write_rows(tmp_path / "rows.parquet", 20)
+    site = Watched(tmp_path / "server", **{name: tmp_path / at for name, at in settings.items()})
+    site.opened(write_rows(allowed / "mine.parquet", 20))
+    copied = next(site.service.settings.private.glob("rows-*.parquet"))
+    wrong = [
+        copied.parent.parent / "privat[e]" / copied.name,
+        copied.parent.parent / "p*" / "rows-*.parquet",
+        copied.parent.parent,
+    ]
+    if settings:
+        (allowed / "link.parquet").symlink_to(outside)
+        wrong = [allowed, allowed / "l*.parquet"]
+    for at, path in enumerate(wrong):
+        body = {
+            "name": f"again{at}",
+            "source": str(path),
+            "declaration": {"label": "readmitted", "row_key": "admission", "new": True},
+            "budget": "1",
+        }
+        site.client("carol").post(
+            "/api/v1/datasets", json=body, headers={"Prefer": "wait=0"}
+        ).raise_for_status()
+        site.work()
+        found = site.client("carol").get(f"/api/v1/datasets/again{at}").json()
+        assert found["state"] == "refused", path
+        assert "source must be" in found["words"], path
+    site.service.close()
+
+
+def test_the_servers_own_tables_are_nobodys_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that is broken, or is not, would tell a bit of everybody's answers each time."""
+    site = Watched(tmp_path / "server")
+    site.opened(write_rows(tmp_path / "rows.parquet", 20))
+    query = "SELECT id AS k, 1 AS y FROM server_evaluations"
+    body: dict[str, Any] = {
+        "name": "answers",
+        "source": {"database": "HELDOUT_SERVER_DATABASE", "query": query},
+        "declaration": {"label": "y", "row_key": "k"},
+        "budget": "1",
+    }
+    headers = {"Prefer": "wait=0"}
+    answer = site.client("carol").post("/api/v1/datasets", json=body, headers=headers)
+    assert answer.status_code == 422
+    assert "not the server's" in answer.json()["detail"]
+    site.service.close()
+
+    own = "postgresql://heldout:secret@db/heldout"
+    settings = Settings(folder=tmp_path, database=own)
+    for address in (
+        "postgresql+psycopg://heldout:other@db:5432/heldout?connect_timeout=3",
+        "postgres://db/heldout?user=heldout",
+        "postgresql:///?host=db&dbname=heldout&user=heldout",
+    ):
+        monkeypatch.setenv("ROWS_URL", address)
+        with pytest.raises(ArgumentError, match="server's own tables") as caught:
+            source_of({"database": "ROWS_URL", "query": query}, settings)
+        assert "secret" not in str(caught.value)
+    for address in ("postgresql://rows@db/heldout", "postgresql://heldout@db/clinic"):
+        monkeypatch.setenv("ROWS_URL", address)
+        source_of({"database": "ROWS_URL", "query": query}, settings)

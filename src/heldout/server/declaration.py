@@ -13,7 +13,10 @@ from heldout.privacy import Budget
 from heldout.privacy.books import checked_name
 from heldout.server.service import Settings
 
-__all__ = ["Declared", "budget_of", "checked_facts", "checked_source"]
+__all__ = ["Declared", "budget_of", "check_place", "checked_facts", "checked_source"]
+
+OWN_VARIABLES: Final = "HELDOUT_SERVER_"
+"""How the variables begin that hold the server's own settings, its database among them."""
 
 FIELDS: Final = {
     "label": None,
@@ -158,20 +161,23 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
             "database must be the name of a variable of the worker's environment that holds the "
             "address, such as ROWS_URL."
         )
+    if "database" in source and source["database"].upper().startswith(OWN_VARIABLES):
+        # Everybody's answers, and the digests of their passwords, are tables there.
+        raise ArgumentError("database must be one of your own, not the server's.")
     if "file" in source:
-        path = Path(source["file"])
-        root = settings.rows
-        if root is not None:
-            path = (root / path).resolve()
-            if not path.is_relative_to(root.resolve()):
-                raise ArgumentError("source must be a file in the folder of rows.")
-        else:
-            path = (settings.folder / "rows" / path).resolve()
-        # Rows and scores of others are copied there, under names that can be worked out.
-        if any(path.is_relative_to(each) for each in (settings.private, settings.artifacts)):
-            raise ArgumentError("source must be a file of your own, not of the server's.")
+        path = ((settings.rows or settings.folder / "rows") / source["file"]).resolve()
+        check_place(path, settings)
         return {"file": str(path)}
     return dict(source)
+
+
+def check_place(path: Path, settings: Settings) -> None:
+    """Refuse a file that is not in the folder of rows, or that the server keeps itself."""
+    if settings.rows is not None and not path.is_relative_to(settings.rows.resolve()):
+        raise ArgumentError("source must be a file in the folder of rows.")
+    # Rows and scores of others are copied there, under names that can be worked out.
+    if any(path.is_relative_to(each) for each in (settings.private, settings.artifacts)):
+        raise ArgumentError("source must be a file of your own, not of the server's.")
 
 
 def checked_facts(facts: Any) -> str:

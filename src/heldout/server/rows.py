@@ -12,20 +12,26 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.data import Dataset, sql
+from heldout.data.folder import files_of
 from heldout.data.people import People
+from heldout.data.reading import or_raise
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
 from heldout.server.datasets import SCORE, Held
-from heldout.server.declaration import Declared
+from heldout.server.declaration import Declared, check_place
 from heldout.server.evaluations import RIVAL
+from heldout.server.service import Settings
 
 __all__ = ["copy_rows", "opened", "people_of", "score_rows", "scores_file", "snapshot_file"]
 
 BATCH = 2**16
 KEPT = 8
 """Tables that a worker keeps open."""
+ROLE = {"host": "host", "port": "port", "database": "dbname", "username": "user"}
+"""What tells a role of a database apart: in an address, and among what it says after a ?."""
+DEFAULTS = {"port": "5432"}
 
 
 def snapshot_file(private: Path, name: str, revision: int) -> Path:
@@ -43,9 +49,15 @@ def _short(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:20]
 
 
-def source_of(source: Mapping[str, Any]) -> Any:
-    """What a registered source stands for on this machine."""
+def source_of(source: Mapping[str, Any], settings: Settings) -> Any:
+    """What a registered source stands for on this machine.
+
+    Where a pattern, a folder or a link leads is seen here alone: the web may have no way to the
+    rows. So every file is looked at once more.
+    """
     if "file" in source:
+        for each in or_raise(lambda: _followed(Path(source["file"])), _unreadable):
+            check_place(each, settings)
         return source["file"]
     if "spark" in source:
         from pyspark.sql import SparkSession
@@ -58,13 +70,45 @@ def source_of(source: Mapping[str, Any]) -> Any:
         raise UnreadableTable(
             f"The worker has no variable {source['database']} with the address of the database."
         )
+    if settings.database is not None and _same_role(address, settings.database):
+        raise ArgumentError(
+            f"{source['database']} is the address of the server's own tables, under their owner's "
+            "name. Give the rows a role of their own, which can read nothing else."
+        )
     return PostgresTable(address, table=source.get("table"), query=source.get("query"))
 
 
-def copy_rows(held: Held, *, private: Path) -> Path:
+def _followed(place: Path) -> list[Path]:
+    """The files that a path stands for, wherever links lead."""
+    files = [place] if place.is_file() else files_of(place) or [place]
+    return [each.resolve() for each in files]
+
+
+def _unreadable() -> UnreadableTable:
+    return UnreadableTable("The rows cannot be read where they are. Check the path.")
+
+
+def _same_role(address: str, own: str) -> bool:
+    """Whether two addresses are of one database, and of one user there."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError as NoAddress
+
+    try:
+        first, second = (make_url(each) for each in (address, own))
+    except (NoAddress, ValueError):
+        return False
+    return all(_told(first, each) == _told(second, each) for each in ROLE)
+
+
+def _told(url: Any, what: str) -> str:
+    """A part of an address, wherever it stands there."""
+    return str(url.query.get(ROLE[what]) or getattr(url, what) or DEFAULTS.get(what, ""))
+
+
+def copy_rows(held: Held, *, settings: Settings) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = held.declared
-    engine = local_engine(source_of(held.source), schema=declared.schema)
+    engine = local_engine(source_of(held.source, settings), schema=declared.schema)
     if declared.features is None and SCORE in engine.columns:
         raise ArgumentError(f"A column of the rows is called {SCORE!r}. List the features.")
     features = declared.features or [
@@ -76,7 +120,7 @@ def copy_rows(held: Held, *, private: Path) -> Path:
     check_columns(engine, names)
     listed = ", ".join(sql.column(each) for each in names)
     statement = f"SELECT {listed} FROM {engine.source} AS held"
-    path = snapshot_file(private, held.name, held.revision)
+    path = snapshot_file(settings.private, held.name, held.revision)
     _written(path, engine.batches(statement, rows=BATCH))
     if engine.has_changed():
         path.unlink(missing_ok=True)

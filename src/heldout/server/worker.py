@@ -138,8 +138,8 @@ class Worker:
         held = find(self.service, name)
         if held.state != "checking" or held.revision != revision:
             return self._done(job)
-        ledger, private = self.service.ledger, self.service.settings.private
-        path = rows.copy_rows(held, private=private)
+        ledger = self.service.ledger
+        path = rows.copy_rows(held, settings=self.service.settings)
         table = rows.judged(held, path)
         if not _has_account(ledger, name):
             ledger.register(
