@@ -494,3 +494,56 @@ def test_a_partitioned_table_is_one_table_and_a_snapshot(postgres: Any) -> None:
     assert dataset.public_rows == 100
     body = "SELECT member, count(*) AS n FROM evaluated GROUP BY 1 ORDER BY 1"
     assert dataset.with_groups("ward")._fetch(body)["n"].tolist() == [40, 60]
+
+
+# --- what a role or a table brings with it --------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["anna", "年"])
+def test_no_character_of_a_cell_decides_between_an_answer_and_a_failure(
+    postgres: Any, place: str, name: str
+) -> None:
+    """To a client in another encoding the server sends no cell that the encoding lacks."""
+    query = f"SELECT visit, CASE WHEN visit = 7 THEN '{name}' ELSE 'bob' END AS who FROM {place}"
+    source = ho.PostgresTable(f"{postgres.address}?client_encoding=LATIN1", query=query)
+    public = {"visit": list(range(60)), "who": ["anna", "bob"] * 30}
+    found = ho.private_separability(source, public, epsilon="1", row_key="visit")
+    assert -1 <= found.value <= 1
+
+
+@pytest.mark.parametrize("key", ["unit", "row_key"])
+def test_a_key_that_is_not_a_number_is_refused_in_decimals_too(
+    postgres: Any, place: str, key: str
+) -> None:
+    odd = (
+        f"(CASE visit WHEN 7 THEN 'NaN' ELSE visit::numeric END)::numeric(400, 0) AS k FROM {place}"
+    )
+    source = ho.PostgresTable(postgres.address, query=f"SELECT *, {odd}")
+    with pytest.raises(ho.errors.MissingUnit, match="'k' must not be NULL or NaN"):
+        ho.Dataset(source, **(DECLARED | {key: "k"}))
+
+
+def test_a_table_whose_policy_draws_at_random_is_read_twice_and_refused(
+    postgres: Any, place: str, secret: list[str]
+) -> None:
+    postgres.connection.execute(f"ALTER TABLE {place} ENABLE ROW LEVEL SECURITY")
+    postgres.connection.execute(f"CREATE POLICY steady ON {place} USING (visit < 30)")
+    assert ho.Dataset(secret[0], table=place, **DECLARED).public_rows == 30
+    postgres.connection.execute(f"ALTER POLICY steady ON {place} USING (random() < 0.5)")
+    with pytest.raises(ArgumentError, match="second reading gave others"):
+        ho.Dataset(secret[0], table=place, **DECLARED)
+
+
+def test_a_table_with_a_part_elsewhere_is_not_taken_for_steady(postgres: Any) -> None:
+    run, name = postgres.connection.execute, f"{postgres.schema}.wards"
+    run("CREATE EXTENSION IF NOT EXISTS file_fdw")
+    run("CREATE SERVER IF NOT EXISTS elsewhere FOREIGN DATA WRAPPER file_fdw")
+    run(f"CREATE TABLE {name} (visit INT, y INT, p FLOAT8) PARTITION BY RANGE (visit)")
+    run(f"CREATE TABLE {name}_1 PARTITION OF {name} FOR VALUES FROM (0) TO (10)")
+    run(f"INSERT INTO {name} VALUES (1, 1, 0.5), (2, 0, 0.25)")
+    assert ho.Dataset(postgres.address, table=name, **DECLARED)._engine.steady
+    run(
+        f"CREATE FOREIGN TABLE {name}_2 PARTITION OF {name} FOR VALUES FROM (10) TO (20)"
+        " SERVER elsewhere OPTIONS (filename '/dev/null')"
+    )
+    assert not ho.Dataset(postgres.address, table=name, **DECLARED)._engine.steady

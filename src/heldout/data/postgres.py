@@ -24,6 +24,22 @@ PATH = "pg_catalog, pg_temp"
 STORED = ("r", "p", "m")  # tables, partitioned ones and materialised views: a snapshot holds them
 VIEWS = ("v", "f")
 
+# What the policies of a table call may draw at random, and a part of it may lie elsewhere.
+PLACES = """
+WITH RECURSIVE below(top, oid) AS (
+  SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.relname = %s
+  UNION
+  SELECT b.top, i.inhrelid FROM below AS b JOIN pg_catalog.pg_inherits AS i ON i.inhparent = b.oid
+)
+SELECT n.nspname, t.relkind::text,
+  pg_catalog.bool_or(c.relkind = 'f' OR c.oid = t.oid AND pg_catalog.row_security_active(c.oid))
+FROM below AS b
+JOIN pg_catalog.pg_class AS c ON c.oid = b.oid
+JOIN pg_catalog.pg_class AS t ON t.oid = b.top
+JOIN pg_catalog.pg_namespace AS n ON n.oid = t.relnamespace
+GROUP BY 1, 2
+"""
+
 SETTINGS = {
     "datestyle": "ISO, YMD",
     "timezone": "UTC",
@@ -131,8 +147,10 @@ class PostgresTable(Elsewhere):
             ) from None
 
         def connect() -> Any:
-            # Nothing is left prepared on the server of a pool.
-            settings: Any = {"application_name": "heldout", "prepare_threshold": None}
+            # Nothing is left prepared on the server of a pool. In another encoding than the
+            # database's the server fails where a cell holds a character that it lacks.
+            settings: Any = {"application_name": "heldout", "prepare_threshold": None,
+                             "client_encoding": "UTF8"}  # fmt: skip
             return psycopg.connect(self._address, **settings)
 
         connection = _quietly(connect, _unreachable)
@@ -166,9 +184,8 @@ class PostgresEngine:
         self._query = None if query is None else self._qualified(query)
         self.source, self.steady = QUERY, False
         if query is None:
-            schema, kind = self._place(*parts)
+            schema, self.steady = self._place(*parts)
             self.source = f"{identifier(schema)}.{identifier(parts[-1])}"
-            self.steady = kind in STORED
         self.columns = self._described()
 
     def _begin(self, timeout: float) -> list[str]:
@@ -193,22 +210,23 @@ class PostgresEngine:
             )
         return schemas
 
-    def _place(self, *parts: str) -> tuple[str, str]:
-        """The schema of a table and its kind; without a schema, the first that has the name."""
-        statement = (
-            "SELECT n.nspname, c.relkind::text FROM pg_catalog.pg_class AS c"
-            " JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relname = %s"
-        )
+    def _place(self, *parts: str) -> tuple[str, bool]:
+        """The schema of a table, and whether a snapshot holds all of its rows.
+
+        Without a schema, the first that has the name.
+        """
         schemas = list(parts[:-1]) or self._schemas
 
-        def look() -> dict[str, str]:
+        def look() -> dict[str, tuple[str, bool]]:
             with self._reading():
-                return dict(self._connection.execute(statement, (parts[-1],)).fetchall())
+                rows = self._connection.execute(PLACES, (parts[-1],)).fetchall()
+                return {schema: (kind, moves) for schema, kind, moves in rows}
 
         found = _quietly(look, _unreadable)
         for schema in schemas:
-            if found.get(schema) in (*STORED, *VIEWS):
-                return schema, found[schema]
+            kind, moves = found.get(schema, ("", False))
+            if kind in (*STORED, *VIEWS):
+                return schema, kind in STORED and not moves
         raise _unreadable("42P01")
 
     def _qualified(self, query: str) -> str:

@@ -220,6 +220,8 @@ def _missing_key(name: str, column_type: str) -> str:
     """NaN says whose a row is no more than NULL does, into which pandas turns it."""
     if column_type in ("FLOAT", "DOUBLE"):
         return unsound(known(column(name)))
+    if column_type.startswith("DECIMAL"):  # PostgreSQL's have a NaN, which a double could overflow
+        return unsound(f"{as_text(name)} <> 'NaN'")
     return _missing(name)
 
 
