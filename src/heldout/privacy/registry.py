@@ -58,6 +58,7 @@ class Registry(Books):
         closed: bool = False,
         table: Individuals | None = None,
         new: bool = False,
+        apart: bool = False,
         who: str | None = None,
         why: str | None = None,
     ) -> Account:
@@ -71,6 +72,9 @@ class Registry(Books):
         `closed` closes the ledger to rows that are not registered. `table`
         (`heldout.data.people.People`) shows who is in it: where people of other accounts are,
         this is refused unless `people` names their account or `new` gives them a second budget.
+        `apart` is for custodians who share a ledger and no rows: only with accounts that `who`
+        registered is the table compared, and `people` names one of those or a new one. Otherwise a
+        table of one person would tell whether somebody else's rows hold that person.
         """
         checked_name("name", name)
         protection = Protection(
@@ -79,7 +83,9 @@ class Registry(Books):
             rows_per_unit=rows_per_unit,
             unit_name=unit,
         )
-        told: dict[str, Any] = {"protection": protection.as_dict()} | _signed(who, why)
+        signed = _signed(who, why)
+        told: dict[str, Any] = {"protection": protection.as_dict()} | signed
+        only = signed["who"] if apart else None
 
         def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
             above: Line = []
@@ -89,7 +95,7 @@ class Registry(Books):
                     line = [(row, unspent(checked_budget(budget)))]
                     about = {"kind": "registration", "name": people} | told
                     _, identity = self._write(connection, identity, line, about, opens=True)
-                above = self._people(connection, people, protection, budget)
+                above = self._people(connection, people, protection, budget, only)
             if self._registered(connection, name):
                 raise BudgetMismatch(
                     f"An account {shown(name)} is registered already. Name another one, or raise "
@@ -113,8 +119,25 @@ class Registry(Books):
                 self._storage.put_sketch(connection, row.id, sketch(row.id))
             return Account(row.id, budget), entry
 
-        sketch = None if table is None else self._sketch(table, refuse=not new and people is None)
+        refuse = not new and people is None
+        sketch = None if table is None else self._sketch(table, refuse=refuse, only=only)
         return self._decide(work)
+
+    def registered_by(self, name: str) -> str | None:
+        """Who registered the account of a name, or None if there is none."""
+
+        def look(connection: "Connection") -> str | None:
+            self._watch.check(connection)
+            if not self._storage.named(connection, checked_name("account", name)):
+                return None
+            return self._who(connection, self._named(connection, name).id)
+
+        with self._storage.lock:
+            return self._watch.look(look)
+
+    def _who(self, connection: "Connection", account: str) -> str:
+        """Whoever registered it; nobody, if rows were asked about without a registration."""
+        return str(self._storage.opening(connection, account).content.get("who", ""))
 
     def overlaps(self, table: Individuals) -> list[Overlap]:
         """The accounts that know people of this table, and about how many; for the custodian.
@@ -123,7 +146,11 @@ class Registry(Books):
         """
         return self._overlaps(table, drawn(table))
 
-    def _overlaps(self, table: Individuals, sample: tuple[int, int, list[int]]) -> list[Overlap]:
+    def _overlaps(
+        self, table: Individuals, sample: tuple[int, int, list[int]], only: str | None = None
+    ) -> list[Overlap]:
+        """With `only`, those of the accounts that this person registered."""
+
         def look(connection: "Connection") -> list[Overlap]:
             identity = self._watch.check(connection)
             sketches = self._storage.all_sketches(connection)
@@ -134,16 +161,19 @@ class Registry(Books):
                     each, names[each], overlapping(key, each, text, table, sample[1]), sample[0]
                 )
                 for each, text in sketches
+                if only is None or self._who(connection, each) == only
             )
             return [each for each in found if each.shared]
 
         with self._storage.lock:
             return self._watch.look(look)
 
-    def _sketch(self, table: Individuals, *, refuse: bool) -> Callable[[str], str]:
+    def _sketch(
+        self, table: Individuals, *, refuse: bool, only: str | None
+    ) -> Callable[[str], str]:
         """What makes the sketch of a table, given its account's id; draws the key if need be."""
         sample = drawn(table)
-        known = self._overlaps(table, sample)
+        known = self._overlaps(table, sample, only)
         if known and refuse:
             most = str(max(known, key=lambda each: each.shared))
             raise BudgetMismatch(
@@ -327,10 +357,18 @@ class Registry(Books):
         return found[0]
 
     def _people(
-        self, connection: "Connection", people: str, protection: Protection, budget: Budget
+        self,
+        connection: "Connection",
+        people: str,
+        protection: Protection,
+        budget: Budget,
+        only: str | None,
     ) -> Line:
         """The people account that a data set goes under, if it fits there."""
-        line = self._open_line(connection, self._named(connection, people).id)
+        found = self._named(connection, people).id
+        if only is not None and self._who(connection, found) != only:
+            raise BudgetMismatch(f"{shown(people)} is not an account of {only}. Name another one.")
+        line = self._open_line(connection, found)
         own = self._storage.opening(connection, line[0][0].id).content["protection"] or {}
         if len(line) > 1:
             raise LedgerError(f"{shown(people)} has a people account itself. Name that one.")

@@ -58,7 +58,7 @@ def audit(
     person: Caller,
     before: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
 ) -> list[Json]:
-    """Who did what, newest first; auditors, and custodians of what concerns them."""
+    """Who did what, newest first; auditors, and custodians what they did themselves."""
     person.must_be("auditor", "custodian")
     return ledger_view.log_of(service, person, before)
 

@@ -14,16 +14,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from heldout import questions as q
+from heldout.arguments import shown
 from heldout.errors import (
     AlreadyBooked,
     AnswerLost,
     HeldoutError,
-    LedgerError,
-    LedgerTampered,
     PrivacyError,
 )
 from heldout.models import load
-from heldout.privacy import Ledger
 from heldout.questions.kept import plain
 from heldout.questions.session import Session
 from heldout.server import artifacts, jobs, judging, rows
@@ -32,7 +30,7 @@ from heldout.server.datasets import Held, find, share_of
 from heldout.server.evaluations import scoring_tick, shown_at, tick_of
 from heldout.server.jobs import Job
 from heldout.server.logs import told
-from heldout.server.service import Service
+from heldout.server.service import Conflict, Service
 from heldout.server.signing import Signer
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import datasets, evaluations, now, scorings
@@ -141,14 +139,18 @@ class Worker:
         ledger = self.service.ledger
         path = rows.copy_rows(held, settings=self.service.settings)
         table = rows.judged(held, path)
-        if not _has_account(ledger, name):
+        by = ledger.registered_by(name)
+        if by is None:
             ledger.register(
                 name,
                 budget=held.budget,
                 table=rows.people_of(held.declared, path),
+                apart=True,
                 who=held.owner,
                 **held.declared.of_account,
             )
+        elif by != held.owner and held.about is None:  # another custodian's people account, say
+            raise Conflict(f"There is an account {shown(name)} already. Choose another name.")
         # The account's own rules on refreshed rows are looked at now, not when somebody asks.
         Session(table, ledger=ledger, account=name)
         values = {
@@ -308,16 +310,6 @@ def _lost(sequence: int, receipt: str, why: str) -> dict[str, Any]:
     kept = {"receipt": {"sequence": sequence, "hash": receipt}, "signed": None}
     words = f"The answer was lost after its price was booked as entry {sequence}. {why}"
     return {"state": "lost", "words": words, "statement": kept}
-
-
-def _has_account(ledger: Ledger, name: str) -> bool:
-    try:
-        ledger.budget(name)
-    except LedgerTampered:
-        raise
-    except LedgerError:
-        return False
-    return True
 
 
 def _register_subject(job: Job) -> tuple[str, int]:
