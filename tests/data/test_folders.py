@@ -147,3 +147,26 @@ def test_what_is_no_table_is_refused_in_words(tmp_path: Path) -> None:
         sums("nowhere://bucket/rows")
     with pytest.raises(ArgumentError, match="made of files"):
         sums(pyarrow.dataset.dataset(PLAIN))
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_read_once(tmp_path: Path) -> None:
+    """Read twice, one person's row would count for two."""
+    for name in ("?.parquet", "*.parquet", "[ab].parquet"):
+        pq.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), tmp_path / name)
+    assert ho.Dataset(tmp_path, label="y", score="p").public_rows == 6
+
+
+@pytest.mark.parametrize("pattern", ["**/**/*.parquet", "**/deeper/**/*.parquet", "**/*.parquet"])
+def test_a_file_that_a_pattern_finds_in_several_ways_is_read_once(
+    folder: Path, pattern: str
+) -> None:
+    rows = 50 if "deeper" in pattern else 300
+    assert ho.Dataset(folder / pattern, label="y", score="p").public_rows == rows
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_file_with_two_names_is_refused(folder: Path, link: str) -> None:
+    getattr(folder / "deeper" / "again.parquet", link)(folder / "a.parquet")
+    for place in (folder, folder / "**" / "*.parquet"):
+        with pytest.raises(UnreadableTable, match="rows would count twice"):
+            ho.Dataset(place, label="y", score="p")

@@ -186,7 +186,7 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
             raise ArgumentError("schema= is for CSV files only. Leave it out for Parquet.")
         check_names(_parquet_names(connection, path), _named(path))
         # A directory called year=2024 must not add a column.
-        reader = f"read_parquet({_literally(path)}, hive_partitioning=false)"
+        reader = f"read_parquet({folder.literally(path)}, hive_partitioning=false)"
         return DuckDBEngine(connection, reader, file=path)
     if kind in (".csv", ".tsv"):
         delimiter = "," if kind == ".csv" else "\t"
@@ -201,7 +201,7 @@ def _open_file(connection: Any, path: Path, schema: Mapping[str, str] | None) ->
         )
         # Every type is passed: a sniffed column of `inf` and blanks becomes a DATE.
         reader = (
-            f"read_csv({_literally(path)}, columns={{{types}}}, delim={text(delimiter)}, "
+            f"read_csv({folder.literally(path)}, columns={{{types}}}, delim={text(delimiter)}, "
             "quote='\"', escape='\"', header=true, auto_detect=false, hive_partitioning=false)"
         )
         return DuckDBEngine(connection, reader, file=path, names_may_be_cells=schema is None)
@@ -239,7 +239,7 @@ def _header(path: Path, delimiter: str) -> list[str]:
 
 def _parquet_names(connection: Any, path: Path) -> list[str]:
     """The columns as the file spells them; DuckDB renames those that clash."""
-    query = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({_literally(path)})"
+    query = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({folder.literally(path)})"
     tree = iter(_or_unreadable(lambda: connection.execute(query).fetchall(), path))
 
     def skip(children: int) -> None:
@@ -252,11 +252,6 @@ def _parquet_names(connection: Any, path: Path) -> list[str]:
         names.append(name)
         skip(children)
     return names
-
-
-def _literally(path: Path) -> str:
-    """The path as a text literal in which no character is a wildcard."""
-    return text(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def _to_arrow(source: Any) -> Any:

@@ -15,7 +15,15 @@ from heldout.data.reading import or_raise
 from heldout.data.sql import text
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
-__all__ = ["arrow_dataset", "arrow_stamp", "files_of", "is_arrow_dataset", "is_remote", "reader"]
+__all__ = [
+    "arrow_dataset",
+    "arrow_stamp",
+    "files_of",
+    "is_arrow_dataset",
+    "is_remote",
+    "literally",
+    "reader",
+]
 
 MOST_FILES = 100_000
 REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/+")  # of one letter, it is a drive
@@ -28,7 +36,8 @@ def files_of(place: Path) -> list[Path] | None:
         _refuse_managed(place)
         found = [each for each in place.rglob("*") if _is_parquet(each)]
     elif PATTERN.search(str(place)):
-        named = map(Path, glob.glob(str(place), recursive=True))  # noqa: PTH207
+        # A pattern with more than one ** finds a file once for each way to divide its path.
+        named = map(Path, set(glob.glob(str(place), recursive=True)))  # noqa: PTH207
         found = [each for each in named if each.is_file()]
         for each in found:
             if not _is_parquet(each):
@@ -39,6 +48,12 @@ def files_of(place: Path) -> list[Path] | None:
         raise UnreadableTable(f"No .parquet file in {shown(place.name)}. Check the path.")
     if len(found) > MOST_FILES:
         raise UnreadableTable(f"A table may have at most {MOST_FILES:,} files. Join some of them.")
+    told = map(Path.stat, found)
+    if len({(each.st_dev, each.st_ino) for each in told}) < len(found):
+        raise UnreadableTable(
+            "Two names of a table's files lead to one file, whose rows would count twice. Remove "
+            "the link."
+        )
     return sorted(found)
 
 
@@ -63,7 +78,7 @@ def _refuse_managed(folder: Path) -> None:
 
 def reader(connection: Any, files: list[Path], root: Path) -> str:
     """DuckDB's reader of all of them as one table, once they are seen to have the same columns."""
-    listed = f"[{', '.join(text(str(each)) for each in files)}]"
+    listed = f"[{', '.join(map(literally, files))}]"
     kinds = "name, type, type_length, num_children, converted_type, CAST(logical_type AS VARCHAR)"
     schemas = or_raise(
         lambda: connection.execute(
@@ -81,6 +96,11 @@ def reader(connection: Any, files: list[Path], root: Path) -> str:
     # Which type the values of a partition happen to have is not guessed: they are texts.
     partitions = f"hive_partitioning={str(hive).lower()}, hive_types_autocast=false"
     return f"read_parquet({listed}, {partitions}, union_by_name=false)"
+
+
+def literally(path: Path) -> str:
+    """The path as a text literal in which no character is a wildcard."""
+    return text(re.sub(r"([*?\[])", r"[\1]", str(path)))
 
 
 def is_remote(place: str) -> bool:
