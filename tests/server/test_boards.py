@@ -125,3 +125,15 @@ def test_a_board_is_read_and_submitted_to_on_its_pages(site: Site, tmp_path: Pat
     assert "My submissions" not in page
     refused = ana.post("/boards/spring/submissions", data=form | {"form_token": "x", "key": "l"})
     assert refused.status_code == 403
+
+
+def test_what_waits_for_a_person_who_was_disabled_is_not_judged(site: Site, tmp_path: Path) -> None:
+    _opened(site, tmp_path)
+    before = site.client("carol").get("/api/v1/datasets/readmissions").json()["allowance"]
+    _submit(site, site.upload()["id"], "1")
+    site.client("adam").delete("/api/v1/people/ana").raise_for_status()
+    [found] = _judged(site, "carol")
+    assert (found["state"], found["improved"]) == ("refused", None)
+    assert "disabled this person" in found["words"]
+    after = site.client("carol").get("/api/v1/datasets/readmissions").json()["allowance"]
+    assert after == before

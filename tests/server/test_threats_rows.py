@@ -18,6 +18,7 @@ from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predicti
 from heldout.errors import ArgumentError
 from heldout.server import storage
 from heldout.server.answer_page import answer_page
+from heldout.server.declaration import checked_source
 from heldout.server.rows import source_of
 from heldout.server.service import Settings
 
@@ -476,3 +477,26 @@ def test_the_servers_own_tables_are_nobodys_rows(
     for address in ("postgresql://rows@db/heldout", "postgresql://heldout@db/clinic"):
         monkeypatch.setenv("ROWS_URL", address)
         source_of({"database": "ROWS_URL", "query": query}, settings)
+
+
+@pytest.mark.parametrize("name", ["visits", "clinic.visits", "main.clinic.visits_2024", "年.龄"])
+def test_a_table_of_spark_may_be_named(tmp_path: Path, name: str) -> None:
+    assert checked_source({"spark": name}, Settings(folder=tmp_path)) == {"spark": name}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "parquet.`/data/private/x.parquet`",
+        "parquet.rows",
+        "CSV.rows",
+        "`a`",
+        "a b",
+        "a/b",
+        "",
+        "a;",
+    ],
+)
+def test_a_file_is_no_table_of_spark(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ArgumentError, match="spark must be the name of a table"):
+        checked_source({"spark": name}, Settings(folder=tmp_path))

@@ -31,6 +31,7 @@ __all__ = [
     "SCORE",
     "Held",
     "change_grant",
+    "check_there",
     "close",
     "find",
     "grant",
@@ -326,13 +327,18 @@ def seen(service: Service, person: Person, name: str) -> Held:
 def share_of(service: Service, person: Person, name: str) -> Account:
     """The account of an analyst's own share, if it may be used now."""
     row = _share(service, name, person.name)
-    gone = sa.select(people.c.name).where(people.c.name == person.name)
-    with service.store.read() as connection:
-        if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
-            raise Forbidden("An administrator disabled this person. Nothing was charged.")
+    check_there(service, person.name)
     if row.expires is not None and row.expires <= now():
         raise Forbidden("Your allowance has expired. Ask the custodian for another one.")
     return Account(row.account, service.ledger.budget(Account(row.account, Budget(epsilon=1))))
+
+
+def check_there(service: Service, person: str) -> None:
+    """Refuse what waits for somebody who was disabled meanwhile."""
+    gone = sa.select(people.c.name).where(people.c.name == person)
+    with service.store.read() as connection:
+        if connection.execute(gone.where(people.c.disabled.is_not(None))).first():
+            raise Forbidden("An administrator disabled this person. Nothing was charged.")
 
 
 def standing(service: Service, account: Account | str) -> dict[str, Any]:

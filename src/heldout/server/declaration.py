@@ -1,6 +1,7 @@
 """What a custodian declares: where the rows are, what their columns mean, what may be spent."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,11 @@ __all__ = ["Declared", "budget_of", "check_place", "checked_facts", "checked_sou
 
 OWN_VARIABLES: Final = "HELDOUT_SERVER_"
 """How the variables begin that hold the server's own settings, its database among them."""
+SPARK_TABLE: Final = re.compile(
+    r"(?i)(?!(?:avro|binaryfile|csv|delta|iceberg|image|json|libsvm|orc|parquet|text|xml)[.])"
+    r"[^\W\d]\w*(?:[.][^\W\d]\w*){0,2}"
+)
+"""To Spark parquet.`/some/file` is a table as well, wherever the file is."""
 
 FIELDS: Final = {
     "label": None,
@@ -164,6 +170,8 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
     if "database" in source and source["database"].upper().startswith(OWN_VARIABLES):
         # Everybody's answers, and the digests of their passwords, are tables there.
         raise ArgumentError("database must be one of your own, not the server's.")
+    if "spark" in source and not SPARK_TABLE.fullmatch(source["spark"]):
+        raise ArgumentError("spark must be the name of a table, such as clinic.visits.")
     if "file" in source:
         path = ((settings.rows or settings.folder / "rows") / source["file"]).resolve()
         check_place(path, settings)

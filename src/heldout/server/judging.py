@@ -11,7 +11,7 @@ from heldout.board.board import BoardEnded
 from heldout.errors import LedgerError, PrivacyError
 from heldout.server import jobs, rows
 from heldout.server.boards import Posted, find_board
-from heldout.server.datasets import find
+from heldout.server.datasets import check_there, find
 from heldout.server.evaluations import scoring_tick, shown_at
 from heldout.server.jobs import Job
 from heldout.server.service import Service
@@ -49,6 +49,7 @@ def judge(service: Service, job: Job) -> None:
         with service.store.write() as connection:
             jobs.finish(connection, job)
         return
+    check_there(service, row.owner)
     posted = find_board(service, row.board)
     held = find(service, posted.dataset)
     if held.revision != posted.revision:
