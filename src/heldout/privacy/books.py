@@ -92,6 +92,18 @@ class Books:
         with self._storage.lock:
             return self._watch.look(look)
 
+    def registered_by(self, name: str) -> str | None:
+        """Who registered the account of a name, or None if there is none."""
+
+        def look(connection: "Connection") -> str | None:
+            self._watch.check(connection)
+            if not self._storage.named(connection, checked_name("account", name)):
+                return None
+            return self._who(connection, self._named(connection, name).id)
+
+        with self._storage.lock:
+            return self._watch.look(look)
+
     def verify(self, receipt: str | None = None) -> Verification:
         """Recompute every hash, price and total; with a receipt's hash, find that booking.
 
@@ -143,6 +155,10 @@ class Books:
         if opening.content.get("name") != name:
             raise tampered(opening.sequence, "its account has another name")
         return rows[0]
+
+    def _who(self, connection: "Connection", account: str) -> str:
+        """Whoever registered it; nobody, if rows were asked about without a registration."""
+        return str(self._storage.opening(connection, account).content.get("who", ""))
 
     def _line(self, connection: "Connection", account: str) -> Line:
         """An account and those above it, each as its last entry left it."""

@@ -119,25 +119,8 @@ class Registry(Books):
                 self._storage.put_sketch(connection, row.id, sketch(row.id))
             return Account(row.id, budget), entry
 
-        refuse = not new and people is None
-        sketch = None if table is None else self._sketch(table, refuse=refuse, only=only)
+        sketch = None if table is None else self._sketch(table, not new and people is None, only)
         return self._decide(work)
-
-    def registered_by(self, name: str) -> str | None:
-        """Who registered the account of a name, or None if there is none."""
-
-        def look(connection: "Connection") -> str | None:
-            self._watch.check(connection)
-            if not self._storage.named(connection, checked_name("account", name)):
-                return None
-            return self._who(connection, self._named(connection, name).id)
-
-        with self._storage.lock:
-            return self._watch.look(look)
-
-    def _who(self, connection: "Connection", account: str) -> str:
-        """Whoever registered it; nobody, if rows were asked about without a registration."""
-        return str(self._storage.opening(connection, account).content.get("who", ""))
 
     def overlaps(self, table: Individuals) -> list[Overlap]:
         """The accounts that know people of this table, and about how many; for the custodian.
@@ -168,9 +151,7 @@ class Registry(Books):
         with self._storage.lock:
             return self._watch.look(look)
 
-    def _sketch(
-        self, table: Individuals, *, refuse: bool, only: str | None
-    ) -> Callable[[str], str]:
+    def _sketch(self, table: Individuals, refuse: bool, only: str | None) -> Callable[[str], str]:
         """What makes the sketch of a table, given its account's id; draws the key if need be."""
         sample = drawn(table)
         known = self._overlaps(table, sample, only)
