@@ -16,7 +16,7 @@ from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.ranking import LEAST_EPSILON, resolution_of
-from heldout.questions.rules import By, Choices, Flag, Number, OneOf
+from heldout.questions.rules import By, Choices, Flag, Number, OneOf, Whole
 from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
 from heldout.report.sections import (
@@ -53,7 +53,9 @@ class Report(Question):
 
     `threshold` is the middle of the score range unless it is given; `curves` adds their section;
     `sections` are the names of those to buy, all but the curves if it is left out; `scores` is as
-    in `Auc`; `by` adds the decisions by declared group.
+    in `Auc`; `by` adds the decisions by declared group. With `weighted` rows count by their
+    declared weights, and what has no weighted form is left out. `k` is how many rows of each ranked
+    list count, in the sections "ndcg" and "precision_at_k".
     """
 
     kind: ClassVar[str] = "report"
@@ -63,6 +65,8 @@ class Report(Question):
     sections: Annotated[Any, Choices(EVERY)] = None
     scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
     by: By = None
+    weighted: Annotated[bool, Flag()] = False
+    k: Annotated[int, Whole(1, 10**6)] = 10
 
     def _chosen(self, about: Any) -> tuple[Section, ...]:
         if isinstance(about, ClassifiedRows):
@@ -86,13 +90,17 @@ class Report(Question):
 
     def purchase(self, about: Any) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""
-        chosen, options = self._chosen(about), Options(0.5, by=self.by)
+        if self.weighted:
+            about.check_weight()
+        chosen = self._chosen(about)
+        options = Options(0.5, by=self.by, weighted=self.weighted, k=self.k)
         if isinstance(about, ScoredRows):
             at = about.threshold(about.middle if self.threshold is None else self.threshold)
-            options = Options(at, self.scores, self.by, _inside(at, about))
-        ranked = any(each.name == "auc" for each in chosen)
+            inside = _inside(at, about)
+            options = replace(options, threshold=at, scores=self.scores, inside=inside)
+        ranked = not self.weighted and any(each.name == "auc" for each in chosen)
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
-        reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}
+        reasons = {each.name: self._why_not(each, about) for each in (*chosen, *grid)}
         wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
         if not wanted:
             reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
@@ -107,6 +115,11 @@ class Report(Question):
             questions={each.name: each.question(shares[each.name], options) for each in wanted},
             left_out={name: why for name, why in reasons.items() if why is not None},
         )
+
+    def _why_not(self, each: Section, about: Any) -> str | None:
+        if self.weighted and not each.takes_weights:
+            return "it has no weighted form"
+        return each.why_not(about)
 
     def request(self, about: ScoredRows) -> Together:
         questions = self.purchase(about).questions
