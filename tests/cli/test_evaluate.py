@@ -290,6 +290,13 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     judged = json.loads(run(*words.split(), *named).out)["releases"]
     assert set(judged) == {"brier", "log_loss"}
     assert 0 < judged["log_loss"]["value"] < 0.69
+    named = ("class_average_precision", "average_precision", "curves", "--scores", "p0,p1,p2")
+    ranked = json.loads(run(*words.split(), "--sections", *named).out)
+    assert set(ranked["releases"]) == {"class_average_precision"}
+    assert ranked["left_out"] == {
+        "average_precision": "of several classes it is class_average_precision",
+        "curves": "it takes an outcome of two values",
+    }
     divided = ("--prediction", "said", "--groups", "sex=F,M", "--by", "sex")
     by_group = json.loads(run(*words.split(), *divided).out)["releases"]["groups_of_classes"]
     assert set(by_group["groups"]) == {"F", "M", "other"}
@@ -371,6 +378,14 @@ def test_lists_that_noise_would_drown_are_asked_about_first(run):
     outcome = run(*LISTS.split(), *unit, "--epsilon", "1/200")
     assert outcome.code != 0
     assert "Nothing was charged" in outcome.err
+
+
+def test_a_section_that_the_rows_cannot_have_is_said_to_be_left_out(evaluate):
+    outcome = evaluate("--epsilon", "1", "--sections", "auc", "top_k")
+    assert outcome.code == 0
+    assert "Top-k accuracy is left out: it takes an outcome of more than two values." in outcome.out
+    alone = evaluate("--epsilon", "1", "--sections", "top_k")
+    assert "top_k: it takes an outcome of more than two values" in alone.err
 
 
 def test_the_command_line_names_every_section_that_a_report_may_have():

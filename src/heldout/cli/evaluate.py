@@ -57,6 +57,7 @@ def evaluate(
                 "log_loss",
                 "ndcg",
                 "precision_at_k",
+                "class_average_precision",
             ],
             ...,
         ],

@@ -348,9 +348,9 @@ class Session(PrivateSession):
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
         given; `curves` adds them, for a quarter of the price; `sections` buys only those named, of
         "auc", "average_precision", "confusion", "brier", "curves", "log_loss", "ndcg" and
-        "precision_at_k" (of each unit's first `k` rows), and "top_k" of several classes; `scores`
-        is as in `auc`; `by` adds the decisions by group; with `weighted` rows count by their
-        weights, and what has no weighted form is left out.
+        "precision_at_k" (of each unit's first `k` rows), and of several classes also "top_k" and
+        "class_average_precision"; `scores` is as in `auc`; `by` adds the decisions by group; with
+        `weighted` rows count by their weights, and what has no weighted form is left out.
         """
         asked = q.Report(
             epsilon=epsilon,

@@ -22,6 +22,7 @@ from heldout.report.report import Report as Answer
 from heldout.report.sections import (
     BY_GROUP,
     CLASSES_BY_GROUP,
+    CLASSES_ON_DEMAND,
     EVERY,
     OF_CLASSES,
     ON_DEMAND,
@@ -78,7 +79,7 @@ class Report(Question):
             brier = section("brier")
             named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
             wanted = tuple(named) if self.sections is None else self.sections
-            named |= {each.name: each for each in ON_DEMAND}
+            named |= {each.name: each for each in (*CLASSES_ON_DEMAND, *ON_DEMAND)}
             chosen = tuple(named[name] for name in named if name in wanted)
             return (*chosen, *(() if self.by is None else CLASSES_BY_GROUP))
         every = (*SECTIONS, *WITH_CURVES)
@@ -102,6 +103,7 @@ class Report(Question):
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
         reasons = {each.name: self._why_not(each, about) for each in (*chosen, *grid)}
         wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
+        reasons |= self._strange(chosen, about)
         if not wanted:
             reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             raise ArgumentError(f"No section applies ({reason}). Name others.")
@@ -115,6 +117,17 @@ class Report(Question):
             questions={each.name: each.question(shares[each.name], options) for each in wanted},
             left_out={name: why for name, why in reasons.items() if why is not None},
         )
+
+    def _strange(self, chosen: Sequence[Section], about: Any) -> dict[str, str]:
+        """Those that were named and that rows of this kind do not have."""
+        have = {each.name.removesuffix("_of_classes") for each in chosen}
+        several = isinstance(about, ClassifiedRows)
+        why = f"it takes an outcome of {'two' if several else 'more than two'} values"
+        found = dict.fromkeys([each for each in self.sections or () if each not in have], why)
+        # A report of several classes never had it by this name, and kept ones are read by names.
+        if several and "average_precision" in found:
+            found["average_precision"] = "of several classes it is class_average_precision"
+        return found
 
     def _why_not(self, each: Section, about: Any) -> str | None:
         if self.weighted and not each.takes_weights:

@@ -243,6 +243,20 @@ OF_CLASSES: tuple[Section, ...] = (
 """What a report of several classes holds, beside the Brier score."""
 
 
+CLASSES_ON_DEMAND: tuple[Section, ...] = (
+    Section(
+        name="class_average_precision",
+        title="Ranking: average precision of each class",
+        meaning="The precision at the ranks of the class's rows by its score, on average. Chance "
+        "gives the share of the class; the macro average precision is the plain mean.",
+        weight=160,
+        question=lambda epsilon, options: q.ClassAveragePrecision(epsilon=epsilon),
+        why_not=_no_scores,
+    ),
+)
+"""What it holds beside that only if it is named."""
+
+
 def _no_lists(about: Any) -> str | None:
     if isinstance(about, ClassifiedRows):
         return "lists are ranked by one score, and there is one for each class"
@@ -288,7 +302,7 @@ ON_DEMAND: tuple[Section, ...] = (
 
 
 EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k")
-EVERY = (*EVERY, *(each.name for each in ON_DEMAND))
+EVERY = (*EVERY, *(each.name for each in (*ON_DEMAND, *CLASSES_ON_DEMAND)))
 """What a report may be asked for, by name."""
 
 
@@ -349,7 +363,7 @@ CURVES_BY_GROUP: tuple[Section, ...] = (
 def section(name: str) -> Section:
     """A section by its name."""
     every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
-    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP, *ON_DEMAND)
+    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP, *ON_DEMAND, *CLASSES_ON_DEMAND)
     return next(each for each in every if each.name == name)
 
 
