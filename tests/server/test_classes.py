@@ -189,6 +189,19 @@ def test_classes_that_cannot_be_are_refused_when_they_are_declared(more: Any, wo
         Declared(DECLARATION | more)
 
 
+def test_no_column_may_have_the_name_of_a_score(flowers: Flowers, tmp_path: Path) -> None:
+    table = pyarrow.table(TABLE | {"SCORE_A": TABLE["x"]})
+    pyarrow.parquet.write_table(table, tmp_path / "taken.parquet")
+    declared = DECLARATION | {"features": ["x", "SCORE_A"], "new": True}
+    body = {"name": "taken", "source": str(tmp_path / "taken.parquet"), "budget": "1"}
+    sent = flowers.client("carol").post("/api/v1/datasets", json=body | {"declaration": declared})
+    sent.raise_for_status()
+    flowers.work()
+    facts = flowers.client("carol").get("/api/v1/datasets/taken").json()
+    assert facts["state"] == "refused"
+    assert "No column may be called 'score_c' or 'score_a'" in facts["words"]
+
+
 def test_unnamed_outputs_are_taken_in_the_declared_order() -> None:
     declared = Declared(DECLARATION)
     in_order = {"score_c": 0, "score_a": 1, "score_b": 2}

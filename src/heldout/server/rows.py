@@ -74,7 +74,8 @@ def copy_rows(held: Held, *, private: Path) -> Path:
         each for each in engine.columns if each not in declared.own_columns
     ]
     names = list(dict.fromkeys([*declared.own_columns, *features]))
-    if any(each in names for each in ours):
+    taken = {each.lower() for each in names}  # databases take Score and score for one
+    if any(each.lower() in taken for each in ours):
         listed = " or ".join(map(repr, ours))
         raise ArgumentError(f"No column may be called {listed}. Rename it.")
     check_columns(engine, names)
