@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
-from heldout.errors import ArgumentError, UnusableModel
+from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
 from heldout.models import join_predictions, predictions, read_predictions, reader, sandbox
 
 hostile: Any = importlib.import_module("hostile_keepers")
@@ -279,9 +279,11 @@ def test_every_class_has_the_score_that_was_sent_for_its_key(tmp_path: Path) -> 
     rows = {"id": [1000, 99999, 500]}
     joined = join_predictions(found.path, rows, into={"y": 1, "z": 2, "x": 0}, **words).to_arrow()
     assert joined.to_pydict() == rows | {"y": [0.5, 0, 0.75], "z": [1, 0, 1], "x": [0.5, 0, 0.25]}
-    for wrong in ({"x": 3}, {"x": -1}, {"x": "a"}, {}, {"": 0}, {"id": 0}):
-        with pytest.raises(ArgumentError):
+    for wrong in ({"x": 3}, {"x": -1}, {"x": "a"}, {}, {"": 0}):
+        with pytest.raises(ArgumentError, match="into must"):
             join_predictions(found.path, rows, into=wrong, **words)
+    with pytest.raises(UnreadableTable, match="has a column 'id' already"):
+        join_predictions(found.path, rows, into={"id": 0}, **words)
 
 
 def test_every_row_has_the_score_of_its_key_in_the_order_of_the_rows(tmp_path: Path) -> None:
