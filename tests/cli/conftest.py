@@ -34,12 +34,18 @@ def bundled() -> pyarrow.Table:
 
 @pytest.fixture
 def here(tmp_path: Path, bundled: pyarrow.Table, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with test.parquet, test.csv and model.json."""
+    """A working directory with tables and a model, by the names that the help pages give them."""
     pyarrow.parquet.write_table(bundled, tmp_path / "test.parquet")
     pyarrow.csv.write_csv(bundled, tmp_path / "test.csv")
     flowers = {"species": list("abc") * 200, "pa": [0.6, 0.2, 0.2] * 200,
                "pb": [0.3, 0.5, 0.3] * 200, "pc": [0.1, 0.3, 0.5] * 200}  # fmt: skip
     pyarrow.parquet.write_table(pyarrow.table(flowers), tmp_path / "flowers.parquet")
+    survey = {"y": [1, 0, 0, 1] * 300, "p": [0.9, 0.2, 0.6, 0.3] * 300,
+              "w": [4.0, 1.0, 1.0, 2.0] * 300}  # fmt: skip
+    pyarrow.parquet.write_table(pyarrow.table(survey), tmp_path / "survey.parquet")
+    results = {"query": [each // 4 for each in range(1600)], "relevant": [1, 0, 1, 0] * 400,
+               "p": [0.9, 0.7, 0.5, 0.2] * 400}  # fmt: skip
+    pyarrow.parquet.write_table(pyarrow.table(results), tmp_path / "results.parquet")
     (tmp_path / "model.json").write_text(MODEL)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

@@ -290,6 +290,13 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     judged = json.loads(run(*words.split(), *named).out)["releases"]
     assert set(judged) == {"brier", "log_loss"}
     assert 0 < judged["log_loss"]["value"] < 0.69
+    named = ("class_average_precision", "average_precision", "curves", "--scores", "p0,p1,p2")
+    ranked = json.loads(run(*words.split(), "--sections", *named).out)
+    assert set(ranked["releases"]) == {"class_average_precision"}
+    assert ranked["left_out"] == {
+        "average_precision": "of several classes it is class_average_precision",
+        "curves": "it takes an outcome of two values",
+    }
     divided = ("--prediction", "said", "--groups", "sex=F,M", "--by", "sex")
     by_group = json.loads(run(*words.split(), *divided).out)["releases"]["groups_of_classes"]
     assert set(by_group["groups"]) == {"F", "M", "other"}
@@ -301,3 +308,91 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     assert run(*words.split(), "--scores", "p0,p1").err == (
         "heldout: scores must be 3 columns, one for each class, got 2.\n"
     )
+
+
+SURVEY = "evaluate survey.parquet --label y --score p --weight w --largest-weight 5 --json"
+
+
+def test_rows_count_by_their_weight_and_what_has_no_weighted_form_is_left_out(run, here):
+    content = json.loads(run(*SURVEY.split(), "--epsilon", "100").out)
+    assert set(content["releases"]) == {"confusion", "brier"}
+    assert set(content["left_out"]) == {"auc", "average_precision"}
+    confusion = content["releases"]["confusion"]
+    assert confusion["parameters"] == {"threshold": 0.5, "weight": "w", "largest_weight": 5.0}
+    # By weight 5 of 8 rows are right, by number 2 of 4; noise is a thousandth at this price.
+    assert confusion["measures"]["accuracy"]["value"] == pytest.approx(5 / 8, abs=0.02)
+    brier = (4 * 0.01 + 0.04 + 0.36 + 2 * 0.49) / 8
+    assert content["releases"]["brier"]["value"] == pytest.approx(brier, abs=0.02)
+    words = ("--epsilon", "4", "--sections", "confusion", "--out", "weighted.html")
+    told = run(*SURVEY.split()[:-1], *words)
+    assert "a row counts for its w, at most 5; counts are sums of it" in told.out
+    assert "a row counts for its w, at most 5" in (here / "weighted.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--weight w", "weight and largest_weight must be given together"),
+        ("--largest-weight 5", "weight and largest_weight must be given together"),
+        ("--weight w --largest-weight 3", "weight 'w' must lie within"),
+        ("--weight nothing --largest-weight 3", "No column 'nothing'"),
+        ("--weight w --largest-weight 5 --sections auc", "it has no weighted form"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(run, words, said):
+    line = "evaluate survey.parquet --label y --score p --epsilon 1"
+    outcome = run(*line.split(), *words.split())
+    assert outcome.code != 0
+    assert said in outcome.err
+
+
+LISTS = "evaluate results.parquet --label relevant --score p --sections ndcg precision_at_k"
+
+
+def test_the_rows_of_a_unit_are_a_ranked_list(run, here):
+    words = (*LISTS.split(), "--unit", "query", "--rows-per-unit", "4", "--epsilon", "50")
+    content = json.loads(run(*words, "--k", "3", "--json").out)
+    assert set(content["releases"]) == {"ndcg", "precision_at_k"}
+    ndcg = (1 + 1 / 2) / (1 + 0.6309297535714575)
+    assert content["releases"]["ndcg"]["value"] == pytest.approx(ndcg, abs=0.02)
+    precision = content["releases"]["precision_at_k"]
+    assert precision["value"] == pytest.approx(2 / 3, abs=0.02)
+    assert precision["parameters"]["k"] == 3
+    told = run(*words, "--out", "lists.html")
+    assert "NDCG at 10" in told.out
+    assert "precision at 10" in told.out
+    assert "Ranked lists: NDCG" in (here / "lists.html").read_text()
+
+
+def test_lists_need_a_unit_and_one_score(run):
+    alone = run(*LISTS.split(), "--epsilon", "1")
+    assert "a list is the rows of one unit" in alone.err
+    line = "evaluate flowers.parquet --label species --classes a,b,c --scores pa,pb,pc --epsilon 4"
+    several = run(*line.split(), "--sections", "confusion", "ndcg")
+    assert several.code == 0
+    assert "lists are ranked by one score" in several.out
+
+
+def test_lists_that_noise_would_drown_are_asked_about_first(run):
+    unit = ("--unit", "query", "--rows-per-unit", "4", "--expected-rows", "1600")
+    outcome = run(*LISTS.split(), *unit, "--epsilon", "1/200")
+    assert outcome.code != 0
+    assert "Nothing was charged" in outcome.err
+
+
+def test_a_section_that_the_rows_cannot_have_is_said_to_be_left_out(evaluate):
+    outcome = evaluate("--epsilon", "1", "--sections", "auc", "top_k")
+    assert outcome.code == 0
+    assert "Top-k accuracy is left out: it takes an outcome of more than two values." in outcome.out
+    alone = evaluate("--epsilon", "1", "--sections", "top_k")
+    assert "top_k: it takes an outcome of more than two values" in alone.err
+
+
+def test_the_command_line_names_every_section_that_a_report_may_have():
+    from typing import get_args, get_type_hints
+
+    from heldout.cli.evaluate import evaluate as command
+    from heldout.report.sections import EVERY
+
+    named = get_args(get_args(get_type_hints(command)["sections"])[0])
+    assert set(named) == set(EVERY)

@@ -6,8 +6,6 @@ import shlex
 import subprocess
 import sys
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from heldout.cli import COMMANDS
@@ -44,10 +42,6 @@ def test_the_front_page_lists_every_command_with_a_line_of_its_own(run):
 
 @pytest.mark.parametrize("command", OWN)
 def test_every_example_of_the_help_runs(run, here, command, monkeypatch):
-    if command == "evaluate":
-        flowers = {"species": ["a", "b", "c"] * 300}
-        flowers |= {f"p{at}": [each == at for each in flowers["species"]] for at in "abc"}
-        pyarrow.parquet.write_table(pyarrow.table(flowers), here / "flowers.parquet")
     page = run(*command.split(), "--help").out
     lines = examples(page)
     assert len(lines) >= 2, "a help page has two examples at least"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
-from heldout.errors import ArgumentError, UnusableModel
+from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
 from heldout.models import join_predictions, predictions, read_predictions, reader, sandbox
 
 hostile: Any = importlib.import_module("hostile_keepers")
@@ -61,12 +61,14 @@ def said(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: 
     if answers[-1][:1] == b"R":
         return answers[-1][1:].decode()
     assert answers.pop() == b"E"
-    found = [predictions._checked(each[1:]) for each in answers]
-    return [
-        (key, score)
-        for batch, scores in found
-        for key, score in zip(batch["key"].to_pylist(), scores.tolist(), strict=True)
+    names = predictions._names(answers.pop(0)[1:])
+    found = [predictions._checked(each[1:], len(names)) for each in answers]
+    rows = [
+        (key, scores)
+        for batch, several in found
+        for key, scores in zip(batch["key"].to_pylist(), several.tolist(), strict=True)
     ]
+    return rows if len(names) > 1 else [(key, *scores) for key, scores in rows]
 
 
 def bytes_of(columns: dict[str, Any]) -> bytes:
@@ -96,9 +98,28 @@ def test_csv_and_parquet_are_read_by_name_or_as_two_columns(
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        b"key,a,b\n7,0.25,1\nb,1,0.5\n",
+        b"A;Key;B\n0.25;7;1\n1;b;0.5\n",
+        bytes_of({"a": [0.25, 1.0], "key": ["7", "b"], "b": [1.0, 0.5]}),
+    ],
+)
+def test_several_classes_have_a_column_each(
+    content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said(content, tmp_path, monkeypatch) == [("7", [0.25, 1.0]), ("b", [1.0, 0.5])]
+
+
+@pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"", "is empty"),
+        (b"key,a\x07,b\n1,2,3\n", "cannot be shown"),
+        (b"key,,b\n1,2,3\n", "is empty, too long"),
+        (b"key,a,b\n1,2,high\n", "line 2 is not a number"),
+        (b"key" + b"".join(b",c%d" % n for n in range(51)) + b"\n", "has 52 columns"),
+        (bytes_of({"key": ["a"], "x": [1.0], "y": ["1.0"]}), "must be numbers"),
         (b"7,0.25\n8,0.5\n", "must name the columns"),
         (b"key\n7\n", "has 1 columns"),
         (b"a,b,c\n1,2,3\n", "has 3 columns"),
@@ -186,7 +207,7 @@ def replies(*messages: bytes) -> Callable[..., Any]:
     return lambda *_: Reader()
 
 
-GOOD = b"B" + reader._message(["a", "b"], [0.5, 1.0])
+NAMED, GOOD = b'N["score"]', b"B" + reader._message(["a", "b"], [0.5, 1.0])
 WRONG = {
     "no answer": (),
     "rubbish": (b"\0",),
@@ -198,7 +219,17 @@ WRONG = {
     "no UTF-8": (GOOD[:-1] + b"\xff", b"E"),
     "cut short": (GOOD[:12], b"E"),
     "no end": (GOOD,),
+    "fewer scores than names": (b'N["a", "b"]', GOOD, b"E"),
+    "names twice": (NAMED, NAMED, GOOD, b"E"),
 }
+WRONG = {name: (NAMED, *sent) if sent and sent[0] != b'N["a", "b"]' else sent
+         for name, sent in WRONG.items()}  # fmt: skip
+WRONG |= {
+    f"no such names: {each!r}": (b"N" + each, GOOD, b"E")
+    for each in (b"[]", b"[1]", b"score", b'["a", "a"]', b'["\\u0000"]', b'[""]', b"\xff",
+                 b'["' + b"x" * 300 + b'"]', b"[" + b'"a",' * 60 + b'"b"]')
+}  # fmt: skip
+WRONG["rows without names"] = (GOOD, b"E")
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -216,7 +247,7 @@ def test_a_reader_cannot_send_more_rows_than_allowed_nor_words_that_break_a_line
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sent").write_bytes(b"x")
-    monkeypatch.setattr(predictions, "started", replies(GOOD, GOOD, b"E"))
+    monkeypatch.setattr(predictions, "started", replies(NAMED, GOOD, GOOD, b"E"))
     with pytest.raises(UnusableModel, match="more than 3 rows"):
         read_predictions(tmp_path / "sent", out=tmp_path / "a.parquet", most_rows=3)
     monkeypatch.setattr(predictions, "started", replies(b"R\x1b[2J\n" + b"x" * 2**16))
@@ -236,6 +267,23 @@ def test_the_parent_does_not_wait_for_a_reader_that_dies(
 
 
 # --- joining -------------------------------------------------------------------------------------
+
+
+def test_every_class_has_the_score_that_was_sent_for_its_key(tmp_path: Path) -> None:
+    path = tmp_path / "sent.csv"
+    lines = [f"{n},{n / 2000},{1 - n / 2000},7" for n in range(1500)]
+    path.write_text("key,a,b,c\n" + "\n".join(lines))
+    found = read_predictions(path, out=tmp_path / "kept.parquet")
+    assert found.as_dict()["classes"] == ["a", "b", "c"]
+    words = {"row_key": "id", "lowest": 0.0, "score_range": (0, 1)}
+    rows = {"id": [1000, 99999, 500]}
+    joined = join_predictions(found.path, rows, into={"y": 1, "z": 2, "x": 0}, **words).to_arrow()
+    assert joined.to_pydict() == rows | {"y": [0.5, 0, 0.75], "z": [1, 0, 1], "x": [0.5, 0, 0.25]}
+    for wrong in ({"x": 3}, {"x": -1}, {"x": "a"}, {}, {"": 0}):
+        with pytest.raises(ArgumentError, match="into must"):
+            join_predictions(found.path, rows, into=wrong, **words)
+    with pytest.raises(UnreadableTable, match="has a column 'id' already"):
+        join_predictions(found.path, rows, into={"id": 0}, **words)
 
 
 def test_every_row_has_the_score_of_its_key_in_the_order_of_the_rows(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ EXAMPLES: list[q.Question] = [
     q.PrecisionAtK(epsilon="1", k=3),
     q.RegressionMetrics(epsilon="1", bounds={"residual": 20}, r_squared=False),
     q.Report(epsilon="1", curves=True, sections=["auc", "brier"], threshold=0.3),
+    q.Report(epsilon="1", sections=["ndcg", "precision_at_k"], k=3),
+    q.Report(epsilon="1", weighted=True),
     q.ResidualPlot(epsilon="1", bounds={"predicted": (0, 10)}, grid=8, scale=2),
     q.Selection(epsilon="1", k=3, score="total-count"),
     q.Separability(epsilon="1", privatized=PUBLIC),

@@ -111,3 +111,17 @@ def test_a_quote_of_residuals_and_the_release_agree(kind: Any) -> None:
             continue  # its half-width jumps from cell to cell: one draw or another
         found = [q.HalfWidths.of(answer[name], 0.95) for answer in answers]
         agree(each, found, question.draws, within=0.1)  # medians of five draws and of nine
+
+
+@pytest.mark.parametrize("asked", [q.Confusion, q.Brier, q.LogLoss])
+def test_a_quote_of_weighted_rows_takes_their_mean_weight(asked: Any) -> None:
+    table = {"y": [0, 1] * 2000, "p": [0.2, 0.6] * 2000, "w": [1.0, 3.0] * 2000}
+    declared = ho.Dataset(table, label="y", score="p", weight="w", largest_weight=10)
+    session = ho.Session(declared, budget=ho.Budget(epsilon=1))
+    noise = []
+    for share in (1.0, 0.5, 0.1):
+        [found] = session.quote(asked(epsilon=1, weighted=True), mean_weight=share).half_widths
+        noise.append(next(iter(found.values())).noise)
+    # The noise is that of the largest weight, and the sum it stands beside is so much smaller.
+    assert noise[1] == pytest.approx(2 * noise[0], rel=0.05)
+    assert noise[2] == pytest.approx(10 * noise[0], rel=0.1)

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from heldout import questions as q
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
+from heldout.errors import ArgumentError
 from heldout.server import evaluations
+from heldout.server.declaration import Declared
 
 AUC = {"question": "auc", "epsilon": "1/2"}
 CELLS = {"question": "confusion", "epsilon": "1/2", "threshold": 0.5}
@@ -35,9 +38,8 @@ def test_a_model_is_asked_about_and_paid_for(opened: Any) -> None:
 
 
 def test_every_question_about_scores_can_be_asked(opened: Any) -> None:
-    about_scores = {
-        kind for name, (kind, _) in q.PLACES.items() if ScoredRows in getattr(q, name).of
-    }
+    rows = {ScoredRows, ClassifiedRows}
+    about_scores = {kind for name, (kind, _) in q.PLACES.items() if rows & set(getattr(q, name).of)}
     assert set(evaluations.ASKABLE) == about_scores
     asked = {"question": "log-loss", "epsilon": "1/4"}
     found = opened.answer(asked, artifact=opened.upload()["id"], key="k")
@@ -92,3 +94,32 @@ def test_names_fit_into_addresses(site: Any, name: str) -> None:
     body = {"name": name, "source": "x", "declaration": {"label": "y", "row_key": "k"}}
     answer = site.client("carol").post("/api/v1/datasets", json=body | {"budget": "1"})
     assert answer.status_code == 422
+
+
+def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
+    site: Any, tmp_path: Path
+) -> None:
+    from tests.server.conftest import DECLARATION, write_rows
+
+    file = str(write_rows(tmp_path / "rows.parquet"))
+    for name, more in (("rare", {"prevalence": 0.02}), ("unsaid", {"new": True})):
+        body = {"name": name, "source": file, "declaration": DECLARATION | more, "budget": "3"}
+        site.client("carol").post("/api/v1/datasets", json=body).raise_for_status()
+        site.work()
+        site.grant(name=name)
+    client = site.client("ana")
+    assert client.get("/api/v1/datasets/rare").json()["prevalence"] == 0.02
+
+    def noise(name: str, **guess: int) -> float:
+        body = {"dataset": name, "questions": [AUC], "guess": guess}
+        answer = client.post("/api/v1/quotes", json=body).json()
+        return float(answer["half_widths"][0]["AUC"]["noise"])
+
+    assert noise("rare") == noise("rare", positives=8) == noise("unsaid", positives=8)
+    assert noise("unsaid") == noise("unsaid", positives=100) < noise("rare")
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, "some", True, [0.5]])
+def test_a_share_of_positives_lies_between_0_and_1(share: Any) -> None:
+    with pytest.raises(ArgumentError, match="prevalence must be a number between 0 and 1"):
+        Declared({"label": "y", "row_key": "k", "prevalence": share})

@@ -322,7 +322,8 @@ def test_more_exactness_costs_more_and_more_money_buys_exactness(
     def offer(**told: str) -> Any:
         from starlette.datastructures import QueryParams
 
-        wish = asking.Wish.of(QueryParams(f"question=brier&question=confusion&{_query(told)}"))
+        query = QueryParams(f"question=brier&question=confusion&{_query(told)}")
+        wish = asking.Wish.of(query, held)
         return asking.offered(site.service, person, held, wish)
 
     rough, sharp = offer(by="exact", exact="3"), offer(by="exact", exact="8")

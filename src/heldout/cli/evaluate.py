@@ -20,9 +20,16 @@ class RowsHere(Rows):
     ----------
     label
         Column with the outcome. Needed unless --server has the rows.
+    weight
+        Column with what each row counts for, from 0 to --largest-weight. Rankings and curves
+        have no weighted form and are left out.
+    largest_weight
+        The largest weight that there can be. Public; never read off the data.
     """
 
     label: Annotated[str, Parameter(show_default=False)] = ""
+    weight: str | None = None
+    largest_weight: float | None = None
 
 
 NO_ROWS, NO_MODEL, NO_SERVER = RowsHere(), Scoring(), Remote()
@@ -41,7 +48,16 @@ def evaluate(
     sections: Annotated[
         tuple[
             Literal[
-                "auc", "average_precision", "confusion", "brier", "curves", "top_k", "log_loss"
+                "auc",
+                "average_precision",
+                "confusion",
+                "brier",
+                "curves",
+                "top_k",
+                "log_loss",
+                "ndcg",
+                "precision_at_k",
+                "class_average_precision",
             ],
             ...,
         ],
@@ -49,6 +65,7 @@ def evaluate(
     ] = (),
     scores: str | None = None,
     by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    k: int = 10,
     expected_rows: int | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
     out: Path | None = None,
@@ -76,6 +93,9 @@ def evaluate(
     heldout evaluate --server https://evaluate.example.org --token-file token.txt \\
       --dataset readmissions --model model.onnx --epsilon 1 --out report.html
     heldout evaluate flowers.parquet --label species --classes a,b,c --scores pa,pb,pc --epsilon 1
+    heldout evaluate survey.parquet --label y --score p --weight w --largest-weight 10 --epsilon 1
+    heldout evaluate results.parquet --label relevant --score p --unit query --rows-per-unit 20 \\
+      --sections ndcg precision_at_k --k 5 --epsilon 1
     ```
 
     Parameters
@@ -90,13 +110,16 @@ def evaluate(
     curves
         Add the ROC and precision-recall curves, for about a quarter of the price.
     sections
-        Buy only these. The others cost nothing, and need no look at the rows.
+        Buy only these. The others cost nothing, and need no look at the rows. ndcg and
+        precision_at_k are of ranked lists: the rows of each --unit, such as a query.
     scores
         Rank exact scores, which must fit into memory, or score cells on the public grid: exact or
         grid. Left out: the grid for more than five million rows, where their number is public.
         With --classes: the column of each class's score, such as pa,pb,pc.
     by
         Add the decisions by group: a column of --groups, or several to cross.
+    k
+        How many rows of each ranked list count, from the top.
     expected_rows
         A public guess at the number of rows, where that is private: to say beforehand what noise
         will leave.
@@ -131,6 +154,8 @@ def evaluate(
         sections=sections or None,
         scores=None if rows.classes else scores,
         by=by or None,
+        weighted=rows.weight is not None,
+        k=k,
     )
     if remote.given:
         if table is not None or rows != NO_ROWS or title is not None or labels:
@@ -144,7 +169,10 @@ def evaluate(
         raise ArgumentError(f"{'TABLE' if table is None else '--label'} must be given.")
     scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
     with patience(f"Evaluating {table.name}"):
-        session = rows.session(table, epsilon=epsilon, scored=scored, scores=scores)
+        weights = (rows.weight, rows.largest_weight)
+        session = rows.session(
+            table, epsilon=epsilon, scored=scored, scores=scores, weights=weights
+        )
         called = checked_labels(session.dataset.names, labels)
         drowned = [] if yes else asked.drowned(session.dataset, expected_rows=expected_rows)
     if drowned:

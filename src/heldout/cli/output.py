@@ -61,6 +61,8 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
     rows = [[tested(name, each), *spread(each, level)] for name, each in measures.items()]
     print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)
     say.print(one_line(str(report.headline)) + ".")
+    if report.weighing:
+        say.print(one_line(f"Weights: {report.weighing}."))
     ties = report.tie_bound(level)
     if ties is not None:
         say.print(ties.sentence())

@@ -187,6 +187,7 @@ class Rows(Custody):
         rivals: Sequence[str] = (),
         scored: "ScoredRows | None" = None,
         scores: str | None = None,
+        weights: tuple[str | None, float | None] = (None, None),
     ) -> "Session":
         """A session on the table, or on what a model made of it; it is validated first."""
         from heldout.cli.values import declared_values, label_value
@@ -212,6 +213,8 @@ class Rows(Custody):
             groups=declared_values(self.groups),
             score_range=self.score_range,
             out_of_range="clip" if clip else "refuse",
+            weight=weights[0],
+            largest_weight=weights[1],
             **kind,
             **self.declared,
         )

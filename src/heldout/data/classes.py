@@ -10,7 +10,7 @@ from heldout.data.dataset import Dataset
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError, MissingLabel, UnknownLabel
 
-__all__ = ["ClassifiedDataset", "ClassifiedRows"]
+__all__ = ["ClassifiedDataset", "ClassifiedRows", "class_columns", "declared_classes"]
 
 MOST_CLASSES: Final = 50
 
@@ -218,3 +218,15 @@ def _columns(scores: Sequence[str] | None) -> tuple[str, ...]:
     if len(set(listed)) < len(listed):
         raise ArgumentError("scores must be different columns.")
     return listed
+
+
+def class_columns(into: str, labels: Sequence[str], width: int) -> list[str]:
+    """Names for the columns of several classes' scores: by the classes' own, or by their places.
+
+    >>> class_columns("score", ["low", "high"], 2), class_columns("score", ["a", "A"], 2)
+    (['score_low', 'score_high'], ['score_0', 'score_1'])
+    """
+    plain = all(each.isprintable() and 0 < len(each) <= 60 for each in labels)
+    if not plain or len({each.lower() for each in labels}) != width:
+        labels = [str(each) for each in range(width)]
+    return [f"{into}_{label}" for label in labels]

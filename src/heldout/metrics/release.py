@@ -125,6 +125,11 @@ class Release(Answer):
     def mechanism(self) -> dict[str, object]:
         return dict(self._drawn.request.describe())
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was asked for, as it was booked."""
+        return dict(self._drawn.request.parameters)
+
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this release."""
         drawn = self._drawn
@@ -136,7 +141,7 @@ class Release(Answer):
             "loss": self.loss.as_dict(),
             "protection": self.protection.as_dict(),
             "rows": drawn.about.rows,
-            "parameters": dict(drawn.request.parameters),
+            "parameters": self.parameters,
             "mechanism": self.mechanism,
             "claim": drawn.request.claim,
             "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},

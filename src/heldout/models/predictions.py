@@ -1,15 +1,18 @@
 """Predictions by row key, from an analyst: read without trust, joined without a word on matches.
 
-An analyst who may not hand in a model hands in scores, one for each key. Whether a key is in the
-private table is not told: not by a count, an error, or the time that the join takes.
+An analyst who may not hand in a model hands in scores for each key: one, or one for each class.
+Whether a key is in the private table is not told: not by a count, an error, or the time that the
+join takes.
 """
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, HeldoutError, NoSandbox, UnreadableTable, UnusableModel
 from heldout.models.isolate import check_sandbox, heard, started
 from heldout.models.model import words
-from heldout.models.reader import BATCH, LONGEST_KEY, Inherited, Reading, read
+from heldout.models.reader import BATCH, LONGEST_KEY, MOST_SCORES, Inherited, Reading, read
 from heldout.models.score import BLOCK, at_tick, check_tick, local_engine
 from heldout.models.scored import ScoredRows, Writer
 
@@ -39,9 +42,12 @@ class Predictions:
     path: Path
     rows: int
     digest: str
+    names: tuple[str, ...] = ("score",)
+    """What the columns of scores are called in the file: the classes, where there are several."""
 
     def as_dict(self) -> dict[str, Any]:
-        return {"kind": "predictions", "rows": self.rows, "sha256": self.digest}
+        found = {"kind": "predictions", "rows": self.rows, "sha256": self.digest}
+        return found | ({"classes": list(self.names)} if len(self.names) > 1 else {})
 
 
 def read_predictions(
@@ -56,9 +62,11 @@ def read_predictions(
     Parameters
     ----------
     path
-        The untrusted file: the columns `key` and `score`, or two columns.
+        The untrusted file: the columns `key` and `score`, or two columns; or `key` and a column
+        of scores for each class, named after it.
     out
-        A new Parquet file, for its owner alone: `key` (text, each once) and `score` (double).
+        A new Parquet file, for its owner alone: `key` (text, each once) and `score` (double), or
+        `score_0`, `score_1`, ... of several classes.
     most_rows
         How many rows a file may hold.
     isolation
@@ -73,18 +81,25 @@ def read_predictions(
         task = Reading(Inherited(descriptor), most, check_sandbox(isolation), MEMORY, SECONDS)
         writer = Writer(out)
         try:
-            rows = 0
-            for batch, scores in _batches(task):
+            rows, found = 0, _batches(task)
+            names = next(found, ())
+            columns = _columns(len(names))
+            for batch, scores in found:
                 rows += batch.num_rows
-                writer.add(batch, {"score": scores})
+                writer.add(batch, dict(zip(columns, scores.T, strict=True)))
             if rows == 0:
                 raise _unusable("it has no rows")
-            writer.finish(row_key="key", scores=("score",))
+            writer.finish(row_key="key", scores=tuple(columns))
             _refuse_duplicates(Path(out))
         except BaseException:
             writer.discard()
             raise
-    return Predictions(Path(out), rows, digest)
+    return Predictions(Path(out), rows, digest, names)
+
+
+def _columns(scores: int) -> list[str]:
+    """What so many scores are called in the file that is kept."""
+    return ["score"] if scores == 1 else [f"score_{place}" for place in range(scores)]
 
 
 def join_predictions(
@@ -95,7 +110,7 @@ def join_predictions(
     row_key: str,
     lowest: float,
     score_range: tuple[float, float] | None = None,
-    into: str = "score",
+    into: str | Mapping[str, int] = "score",
     out: str | os.PathLike[str] | None = None,
     tick: float | None = None,
     schema: Mapping[str, str] | None = None,
@@ -118,7 +133,9 @@ def join_predictions(
         The score of a row for which none was sent.
     score_range
         The declared range of scores, or None.
-    into, out, tick, schema
+    into
+        The name of the score's column; or {name: number}, where several were sent for a row.
+    out, tick, schema
         As in `heldout.models.score`.
     """
     began = time.monotonic()
@@ -126,21 +143,29 @@ def join_predictions(
     low, high = (-FURTHEST, FURTHEST) if score_range is None else pair(score_range) or (1.0, 0.0)
     if not -FURTHEST <= low <= as_number(lowest) <= high <= FURTHEST:
         raise ArgumentError("lowest must be a finite number within score_range=(low, high).")
-    if not isinstance(into, str) or not into:
-        raise ArgumentError(f"into must be the name of a new column, got {shown(into)}.")
+    wanted = into if isinstance(into, Mapping) else {into: 0}
+    for name in wanted or [None]:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"into must be the name of a new column, got {shown(name)}.")
     if not isinstance(predictions, str | os.PathLike):
         raise ArgumentError("predictions must be a file that read_predictions wrote.")
     sent = open_local(predictions)
-    if sent.columns != {"key": "VARCHAR", "score": "DOUBLE"}:
+    columns = _columns(len(sent.columns) - 1)
+    if sent.columns != {"key": "VARCHAR", **dict.fromkeys(columns, "DOUBLE")}:
         raise ArgumentError("predictions must be a file that read_predictions wrote.")
+    places = [as_whole(each) for each in wanted.values()]
+    if any(each is None or not 0 <= each < len(columns) for each in places):
+        raise ArgumentError(f"into must name numbers below {len(columns)}: so many were sent.")
     engine = local_engine(rows, schema=schema)
     engine.fetch("SET threads = 1")
     # What was sent is looked up, and the rows stream by in their order: one way, whatever matches.
     off = f"{SETTINGS['disabled_optimizers']},join_order,build_side_probe_side"
     engine.fetch(f"SET disabled_optimizers = {sql.text(off)}")
     check_columns(engine, [row_key])
-    check_new(into, list(engine.columns))
-    check_names([*engine.columns, into], "the scored table")
+    for name in wanted:
+        check_new(name, list(engine.columns))
+    check_names([*engine.columns, *wanted], "the scored table")
+    ends = {"low": low, "high": high, "lowest": as_number(lowest)}
     writer = Writer(out)
     try:
         for batch in engine.batches(
@@ -148,8 +173,7 @@ def join_predictions(
                 sent=sent.source,
                 rows=engine.source,
                 row_key=row_key,
-                score=_score(low=low, high=high, lowest=as_number(lowest)),
-                into=into,
+                scores={name: (columns[each], ends) for name, each in wanted.items()},
             ),
             rows=BLOCK,
         ):
@@ -160,22 +184,26 @@ def join_predictions(
         writer.discard()
         raise
     at_tick(began, tick)
-    return writer.finish(row_key=row_key, scores=(into,))
+    return writer.finish(row_key=row_key, scores=tuple(wanted))
 
 
-def _joined(*, sent: str, rows: str, row_key: str, score: str, into: str) -> str:
+def _joined(*, sent: str, rows: str, row_key: str, scores: Mapping[str, Any]) -> str:
     """Every private row once: a key that is sent twice after all counts once, at its highest."""
-    once = f"SELECT {_plain('key')} AS key, max(score) AS score FROM {sent} GROUP BY 1"
+    highest = ", ".join(f"max({each}) AS {each}" for each, _ in scores.values())
+    once = f"SELECT {_plain('key')} AS key, {highest} FROM {sent} GROUP BY 1"
+    chosen = ", ".join(
+        f"{_score(each, **ends)} AS {sql.identifier(name)}" for name, (each, ends) in scores.items()
+    )
     return (
-        f"SELECT held.*, {score} AS {sql.identifier(into)}\n"
+        f"SELECT held.*, {chosen}\n"
         f"FROM {rows} AS held\n"
         f"LEFT JOIN ({once}) AS ours ON ours.key = {_plain(sql.as_text(row_key))}"
     )
 
 
-def _score(*, low: float, high: float, lowest: float) -> str:
-    held = sql.held_to("ours.score", low, high)
-    return f"CASE WHEN NOT isnan(ours.score) THEN {held} ELSE {sql.double(lowest)} END"
+def _score(column: str, *, low: float, high: float, lowest: float) -> str:
+    held = sql.held_to(f"ours.{column}", low, high)
+    return f"CASE WHEN NOT isnan(ours.{column}) THEN {held} ELSE {sql.double(lowest)} END"
 
 
 def _plain(text: str) -> str:
@@ -214,9 +242,13 @@ def _digest(descriptor: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _batches(task: Reading) -> Iterator[tuple[Any, Any]]:
-    """What the reader says, as far as it has the form that a reader gives it."""
+def _batches(task: Reading) -> Iterator[Any]:
+    """What the reader says, as far as it has the form that a reader gives it.
+
+    First the names of the scores, then batches of keys with an array of scores.
+    """
     until, rows, room = time.monotonic() + SECONDS, 0, MOST_TEXT
+    names: tuple[str, ...] = ()
     with started(read, task, None) as (_, _, answers):
         while True:
             message = heard(answers, max(until - time.monotonic(), 0.0)) or b""
@@ -227,9 +259,13 @@ def _batches(task: Reading) -> Iterator[tuple[Any, Any]]:
                 raise NoSandbox(f"No sandbox: {words(content.decode('utf-8', 'replace'))}.")
             if kind == b"R":
                 raise _unusable(content.decode("utf-8", "replace").rstrip("."))
-            batch = or_raise(lambda each=content: _checked(each), _unread) if kind == b"B" else None  # type: ignore[misc]
-            if batch is None:
+            if kind == b"N" and not names:
+                names = or_raise(partial(_names, content), _unread)
+                yield names
+                continue
+            if kind != b"B" or not names:
                 raise _unread()
+            batch = or_raise(partial(_checked, content, len(names)), _unread)
             rows, room = rows + batch[0].num_rows, room - batch[0].nbytes
             if rows > task.most_rows:
                 raise _unusable(f"it has more than {task.most_rows:,} rows")
@@ -238,15 +274,25 @@ def _batches(task: Reading) -> Iterator[tuple[Any, Any]]:
             yield batch
 
 
-def _checked(content: bytes) -> tuple[Any, Any]:
+def _names(content: bytes) -> tuple[str, ...]:
+    """What the columns of scores are called; fails if they are no such names."""
+    found = tuple(json.loads(content))
+    texts = all(isinstance(each, str) and each.isprintable() for each in found)
+    short = texts and all(0 < len(each) <= LONGEST_KEY for each in found)
+    if not short or not 0 < len(found) <= MOST_SCORES or len(set(found)) < len(found):
+        raise ValueError
+    return found
+
+
+def _checked(content: bytes, width: int) -> tuple[Any, Any]:
     """One message as a batch of keys and an array of scores; fails if it is none."""
     import numpy as np
     import pyarrow
 
     count = int.from_bytes(content[:4], "little")
-    text = content[4 + 12 * count :]
+    text = content[4 + (4 + 8 * width) * count :]
     lengths = np.frombuffer(content, "<u4", count, 4).astype(np.int64)
-    scores = np.frombuffer(content, "<f8", count, 4 + 4 * count)
+    scores = np.frombuffer(content, "<f8", count * width, 4 + 4 * count).reshape(count, width)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     sound = 0 < count <= BATCH and lengths.min() > 0 and lengths.max() <= LONGEST_KEY
     if not sound or ends[-1] != len(text):

@@ -16,11 +16,15 @@ from typing import Any
 
 from heldout.models.keeper import silence
 
-__all__ = ["BATCH", "LONGEST_KEY", "Inherited", "Reading", "read"]
+__all__ = ["BATCH", "LONGEST_KEY", "MOST_SCORES", "Inherited", "Reading", "read"]
 
-BATCH = 2048  # rows of one message
+BATCH = 2048  # scores of one message
 LONGEST_KEY = 256  # bytes
-_FORM = "Send a column 'key' and a column 'score', or two columns: the row key, then the score."
+MOST_SCORES = 50  # columns of scores, one for each class
+_FORM = (
+    "Send a column 'key' and a column 'score', or two columns: the row key, then the score. For "
+    f"several classes, at most {MOST_SCORES}, send a column 'key' and one named after each class."
+)
 
 
 class Inherited:
@@ -54,7 +58,10 @@ class Unusable(Exception):
 
 
 def read(task: Reading, requests: Connection, answers: Connection, shared: None) -> None:
-    """The whole life of a reader: messages of rows, `B...`; then `E`, or `R` and a reason."""
+    """The whole life of a reader: `N` and the scores' names, messages of rows, `B...`; then `E`.
+
+    Or `R` and a reason, at any time.
+    """
     silence()
     import pyarrow
     import pyarrow.compute
@@ -79,6 +86,7 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
     try:
         is_parquet = content[:4] == b"PAR1"
         found = _parquet(pyarrow, content, task) if is_parquet else _csv(content)
+        answers.send_bytes(b"N" + json.dumps(next(found)).encode())
         for keys, scores in found:
             answers.send_bytes(b"B" + _message(keys, scores))
         answers.send_bytes(b"E")
@@ -98,33 +106,46 @@ def _message(keys: Sequence[str], scores: Sequence[float]) -> bytes:
     )
 
 
-def _named(names: Sequence[str]) -> tuple[int, int]:
-    """Which column is the key, and which the score."""
+def _called(names: Sequence[str], places: Sequence[int]) -> list[str]:
+    """What the scores are called: the classes, where there are several."""
+    found = [names[each].strip() for each in places] if len(places) > 1 else ["score"]
+    if not all(each.isprintable() and 0 < len(each) <= LONGEST_KEY for each in found):
+        raise Unusable("a name of its columns is empty, too long, or cannot be shown. " + _FORM)
+    return found
+
+
+def _named(names: Sequence[str]) -> tuple[int, list[int]]:
+    """Which column is the key, and which are the scores."""
     plain = [each.strip().lower() for each in names]
     if len(set(plain)) < len(plain):
         raise Unusable("two of its columns have one name. " + _FORM)
     if "key" in plain and "score" in plain:
-        return plain.index("key"), plain.index("score")
-    if len(plain) != 2:
+        return plain.index("key"), [plain.index("score")]
+    if len(plain) == 2:
+        key = 1 if plain[0] == "score" or plain[1] == "key" else 0
+        return key, [1 - key]
+    if "key" not in plain or not 2 < len(plain) <= MOST_SCORES + 1:
         raise Unusable(f"it has {len(plain)} columns. {_FORM}")
-    key = 1 if plain[0] == "score" or plain[1] == "key" else 0
-    return key, 1 - key
+    return plain.index("key"), [place for place, each in enumerate(plain) if each != "key"]
 
 
 # --- CSV -----------------------------------------------------------------------------------------
 
 
-def _csv(content: Any) -> Iterator[tuple[list[str], list[float]]]:
+def _csv(content: Any) -> Iterator[Any]:
+    """The names of the scores, then batches of keys and of scores, row after row."""
     lines = io.TextIOWrapper(io.BufferedReader(_Raw(content)), "utf-8-sig", newline="")
     first = lines.readline(2**16)
     for delimiter in ",;\t":
         names = next(csv.reader([first], delimiter=delimiter), [])
         if len(names) > 1:
             break
-    key, score = _named(names)
-    with contextlib.suppress(ValueError):
-        float(names[score])
-        raise Unusable("its first line must name the columns: key, score.")
+    key, places = _named(names)
+    if len(places) == 1:
+        with contextlib.suppress(ValueError):
+            float(names[places[0]])
+            raise Unusable("its first line must name the columns: key, score.")
+    yield _called(names, places)
     keys: list[str] = []
     scores: list[float] = []
     for number, row in enumerate(csv.reader(lines, delimiter=delimiter), 2):
@@ -133,11 +154,12 @@ def _csv(content: Any) -> Iterator[tuple[list[str], list[float]]]:
         if len(row) != len(names):
             raise Unusable(f"line {number} has {len(row)} cells, the first line {len(names)}.")
         try:
-            scores.append(float(row[score]) if row[score].strip() else math.nan)
+            cells = [row[each] for each in places]
+            scores += [float(each) if each.strip() else math.nan for each in cells]
         except ValueError:
             raise Unusable(f"the score in line {number} is not a number.") from None
         keys.append(row[key])
-        if len(keys) == BATCH:
+        if len(scores) >= BATCH:
             yield keys, scores
             keys, scores = [], []
     if keys:
@@ -166,33 +188,37 @@ class _Raw(io.RawIOBase):
 def _warm(pyarrow: Any) -> None:
     """What Arrow and Python load when they are first used is there before the walls are."""
     sink = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"key": ["a"], "score": [1.0]}), sink)
+    table = pyarrow.table({"key": ["a"], "a": [1.0], "b": [1.0]})
+    pyarrow.parquet.write_table(table, sink)
     list(_parquet(pyarrow, sink.getvalue(), Reading(None, 1, False, 0, 0)))
     list(_csv(b"key,score\n1,2\n"))
 
 
-def _parquet(pyarrow: Any, content: Any, task: Reading) -> Iterator[tuple[list[str], list[float]]]:
+def _parquet(pyarrow: Any, content: Any, task: Reading) -> Iterator[Any]:
     source = pyarrow.BufferReader(pyarrow.py_buffer(content))
     file = pyarrow.parquet.ParquetFile(source, memory_map=False, pre_buffer=False)
     # Before any page is read: half a megabyte can hold fifty million rows.
     if file.metadata.num_rows > task.most_rows:
         raise Unusable(f"it has more than {task.most_rows:,} rows.")
     names = file.schema_arrow.names
-    key, score = _named(names)
-    kinds = pyarrow.types
-    key_type, score_type = file.schema_arrow.types[key], file.schema_arrow.types[score]
+    key, places = _named(names)
+    kinds, key_type = pyarrow.types, file.schema_arrow.types[key]
     inner = key_type.value_type if kinds.is_dictionary(key_type) else key_type
     if not (kinds.is_integer(inner) or kinds.is_string(inner) or kinds.is_large_string(inner)):
         raise Unusable(f"its key must be texts or whole numbers, and is {_brief(inner)}.")
-    if not (kinds.is_integer(score_type) or kinds.is_floating(score_type)):
-        raise Unusable(f"its score must be numbers, and is {_brief(score_type)}.")
-    wanted = [names[key], names[score]]
-    for batch in file.iter_batches(BATCH, columns=wanted, use_threads=False):
+    for kind in (file.schema_arrow.types[each] for each in places):
+        if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
+            raise Unusable(f"its score must be numbers, and is {_brief(kind)}.")
+    wanted = [names[each] for each in places]
+    yield _called(names, places)
+    size, chosen = max(BATCH // len(wanted), 1), [names[key], *wanted]
+    for batch in file.iter_batches(size, columns=chosen, use_threads=False):
         keys = batch.column(names[key]).cast(pyarrow.string())
-        scores = batch.column(names[score]).cast(pyarrow.float64(), safe=False)
         if keys.null_count:
             raise Unusable("a row has no key.")
-        yield keys.to_pylist(), scores.fill_null(math.nan).to_pylist()
+        scores = [batch.column(each).cast(pyarrow.float64(), safe=False) for each in wanted]
+        columns = [each.fill_null(math.nan).to_pylist() for each in scores]
+        yield keys.to_pylist(), [each for row in zip(*columns, strict=True) for each in row]
 
 
 def _brief(kind: Any) -> str:

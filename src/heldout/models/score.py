@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.data.classes import class_columns
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.engine import open_table
 from heldout.data.reading import check_names, check_new, or_raise
@@ -44,7 +45,7 @@ def score(
     row_key: str | None = None,
     default: float = 0.0,
     into: str = "score",
-    column: int | None = None,
+    column: int | Mapping[str, int] | None = None,
     seconds_per_row: float = 1.0,
     memory: int = MEMORY,
     allow_unproven: bool = False,
@@ -77,7 +78,8 @@ def score(
         The name of the score's column; one a class, `into_class`, for three classes or more.
     column
         Which number of the output is the score. Left out: the second of two (the probability of
-        the positive class), and all of three or more.
+        the positive class), and all of three or more. {name: number} says which columns there
+        are, in the place of `into`.
     seconds_per_row, memory
         What a row may take, and bytes that the model may use beside the runtime.
     allow_unproven
@@ -114,6 +116,8 @@ def score(
     plan = matched(model, engine, features)
     check_columns(engine, [] if row_key is None else [row_key])
     for name, _ in names:
+        if not isinstance(name, str) or not name:
+            raise ArgumentError(f"column must name new columns, got {shown(name)}.")
         check_new(name, list(engine.columns))
     check_names([*engine.columns, *(name for name, _ in names)], "the scored table")
     count = int(engine.fetch(f"SELECT count(*) AS n FROM {engine.source}")["n"][0])
@@ -210,8 +214,10 @@ def local_engine(rows: Any, *, schema: Mapping[str, str] | None) -> DuckDBEngine
     return found
 
 
-def _score_columns(model: Model, into: str, column: int | None) -> list[tuple[str, int]]:
+def _score_columns(model: Model, into: str, column: Any) -> list[tuple[str, int]]:
     """The names of the scores' columns, and which number of the output each is."""
+    if isinstance(column, Mapping):
+        return [(name, _score_columns(model, name, each)[0][1]) for name, each in column.items()]
     if column is not None:
         place = as_whole(column)
         if place is None or not 0 <= place < model.width:
@@ -221,11 +227,8 @@ def _score_columns(model: Model, into: str, column: int | None) -> list[tuple[st
         return [(into, place)]
     if model.width <= 2:
         return [(into, model.width - 1)]
-    labels = list(model.classes)
-    plain = all(each.isprintable() and 0 < len(each) <= 60 for each in labels)
-    if not plain or len({each.lower() for each in labels}) != model.width:
-        labels = [str(each) for each in range(model.width)]
-    return [(f"{into}_{label}", place) for place, label in enumerate(labels)]
+    names = class_columns(into, model.classes, model.width)
+    return [(name, place) for place, name in enumerate(names)]
 
 
 def at_tick(began: float, tick: float | None) -> None:

@@ -19,6 +19,15 @@ __all__ = ["Question"]
 
 VERSION = 1
 KINDS: dict[str, type["Question"]] = {}
+OF_ROWS = {
+    "ScoredRows": "rows with a label of two values and a score",
+    "ClassifiedRows": "rows of several classes, of which ask 'class-confusion', 'class-auc', "
+    "'class-average-precision', 'top-k', 'brier', 'log-loss' or 'report'",
+    "FittedRows": "observed and predicted values",
+    "FeatureRows": "a table of features",
+    "TruthRows": "rows to tell from made-up ones",
+}
+"""What rows are, in words, by the name of their description."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +71,9 @@ class Question(ABC):
     def check(self, about: Any) -> None:
         """Refuse rows of another kind, before anything is booked."""
         if type(about) not in self.of:
+            kind = OF_ROWS.get(type(about).__name__, type(about).__name__)
             raise ArgumentError(
-                f"A question of kind {self.kind!r} cannot be asked of these rows: they are "
-                f"declared as {type(about).__name__}."
+                f"A question of kind {self.kind!r} cannot be asked of these rows: they are {kind}."
             )
 
     @abstractmethod

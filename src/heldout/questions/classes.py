@@ -70,7 +70,7 @@ class _CallCounts(Question):
             return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         size = len(about.classes)
         right = NormalDist().cdf(guess.separation / 2)
-        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted)
+        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
 
     @abstractmethod
     def _typical(self, size: int, right: float) -> Any:

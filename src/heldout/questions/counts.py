@@ -68,7 +68,7 @@ class Confusion(Question):
             return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         found, false_alarms, missed, left_alone = guess.confusion()
         counts = np.array([left_alone, false_alarms, missed, found])
-        return weighed(counts, self.weighted)
+        return weighed(counts, self.weighted, guess)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +128,10 @@ class _MeanError(Question):
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)
-        error = guess.mean_error
-        product = error * (1 - error) * (1 - guess.error_spread**2)
-        parts = np.array([error, product, 1 - error - product, 0.0, 0.0])
+        error, weight = guess.mean_error, guess.mean_weight if self.weighted else 1.0
+        product = weight * error * (1 - error) * (1 - guess.error_spread**2)
+        lacking = np.array([error, 1 - error]) * (1 - weight)
+        parts = weight * np.array([error, product, 1 - error - product, *lacking])
         total = request.statistic.resolution * (positives + negatives)
         return np.round(parts * total).astype(np.int64)[: request.statistic.size]
 

@@ -60,10 +60,12 @@ def weighing(weighted: bool, about: Description) -> dict[str, Any]:
     return {"weight": about.weight, "largest_weight": about.largest_weight}
 
 
-def weighed(counts: Any, weighted: bool) -> Any:
-    """Typical counts; if rows have weights, as if each had the largest."""
-    found = np.concatenate([counts * STEPS, 0 * counts]) if weighted else counts
-    return np.round(found).astype(np.int64)
+def weighed(counts: Any, weighted: bool, guess: Guess) -> Any:
+    """Typical counts; if rows have weights, as if each had the mean one."""
+    if weighted:
+        sums = counts * STEPS * guess.mean_weight
+        counts = np.concatenate([sums, sums * (1 - guess.mean_weight)])
+    return np.round(counts).astype(np.int64)
 
 
 def divided(by: By) -> Callable[[Any], Any] | None:

@@ -70,6 +70,8 @@ class Guess:
     """The mean error, as a share of the largest."""
     error_spread: Annotated[float, Number(0, 1)] = 0.5
     """The errors' standard deviation, as a share of the largest that their mean allows."""
+    mean_weight: Annotated[float, Number(0, 1)] = 0.5
+    """Where rows have weights: the mean weight, as a share of the largest."""
     cells: tuple[float, ...] | None = None
     """True positives, false positives, false negatives, true negatives at the threshold."""
     spread: Annotated[float, Number(0, math.inf)] = 1.0

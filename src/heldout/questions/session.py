@@ -340,13 +340,17 @@ class Session(PrivateSession):
         sections: Sequence[str] | None = None,
         scores: str | None = None,
         by: By = None,
+        weighted: bool = False,
+        k: int = 10,
     ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
         given; `curves` adds them, for a quarter of the price; `sections` buys only those named, of
-        "auc", "average_precision", "confusion", "brier" and "curves"; `scores` is as in `auc`;
-        `by` adds the decisions by group.
+        "auc", "average_precision", "confusion", "brier", "curves", "log_loss", "ndcg" and
+        "precision_at_k" (of each unit's first `k` rows), and of several classes also "top_k" and
+        "class_average_precision"; `scores` is as in `auc`; `by` adds the decisions by group; with
+        `weighted` rows count by their weights, and what has no weighted form is left out.
         """
         asked = q.Report(
             epsilon=epsilon,
@@ -355,6 +359,8 @@ class Session(PrivateSession):
             sections=sections,
             scores=scores,
             by=by,
+            weighted=weighted,
+            k=k,
         )
         found: Report = self.ask(asked)
         return found

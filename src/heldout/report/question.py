@@ -16,12 +16,13 @@ from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.ranking import LEAST_EPSILON, resolution_of
-from heldout.questions.rules import By, Choices, Flag, Number, OneOf
+from heldout.questions.rules import By, Choices, Flag, Number, OneOf, Whole
 from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
 from heldout.report.sections import (
     BY_GROUP,
     CLASSES_BY_GROUP,
+    CLASSES_ON_DEMAND,
     EVERY,
     OF_CLASSES,
     ON_DEMAND,
@@ -53,7 +54,9 @@ class Report(Question):
 
     `threshold` is the middle of the score range unless it is given; `curves` adds their section;
     `sections` are the names of those to buy, all but the curves if it is left out; `scores` is as
-    in `Auc`; `by` adds the decisions by declared group.
+    in `Auc`; `by` adds the decisions by declared group. With `weighted` rows count by their
+    declared weights, and what has no weighted form is left out. `k` is how many rows of each ranked
+    list count, in the sections "ndcg" and "precision_at_k".
     """
 
     kind: ClassVar[str] = "report"
@@ -63,6 +66,8 @@ class Report(Question):
     sections: Annotated[Any, Choices(EVERY)] = None
     scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
     by: By = None
+    weighted: Annotated[bool, Flag()] = False
+    k: Annotated[int, Whole(1, 10**6)] = 10
 
     def _chosen(self, about: Any) -> tuple[Section, ...]:
         if isinstance(about, ClassifiedRows):
@@ -74,7 +79,7 @@ class Report(Question):
             brier = section("brier")
             named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
             wanted = tuple(named) if self.sections is None else self.sections
-            named |= {each.name: each for each in ON_DEMAND}
+            named |= {each.name: each for each in (*CLASSES_ON_DEMAND, *ON_DEMAND)}
             chosen = tuple(named[name] for name in named if name in wanted)
             return (*chosen, *(() if self.by is None else CLASSES_BY_GROUP))
         every = (*SECTIONS, *WITH_CURVES)
@@ -86,14 +91,19 @@ class Report(Question):
 
     def purchase(self, about: Any) -> Purchase:
         """The sections that apply, by what is declared of the rows, with a question for each."""
-        chosen, options = self._chosen(about), Options(0.5, by=self.by)
+        if self.weighted:
+            about.check_weight()
+        chosen = self._chosen(about)
+        options = Options(0.5, by=self.by, weighted=self.weighted, k=self.k)
         if isinstance(about, ScoredRows):
             at = about.threshold(about.middle if self.threshold is None else self.threshold)
-            options = Options(at, self.scores, self.by, _inside(at, about))
-        ranked = any(each.name == "auc" for each in chosen)
+            inside = _inside(at, about)
+            options = replace(options, threshold=at, scores=self.scores, inside=inside)
+        ranked = not self.weighted and any(each.name == "auc" for each in chosen)
         grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
-        reasons = {each.name: each.why_not(about) for each in (*chosen, *grid)}
+        reasons = {each.name: self._why_not(each, about) for each in (*chosen, *grid)}
         wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
+        reasons |= self._strange(chosen, about)
         if not wanted:
             reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             raise ArgumentError(f"No section applies ({reason}). Name others.")
@@ -107,6 +117,22 @@ class Report(Question):
             questions={each.name: each.question(shares[each.name], options) for each in wanted},
             left_out={name: why for name, why in reasons.items() if why is not None},
         )
+
+    def _strange(self, chosen: Sequence[Section], about: Any) -> dict[str, str]:
+        """Those that were named and that rows of this kind do not have."""
+        have = {each.name.removesuffix("_of_classes") for each in chosen}
+        several = isinstance(about, ClassifiedRows)
+        why = f"it takes an outcome of {'two' if several else 'more than two'} values"
+        found = dict.fromkeys([each for each in self.sections or () if each not in have], why)
+        # A report of several classes never had it by this name, and kept ones are read by names.
+        if several and "average_precision" in found:
+            found["average_precision"] = "of several classes it is class_average_precision"
+        return found
+
+    def _why_not(self, each: Section, about: Any) -> str | None:
+        if self.weighted and not each.takes_weights:
+            return "it has no weighted form"
+        return each.why_not(about)
 
     def request(self, about: ScoredRows) -> Together:
         questions = self.purchase(about).questions

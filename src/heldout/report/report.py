@@ -70,7 +70,7 @@ class Report(Exported):
 
     def __str__(self) -> str:
         lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
-        width = max(len(name) for name in self.plotted())
+        width = max((len(name) for name in self.plotted()), default=0)
         for name, each in self.plotted().items():
             low, high = each.interval()
             value = f"{each.value:.3f}" if each.informative else NO_INFORMATION
@@ -82,6 +82,15 @@ class Report(Exported):
     @property
     def terms(self) -> str:
         return f"epsilon {self.epsilon}, {self.subject.protection.describe()}"
+
+    @property
+    def weighing(self) -> str | None:
+        """What a row counts for, in words; None if each counts once."""
+        for told in (each.parameters for each in self):
+            if "weight" in told:
+                most = f"at most {told['largest_weight']:g}"
+                return f"a row counts for its {told['weight']}, {most}; counts are sums of it"
+        return None
 
     def tie_bound(self, level: float = 0.95) -> TieBound | None:
         """How much ranking on the grid can matter; None if exact scores were ranked."""

@@ -27,6 +27,8 @@ class Options:
     by: Any = None  # the declared groups of the section by group
     inside: bool = True  # whether the threshold lies above the lowest score
     beside: frozenset[str] = frozenset()  # the sections that are bought in the same report
+    weighted: bool = False  # whether rows count by their declared weights
+    k: int = 10  # how many rows of a ranked list count
 
 
 def _always(about: ScoredRows) -> str | None:
@@ -55,6 +57,8 @@ class Section:
     plotted: Callable[[Release], dict[str, Measure]] = _all_measures
     cards: tuple[str, ...] = ()
     lower_is_better: bool = False
+    takes_weights: bool = False
+    """Whether rows may count by their weights; if not, a weighted report leaves it out."""
     joint_weight: int | None = None
     """Where the area and the curves are bought together: neither buys what the other tells."""
 
@@ -68,7 +72,8 @@ def _average_precision(epsilon: Fraction, options: Options) -> q.Question:
 
 
 def _confusion(epsilon: Fraction, options: Options) -> q.Question:
-    return q.Confusion(threshold=options.threshold, epsilon=epsilon)
+    at, weighted = options.threshold, options.weighted
+    return q.Confusion(threshold=at, epsilon=epsilon, weighted=weighted)
 
 
 def _ratios(release: Release) -> dict[str, Measure]:
@@ -76,7 +81,7 @@ def _ratios(release: Release) -> dict[str, Measure]:
 
 
 def _brier(epsilon: Fraction, options: Options) -> q.Question:
-    return q.Brier(epsilon=epsilon)
+    return q.Brier(epsilon=epsilon, weighted=options.weighted)
 
 
 def _not_a_probability(about: Any) -> str | None:
@@ -146,6 +151,7 @@ SECTIONS: tuple[Section, ...] = (
         question=_confusion,
         plotted=_ratios,
         cards=("accuracy", "recall", "precision"),
+        takes_weights=True,
     ),
     Section(
         name="brier",
@@ -156,6 +162,7 @@ SECTIONS: tuple[Section, ...] = (
         question=_brier,
         why_not=_not_a_probability,
         lower_is_better=True,
+        takes_weights=True,
     ),
 )
 
@@ -207,9 +214,12 @@ OF_CLASSES: tuple[Section, ...] = (
         meaning="How often each class is called each other one, and what follows from it; macro "
         "means that all classes count alike, weighted that they count as often as they are true.",
         weight=40,
-        question=lambda epsilon, options: q.ClassConfusion(epsilon=epsilon),
+        question=lambda epsilon, options: q.ClassConfusion(
+            epsilon=epsilon, weighted=options.weighted
+        ),
         plotted=_of_all_classes,
         cards=("accuracy", "balanced accuracy", "macro F1 score"),
+        takes_weights=True,
     ),
     Section(
         name="auc_of_classes",
@@ -225,11 +235,36 @@ OF_CLASSES: tuple[Section, ...] = (
         title="Top-k accuracy",
         meaning="How often the true class is among the k of the highest scores.",
         weight=10,
-        question=lambda epsilon, options: q.TopK(epsilon=epsilon),
+        question=lambda epsilon, options: q.TopK(epsilon=epsilon, weighted=options.weighted),
         why_not=_no_scores,
+        takes_weights=True,
     ),
 )
 """What a report of several classes holds, beside the Brier score."""
+
+
+CLASSES_ON_DEMAND: tuple[Section, ...] = (
+    Section(
+        name="class_average_precision",
+        title="Ranking: average precision of each class",
+        meaning="The precision at the ranks of the class's rows by its score, on average. Chance "
+        "gives the share of the class; the macro average precision is the plain mean.",
+        weight=160,
+        question=lambda epsilon, options: q.ClassAveragePrecision(epsilon=epsilon),
+        why_not=_no_scores,
+    ),
+)
+"""What it holds beside that only if it is named."""
+
+
+def _no_lists(about: Any) -> str | None:
+    if isinstance(about, ClassifiedRows):
+        return "lists are ranked by one score, and there is one for each class"
+    if not about.protection.unit:
+        return "a list is the rows of one unit (a query, a user): declare the unit's column"
+    if about.remote:
+        return "lists are ranked in memory: copy the rows out of their database"
+    return None
 
 
 ON_DEMAND: tuple[Section, ...] = (
@@ -239,21 +274,41 @@ ON_DEMAND: tuple[Section, ...] = (
         meaning="The mean of -ln of the probability that the model gave to what was true, none "
         "below 0.01; a coin has 0.69.",
         weight=20,
-        question=lambda epsilon, options: q.LogLoss(epsilon=epsilon),
+        question=lambda epsilon, options: q.LogLoss(epsilon=epsilon, weighted=options.weighted),
         why_not=_not_a_probability,
         plotted=_nothing,
         lower_is_better=True,
+        takes_weights=True,
+    ),
+    Section(
+        name="ndcg",
+        title="Ranked lists: NDCG",
+        meaning="How near the order of each list comes to the best one, first places counting "
+        "most; the mean over lists. 1 is perfect, and a list without a positive row has 0.",
+        weight=20,
+        question=lambda epsilon, options: q.Ndcg(epsilon=epsilon, k=options.k),
+        why_not=_no_lists,
+    ),
+    Section(
+        name="precision_at_k",
+        title="Ranked lists: precision at k",
+        meaning="The share of positive rows among the first k of each list; the mean over lists.",
+        weight=20,
+        question=lambda epsilon, options: q.PrecisionAtK(epsilon=epsilon, k=options.k),
+        why_not=_no_lists,
     ),
 )
 """What a report holds only if it is named."""
 
 
-EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k", "log_loss")
+EVERY = (*(each.name for each in (*SECTIONS, *WITH_CURVES)), "top_k")
+EVERY = (*EVERY, *(each.name for each in (*ON_DEMAND, *CLASSES_ON_DEMAND)))
 """What a report may be asked for, by name."""
 
 
 def _decisions_by_group(epsilon: Fraction, options: Options) -> q.Question:
-    return q.Confusion(threshold=options.threshold, epsilon=epsilon, by=options.by)
+    at, weighted = options.threshold, options.weighted
+    return q.Confusion(threshold=at, epsilon=epsilon, by=options.by, weighted=weighted)
 
 
 BY_GROUP: tuple[Section, ...] = (
@@ -266,6 +321,7 @@ BY_GROUP: tuple[Section, ...] = (
         question=_decisions_by_group,
         plotted=_nothing,
         cards=("gap in recall", "gap in selection rate", "gap in accuracy"),
+        takes_weights=True,
     ),
 )
 """What a report holds beside the rest if groups are named."""
@@ -279,8 +335,11 @@ CLASSES_BY_GROUP: tuple[Section, ...] = (
         "the groups are, and how often chance would put them so far apart. Groups that noise "
         "drowned are not compared.",
         weight=40,
-        question=lambda epsilon, options: q.ClassConfusion(epsilon=epsilon, by=options.by),
+        question=lambda epsilon, options: q.ClassConfusion(
+            epsilon=epsilon, by=options.by, weighted=options.weighted
+        ),
         plotted=_nothing,
+        takes_weights=True,
     ),
 )
 """The same of several classes."""
@@ -304,7 +363,7 @@ CURVES_BY_GROUP: tuple[Section, ...] = (
 def section(name: str) -> Section:
     """A section by its name."""
     every = (*SECTIONS, *WITH_CURVES, *ON_GRID, *BY_GROUP, *OF_CLASSES)
-    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP, *ON_DEMAND)
+    every = (*every, *CLASSES_BY_GROUP, *CURVES_BY_GROUP, *ON_DEMAND, *CLASSES_ON_DEMAND)
     return next(each for each in every if each.name == name)
 
 

@@ -20,7 +20,7 @@ from heldout.server.accounts import Person
 from heldout.server.datasets import Held
 from heldout.server.service import Service
 
-__all__ = ["CHOICES", "LADDER", "WIDTHS", "Choice", "Line", "Offer", "Wish", "offered"]
+__all__ = ["LADDER", "WIDTHS", "Choice", "Line", "Offer", "Wish", "choices", "offered"]
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER: Final = (
@@ -60,6 +60,27 @@ CHOICES: Final = (
     Choice("report", "Write a full report",
            "AUC, average precision, confusion matrix and Brier score on one page."),
 )  # fmt: skip
+OF_CLASSES: Final = (
+    Choice("class-confusion", "How often is it right?",
+           "The matrix of true and called classes, accuracy, and precision and recall of each."),
+    Choice("class-auc", "How well does it rank?",
+           "AUC of each class against all others, and their mean."),
+    Choice("top-k", "Is the truth among its first calls?",
+           "How often the true class is among the k of the highest scores, for every k."),
+    Choice("brier", "Are its probabilities right?",
+           "Brier score: the squared distance between scores and outcome, over all classes."),
+    Choice("report", "Write a full report", "All of these on one page."),
+)  # fmt: skip
+"""The same for rows of more than two classes."""
+BY_GROUP: Final = ("auc", "confusion", "brier", "class-confusion")
+"""What can be asked by group."""
+
+
+def choices(held: Held) -> tuple[Choice, ...]:
+    """What may be asked of a data set."""
+    found = OF_CLASSES if held.declared.classes else CHOICES
+    probabilities = held.declared.of_dataset["score_range"] == (0.0, 1.0)
+    return tuple(each for each in found if each.kind != "brier" or probabilities)
 
 
 @dataclass(frozen=True)
@@ -77,15 +98,15 @@ class Wish:
     guess: Mapping[str, str]
 
     @classmethod
-    def of(cls, told: Any) -> "Wish":
+    def of(cls, told: Any, held: Held) -> "Wish":
         """From the query of an address; what is not there has its usual value."""
-        known = [each.kind for each in CHOICES]
+        known = [each.kind for each in choices(held)]
         chosen = "by" in told
         ticked = tuple(each for each in known if each in told.getlist("question"))
         return cls(
             artifact=told.get("artifact", ""),
             rival=told.get("rival", ""),
-            ticked=ticked if chosen else ticked or ("auc",),
+            ticked=ticked if chosen else ticked or (known[0],),
             threshold=told.get("threshold", "0.5").strip(),
             group=told.get("group", ""),
             by="price" if told.get("by") == "price" else "exact",
@@ -103,7 +124,7 @@ class Wish:
                 asked["threshold"] = _number("threshold", self.threshold)
             if kind == "compare":
                 asked["score"] = evaluations.RIVAL
-            if self.group and kind in ("auc", "confusion", "brier"):
+            if self.group and kind in BY_GROUP:
                 asked["by"] = self.group
             found.append(asked)
         return found
@@ -169,7 +190,7 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         name, found = width(price)
         lines.append(
             Line(
-                choice=next(each for each in CHOICES if each.kind == asked["question"]),
+                choice=next(each for each in choices(held) if each.kind == asked["question"]),
                 question=asked | {"epsilon": str(price)},
                 price=price,
                 name=name,
@@ -203,7 +224,13 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
 
 def _guess_in_words(held: Held, wish: Wish) -> str:
     found = evaluations.guess_of(held, wish.guessed()).about(held.ready().rows)
-    guessed = "your guess" if wish.guess["positives"] else "a guess: one in four"
+    if held.declared.classes:
+        return f"{found.rows:,} rows, classes of one size (a guess) and an AUC of {found.auc:g}"
+    guessed = "a guess: one in four"
+    if held.declared.prevalence is not None:
+        guessed = "as the custodian says"
+    if wish.guess["positives"]:
+        guessed = "your guess"
     return (
         f"{found.rows:,} rows of which {found.positives:,} are positive ({guessed}) and an AUC of "
         f"{found.auc:g}"
@@ -225,7 +252,7 @@ def _width(  # noqa: PLR0917
     if not found:
         return "", None
     kind, first = asked["question"], next(iter(found))
-    if kind == "confusion" and "accuracy" in found:
+    if kind in ("confusion", "class-confusion") and "accuracy" in found:
         first = "accuracy"
     return "difference in AUC" if kind == "compare" else first, found[first]
 

@@ -94,6 +94,8 @@ def open_board(
     checked_path_name("name", name)
     held = owned(service, person, dataset)
     about = held.ready()
+    if held.declared.classes:
+        raise ArgumentError("A board judges one score, and these rows have several classes.")
     if about.rows is None:
         raise ArgumentError(
             "A board needs a public number of independent rows: a data set under replace-one "

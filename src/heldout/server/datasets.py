@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from heldout.arguments import shown
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.privacy import Account, Budget
@@ -28,7 +29,6 @@ from heldout.server.storage import datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
 
 __all__ = [
-    "SCORE",
     "Held",
     "change_grant",
     "check_there",
@@ -47,8 +47,6 @@ __all__ = [
     "visible",
 ]
 
-SCORE: Final = "score"
-"""What a model's scores are called beside the rows."""
 CHECKING: Final = "A worker is looking at the rows."
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
@@ -65,7 +63,7 @@ class Held:
     facts: str
     state: str
     words: str
-    about: ScoredRows | None
+    about: ScoredRows | ClassifiedRows | None
     revision: int
     created: float
 
@@ -80,7 +78,7 @@ class Held:
     @classmethod
     def _read(cls, row: Any) -> "Held":
         about = None if row.about is None else from_plain(row.about)
-        assert about is None or isinstance(about, ScoredRows)
+        assert about is None or isinstance(about, ScoredRows | ClassifiedRows)
         return cls(
             row.name,
             row.owner,
@@ -100,7 +98,7 @@ class Held:
         """The columns that a model may see, with their types."""
         if self.about is None:
             return {}
-        own = {*self.declared.own_columns, SCORE}
+        own = {*self.declared.own_columns, *self.declared.scores}
         named = self.declared.features or [each for each in self.about.columns if each not in own]
         return {name: self.about.columns[name] for name in named}
 
@@ -110,7 +108,7 @@ class Held:
         rows = None if self.about is None else self.about.rows
         return rows if rows is not None else self.declared.expected_rows
 
-    def ready(self) -> ScoredRows:
+    def ready(self) -> ScoredRows | ClassifiedRows:
         """Its public facts; refuses one that cannot be asked."""
         if self.state == "closed":
             raise Conflict(f"The data set {shown(self.name)} is closed.")
@@ -128,8 +126,10 @@ class Held:
             "protection": None if about is None else about.protection.as_dict(),
             "rows": None if about is None else about.rows,
             "expected_rows": self.declared.expected_rows,
+            "prevalence": self.declared.prevalence,
             "label": self.declared.label,
             "row_key": self.declared.row_key,
+            "classes": list(self.declared.classes) or None,
             "groups": dict(self.declared.of_dataset["groups"] or {}),
             "score_range": list(self.declared.of_dataset["score_range"]),
             "features": self.features,
@@ -380,5 +380,6 @@ def _share(service: Service, name: str, analyst: str) -> Any:
 def twin(held: Held, rows: int) -> Iterator[str]:
     """Made-up rows of the same columns as a CSV file, from the declaration alone."""
     about = held.ready()
-    columns = {name: kind for name, kind in about.columns.items() if name != SCORE}
+    scores = held.declared.scores
+    columns = {name: kind for name, kind in about.columns.items() if name not in scores}
     return twin_csv(columns, held.declared.content, rows=rows)

@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from heldout.arguments import is_one_of, shown
+from heldout.arguments import as_number, is_one_of, shown
+from heldout.data.classes import class_columns, declared_classes
 from heldout.data.groups import declared_groups
 from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
@@ -14,7 +15,7 @@ from heldout.privacy import Budget
 from heldout.privacy.books import checked_name
 from heldout.server.service import Settings
 
-__all__ = ["Declared", "budget_of", "check_place", "checked_facts", "checked_source"]
+__all__ = ["SCORE", "Declared", "budget_of", "check_place", "checked_facts", "checked_source"]
 
 OWN_VARIABLES: Final = "HELDOUT_SERVER_"
 """How the variables begin that hold the server's own settings, its database among them."""
@@ -24,12 +25,15 @@ SPARK_TABLE: Final = re.compile(
 )
 """To Spark parquet.`/some/file` is a table as well, wherever the file is."""
 
+SCORE: Final = "score"
+"""What a model's scores are called beside the rows."""
 FIELDS: Final = {
     "label": None,
     "row_key": None,
     "features": None,
     "positive": 1,
     "negative": None,
+    "classes": None,
     "unit": None,
     "rows_per_unit": 1,
     "neighbours": "replace-one",
@@ -37,6 +41,7 @@ FIELDS: Final = {
     "score_range": (0, 1),
     "default": None,
     "expected_rows": None,
+    "prevalence": None,
     "schema": None,
     "people": None,
     "new": False,
@@ -74,9 +79,13 @@ class Declared:
             raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
         self.features: list[str] | None = listed
         self.expected_rows = _positive_whole("expected_rows", told["expected_rows"])
+        self.prevalence = _share("prevalence", told["prevalence"])
         _check_forms(told)
-        own = ("positive", "negative", "unit", "rows_per_unit", "neighbours", "groups")
+        own = ("unit", "rows_per_unit", "neighbours", "groups")
         self.of_dataset: dict[str, Any] = {name: told[name] for name in own}
+        self.classes, self.scores = _classes(told)
+        named = ("classes",) if self.classes else ("positive", "negative")
+        self.of_dataset |= {name: told[name] for name in named}
         self._family = {"people": told["people"], "new": bool(told["new"])}
         low, high = _range(told["score_range"])
         self.of_dataset["score_range"] = (low, high)
@@ -85,6 +94,38 @@ class Declared:
             self.default = low
         if not isinstance(self.default, int | float) or not low <= self.default <= high:
             raise ArgumentError("default must be a score within score_range.")
+
+    def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
+        """Which number of what a model gives for a row is which class's score.
+
+        By the classes' names, or in the declared order where the model has none or calls them 0, 1,
+        2, ...; refuses a model that does not fit. All of this is public.
+        """
+        names, said = list(map(str, self.classes)), list(labels)
+        if width != len(names):
+            raise ArgumentError(
+                f"It gives {width} score{'s' if width > 1 else ''} for a row, and the data set has "
+                f"{len(names)} classes: {_listed(names)}. Bring one that gives a score for each."
+            )
+        if not said or said == [str(each) for each in range(width)]:
+            return {name: place for place, name in enumerate(self.scores)}
+        if sorted(said) != sorted(names):
+            raise ArgumentError(
+                f"Its classes are {_listed(said)}, and those of the data set {_listed(names)}. "
+                "Name them alike."
+            )
+        return {name: said.index(each) for name, each in zip(self.scores, names, strict=True)}
+
+    def check_found(self, found: Mapping[str, Any]) -> None:
+        """Refuse a model or predictions with other scores than these rows need, once it is read."""
+        width, labels = found.get("scores", 1), found.get("classes", ())
+        if self.classes:
+            self.outputs(width=width, labels=labels)
+        elif width > 1 and found.get("kind") == "predictions":
+            raise ArgumentError(
+                f"It has {width} scores for a row: {_listed(labels)}. This data set has one "
+                "outcome that is there or not, so send one."
+            )
 
     @property
     def own_columns(self) -> list[str]:
@@ -98,6 +139,24 @@ class Declared:
         """What the ledger wants to know of the rows."""
         own = ("unit", "rows_per_unit", "neighbours")
         return {name: self.of_dataset[name] for name in own} | self._family
+
+
+def _classes(told: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The declared classes, none for an outcome of two values, and the names of the scores."""
+    if told["classes"] is None:
+        return (), (SCORE,)
+    for name in ("positive", "negative", "prevalence"):
+        if told[name] != FIELDS[name]:
+            raise ArgumentError(f"{name} must be left out where classes are declared.")
+    found, _ = declared_classes(told["classes"], score=None, scores=None, prediction=SCORE)
+    columns = class_columns(SCORE, [str(each) for each in found], len(found))
+    return found, tuple(columns)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some of them, as an error shows them."""
+    more = ", ..." if len(names) > 10 else ""
+    return ", ".join(shown(each) for each in names[:10]) + more
 
 
 def _check_forms(told: Mapping[str, Any]) -> None:
@@ -199,6 +258,15 @@ def _positive_whole(name: str, value: Any) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
         return value
     raise ArgumentError(f"{name} must be a whole number above 0, got {shown(value)}.")
+
+
+def _share(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    number = as_number(value)
+    if not 0 < number < 1:
+        raise ArgumentError(f"{name} must be a number between 0 and 1, got {shown(value)}.")
+    return number
 
 
 def _range(told: Any) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
+from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.privacy.books import checked_name
 from heldout.questions.answered import Answered
@@ -43,6 +44,9 @@ ASKABLE: Final = (
     "auc",
     "average-precision",
     "brier",
+    "class-auc",
+    "class-average-precision",
+    "class-confusion",
     "compare",
     "confusion",
     "curves",
@@ -53,6 +57,7 @@ ASKABLE: Final = (
     "ndcg",
     "precision-at-k",
     "report",
+    "top-k",
 )
 RIVAL: Final = "rival"
 """What the scores of a second model are called beside the rows."""
@@ -116,14 +121,14 @@ def asked_of(held: Held, content: Any) -> Any:
     compares = isinstance(content, list) and any(
         isinstance(each, Mapping) and each.get("question") == "compare" for each in content
     )
-    if not compares:
+    if not compares or not isinstance(about, ScoredRows):
         return about
     columns = dict(about.columns) | {RIVAL: "DOUBLE"}
     return replace(about, columns=columns, rivals=(RIVAL,))
 
 
 def guess_of(held: Held, guess: Mapping[str, Any]) -> q.Guess:
-    """What somebody says of the rows, with what the custodian says of their number."""
+    """What somebody says of the rows, with what the custodian says of them."""
     return q.Guess(**_guessed(held, guess))
 
 
@@ -135,6 +140,9 @@ def _guessed(held: Held, guess: Mapping[str, Any]) -> dict[str, Any]:
     told = dict(guess)
     if "rows" not in told and held.rows_told is not None:
         told["rows"] = held.rows_told
+    rows, share = held.ready().rows or told.get("rows"), held.declared.prevalence
+    if "positives" not in told and share is not None and isinstance(rows, int):
+        told["positives"] = max(1, round(share * rows))
     return told
 
 
@@ -179,6 +187,8 @@ def submit(
     for row in brought:
         if row.state == "refused":
             raise ArgumentError(f"The artefact {shown(row.name)} cannot be used: {row.words}")
+        if row.found:
+            held.declared.check_found(row.found)
     row = {
         "id": new_id(),
         "owner": person.name,

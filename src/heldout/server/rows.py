@@ -19,8 +19,8 @@ from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
-from heldout.server.datasets import SCORE, Held
-from heldout.server.declaration import Declared, check_place
+from heldout.server.datasets import Held
+from heldout.server.declaration import SCORE, Declared, check_place
 from heldout.server.evaluations import RIVAL
 from heldout.server.service import Settings
 
@@ -109,14 +109,19 @@ def copy_rows(held: Held, *, settings: Settings) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
     declared = held.declared
     engine = local_engine(source_of(held.source, settings), schema=declared.schema)
-    if declared.features is None and SCORE in engine.columns:
-        raise ArgumentError(f"A column of the rows is called {SCORE!r}. List the features.")
+    ours = [*declared.scores, RIVAL]
+    if declared.features is None:
+        for each in declared.scores:
+            if each in engine.columns:
+                raise ArgumentError(f"A column of the rows is called {each!r}. List the features.")
     features = declared.features or [
         each for each in engine.columns if each not in declared.own_columns
     ]
     names = list(dict.fromkeys([*declared.own_columns, *features]))
-    if SCORE in names or RIVAL in names:
-        raise ArgumentError(f"No column may be called {SCORE!r} or {RIVAL!r}. Rename it.")
+    taken = {each.lower() for each in names}  # databases take Score and score for one
+    if any(each.lower() in taken for each in ours):
+        listed = " or ".join(map(repr, ours))
+        raise ArgumentError(f"No column may be called {listed}. Rename it.")
     check_columns(engine, names)
     listed = ", ".join(sql.column(each) for each in names)
     statement = f"SELECT {listed} FROM {engine.source} AS held"
@@ -158,7 +163,9 @@ def judged(held: Held, path: Path) -> Dataset:
     number = float(declared.default)
     connection = duckdb.connect()
     connection.register("copied", table)
-    relation = connection.sql(f"SELECT *, CAST({number!r} AS DOUBLE) AS {SCORE} FROM copied")
+    constant = f"CAST({number!r} AS DOUBLE)"
+    scores = ", ".join(f"{constant} AS {sql.identifier(each)}" for each in declared.scores)
+    relation = connection.sql(f"SELECT *, {scores} FROM copied")
     return _dataset(relation.to_arrow_table(), held.name, declared)
 
 
@@ -187,7 +194,7 @@ def score_rows(
                 row_key=declared.row_key,
                 lowest=declared.lowest,
                 score_range=declared.of_dataset["score_range"],
-                into=SCORE,
+                into=_outputs(declared, artifact.found or {}) or SCORE,
                 out=scored,
             )
         else:
@@ -199,17 +206,27 @@ def score_rows(
                 row_key=declared.row_key,
                 default=float(declared.default),
                 into=SCORE,
-                column=None if model.width < 3 else 1,
+                column=_outputs(declared, {"scores": model.width, "classes": model.classes})
+                or (None if model.width < 3 else 1),
                 seconds_per_row=seconds_per_row,
                 out=scored,
             )
         engine = local_engine(scored, schema=None)
-        listed = ", ".join(sql.column(each) for each in [*declared.own_columns, SCORE])
+        kept = [*declared.own_columns, *declared.scores]
+        listed = ", ".join(sql.column(each) for each in kept)
         _written(
             wanted, engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH)
         )
     finally:
         scored.unlink(missing_ok=True)
+
+
+def _outputs(declared: Declared, found: Mapping[str, Any]) -> dict[str, int]:
+    """Which of several scores is which class's; none where there is one score."""
+    declared.check_found(found)
+    if not declared.classes:
+        return {}
+    return declared.outputs(width=found.get("scores", 1), labels=found.get("classes", ()))
 
 
 def _features(model: Any, held: Held, listed: Sequence[str] | None) -> Any:
@@ -261,11 +278,13 @@ def opened(held: Held, *, private: Path, artifact: str, rival: str | None) -> Da
 
 
 def _dataset(table: Any, name: str, declared: Declared, rivals: list[str] | None = None) -> Dataset:
+    columns: dict[str, Any] = {"score": SCORE, "rivals": rivals}
+    if declared.classes:
+        columns = {"scores": list(declared.scores)}
     return Dataset(
         table,
         label=declared.label,
-        score=SCORE,
-        rivals=rivals,
+        **columns,
         row_key=declared.row_key,
         out_of_range="clip",
         name=name,

@@ -28,7 +28,7 @@ def ask(service: Anyone, request: Request, person: Analyst, name: str) -> Respon
     """
     held = datasets.seen(service, person, name)
     held.ready()
-    wish = asking.Wish.of(request.query_params)
+    wish = asking.Wish.of(request.query_params, held)
     part = "hx-request" in request.headers
     offer, wrong = None, None
     if part or "by" in request.query_params:
@@ -52,7 +52,7 @@ def _asking(
         "wish": wish,
         "offer": offer,
         "standing": datasets.standing(service, account),
-        "choices": asking.CHOICES,
+        "choices": asking.choices(held),
         "ladder": asking.LADDER,
         "widths": asking.WIDTHS,
         "mine": mine,
@@ -78,7 +78,7 @@ def confirm(service: Anyone, request: Request, person: Analyst, name: str) -> Re
     """The price and what will be left, before anything is bought."""
     held = datasets.seen(service, person, name)
     held.ready()
-    wish = asking.Wish.of(request.query_params)
+    wish = asking.Wish.of(request.query_params, held)
     try:
         offer = asking.offered(service, person, held, wish)
         content = _asking(service, person, held, wish, offer)

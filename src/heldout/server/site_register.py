@@ -51,9 +51,13 @@ def _told(service: Any, held: datasets.Held) -> dict[str, Any]:
     if file and root is not None:
         file = str(Path(file).relative_to(root.resolve()))
     from_source = {"file": file, "database": held.source.get("database", "")}
-    plain = {each: said[each] for each in ("positive", "rows_per_unit", "neighbours")}
+    plain = {each: said[each] for each in ("rows_per_unit", "neighbours")}
     maybe = {"unit": held.declared.unit or "", "expected_rows": held.declared.expected_rows or ""}
-    maybe["negative"] = "" if said["negative"] is None else said["negative"]
+    maybe["prevalence"] = held.declared.prevalence or ""
+    maybe["classes"] = ", ".join(map(str, held.declared.classes))
+    if not held.declared.classes:
+        maybe["positive"] = said["positive"]
+        maybe["negative"] = "" if said["negative"] is None else said["negative"]
     return own | from_source | plain | maybe
 
 
@@ -98,12 +102,15 @@ def _declaration(order: Sent) -> dict[str, Any]:
     told: dict[str, Any] = {
         "label": order.text("label"),
         "row_key": order.text("row_key"),
-        "positive": _value(order.text("positive") or "1"),
         "neighbours": order.text("neighbours") or "replace-one",
         "score_range": [order.text("lowest") or "0", order.text("highest") or "1"],
     }
-    if order.text("negative"):
-        told["negative"] = _value(order.text("negative"))
+    if order.lines("classes"):
+        told["classes"] = [_value(each) for each in order.lines("classes")]
+    else:
+        told["positive"] = _value(order.text("positive") or "1")
+        if order.text("negative"):
+            told["negative"] = _value(order.text("negative"))
     told["score_range"] = [_float("score range", each) for each in told["score_range"]]
     if order.lines("features"):
         told["features"] = order.lines("features")
@@ -116,6 +123,8 @@ def _declaration(order: Sent) -> dict[str, Any]:
         told["new"] = True
     if order.text("expected_rows"):
         told["expected_rows"] = _whole("number of rows", order.text("expected_rows"))
+    if order.text("prevalence"):
+        told["prevalence"] = _float("share of positive rows", order.text("prevalence"))
     groups = [line.partition(":") for line in order.text("groups").splitlines() if line.strip()]
     if groups:
         told["groups"] = {

@@ -172,8 +172,10 @@ class Worker:
             out = artifacts.normalised(self.service, row)
             out.unlink(missing_ok=True)
             most = self.service.settings.most_prediction_rows
-            read_predictions(file, out=out, most_rows=most)
-            found: dict[str, Any] = {"row_wise": True}
+            sent = read_predictions(file, out=out, most_rows=most)
+            found: dict[str, Any] = {"row_wise": True, "kind": "predictions"}
+            if len(sent.names) > 1:
+                found |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
         else:
             model = load(file)
