@@ -24,11 +24,9 @@ from heldout.statistics.sealed import Sealed
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
-# Chosen on SMS, Twitter, adult and made-up scores, for the ROC and PR errors with an area that errs
-# no more than it did when it was bought apart. docs/curves.md has what other shares give.
 AREA_SHARE: Final = Fraction(3, 5)
-ADD_REMOVE_AREA_SHARE: Final = Fraction(1, 2)
-"""Where rows leave or arrive one by one, counts have half the noise and tell more of the area."""
+"""Chosen on adult and made-up scores: more costs ROC and PR errors under replace-one, and less
+gains nothing there under add-remove. docs/accuracy.md has what other shares give."""
 LEAST_VISIBLE: Final = 2_000
 """Below so many visible rows no area: counts tell it as well as buying it does."""
 FIRST_SHARE: Final = Fraction(1, 10)
@@ -320,11 +318,8 @@ def build(
     elif visible < LEAST_VISIBLE:
         area = Fraction(0)
     else:
-        area = AREA_SHARE if protection.both_ways else ADD_REMOVE_AREA_SHARE
-        if (
-            area * rest * epsilon < LEAST_AREA_EPSILON * protection.rows_moved
-        ):  # of millions of rows
-            area = Fraction(0)
+        least = LEAST_AREA_EPSILON * protection.rows_moved  # of millions of rows
+        area = AREA_SHARE if AREA_SHARE * rest * epsilon >= least else Fraction(0)
     if levels is None:
         if (rows is not None or expected_rows is not None) and visible < 375:
             levels = 0
