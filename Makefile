@@ -1,6 +1,8 @@
 # Two commands do everything: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+# A failed test that drew noise is drawn once more; see tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -q --reruns 1
 
 .PHONY: install demo serve test test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
@@ -36,11 +38,11 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2 -m "not slow"
+	bash tools/with_postgres.sh $(PYTEST) -n 2 -m "not slow"
 
 # Races, killed processes, long simulations: three minutes more, which CI takes too.
 test-slow: .venv/dev
-	bash tools/with_postgres.sh $(BIN)/python -m pytest -q -n 2 -m slow
+	bash tools/with_postgres.sh $(PYTEST) -n 2 -m slow
 
 # Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
 .venv/spark: .venv/dev
@@ -49,21 +51,21 @@ test-slow: .venv/dev
 	@touch $@
 
 test-spark: .venv/spark
-	HELDOUT_TEST_SPARK=1 $(BIN)/python -m pytest -q tests/engines -k spark
+	HELDOUT_TEST_SPARK=1 $(PYTEST) tests/engines -k spark
 
 # The server's tests once more, with its tables and its ledger in PostgreSQL.
 test-server-postgres: .venv/dev
 	HELDOUT_TEST_SERVER_ON=postgres bash tools/with_postgres.sh \
-	  $(BIN)/python -m pytest -q -n 2 tests/server -m "not slow"
+	  $(PYTEST) -n 2 tests/server -m "not slow"
 
 # The server's pages in Debian's Chromium, which is 300 MB; SCREENSHOTS=1 writes those of the docs.
 test-browser: .venv/dev
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq chromium)
-	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(BIN)/python -m pytest -q tests/browser
+	HELDOUT_TEST_BROWSER=1 HELDOUT_WRITE_SCREENSHOTS=$(SCREENSHOTS) $(PYTEST) tests/browser
 
 # One master, two workers and Spark Connect on loopback; one worker is killed on the way.
 test-cluster: .venv/spark
-	$(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -q tests/engines -k "spark or connect or worker"
+	$(BIN)/python tools/with_cluster.py $(PYTEST) tests/engines -k "spark or connect or worker"
 
 wheel: .venv/dev
 	$(BIN)/python tools/check_wheel.py
