@@ -71,7 +71,7 @@ class NoisyCounts:
         return None if self.squares is None else self.squares.of(combination, self.scale)
 
     def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
-        weights = tuple(float(each) for each in self.spread.T @ combination)
+        weights = tuple((self.spread.T @ combination).tolist())
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
     def margin(self, combination: Vector, tail: float) -> float:
@@ -91,8 +91,12 @@ class NoisyCounts:
 
         Half a step each, or three deviations of what so many roundings add up to.
         """
-        weights = np.abs(self.spread.T @ combination)
-        return min(float(weights.sum()) / 2, 3 * float(np.linalg.norm(weights)) / math.sqrt(12))
+        return _granularity(self.noise(combination).weights)
+
+
+def _granularity(weights: tuple[float, ...]) -> float:
+    # In plain floats: an interval asks this a hundred times, of four weights or so.
+    return min(sum(map(abs, weights)) / 2, 3 * math.hypot(*weights) / math.sqrt(12))
 
 
 def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:
@@ -164,9 +168,9 @@ class Ratio:
 
         def survives(r: float) -> bool:
             combination = self.numerator - r * self.denominator
-            slack = self.counts.granularity(combination)
-            observed = self._observed(r) - slack
-            return 2 * self.counts.noise(combination).survival(max(observed, 0.0)) >= 1 - level
+            law = self.counts.noise(combination)
+            observed = self._observed(r) - _granularity(law.weights)
+            return 2 * law.survival(max(observed, 0.0)) >= 1 - level
 
         return survives
 
@@ -194,20 +198,23 @@ class Ratio:
             combination = self.numerator - r * self.denominator
             # No population has a ratio beyond 0 and 1: there is noise alone to explain one.
             deviation = math.sqrt(max(self._variance(r, combination, margin), 0.0))
-            slack = counts.granularity(combination) + counts.unit / 2
-            observed = self._observed(r) - slack
             law = counts.noise(combination, deviation=deviation)
+            observed = self._observed(r) - (_granularity(law.weights) + counts.unit / 2)
             return 2 * law.survival(max(observed, 0.0))
 
         return surprise, error
 
+    @cached_property
+    def _simple(self) -> bool:
+        """Whether each row counts once in the denominator or not at all."""
+        return set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
+            np.all(self.numerator <= self.denominator)
+        )
+
     def _variance(self, r: float, combination: Vector, margin: float) -> float:
         """A bound on the variance of the combination over draws of the rows."""
         counts = self.counts
-        simple = set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
-            np.all(self.numerator <= self.denominator)
-        )
-        if simple:
+        if self._simple:
             # Given the denominator D the numerator is a sum of D values in [0, 1] with mean r,
             # whose variance is at most r (1 - r) each, and exactly that for zeros and ones.
             rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
