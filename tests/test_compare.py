@@ -62,6 +62,7 @@ def test_swapping_two_models_turns_the_sign_exactly() -> None:
     assert values["good", "good"] == Fraction(1, 2)
 
 
+@pytest.mark.slow
 def test_equally_good_models_seldom_look_different() -> None:
     """72 releases about two models that are equally good: p-values below 0.05 in at most a few."""
     random = np.random.default_rng(7)

@@ -180,6 +180,7 @@ def test_the_table_of_metrics_is_that_of_the_registry() -> None:
     assert "| recall |" in page
 
 
+@pytest.mark.slow
 def test_the_site_builds_strictly_and_asks_nothing_of_another_host(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],

@@ -118,9 +118,9 @@ def test_what_cannot_be_kept_is_refused():
 @pytest.mark.parametrize(
     "model",
     [
-        PrivateNaiveBayes(),
-        PrivateLogisticRegression(),
         PrivatePipeline(select="noisy-counts", classifier="logistic"),
+        pytest.param(PrivateNaiveBayes(), marks=pytest.mark.slow),
+        pytest.param(PrivateLogisticRegression(), marks=pytest.mark.slow),
     ],
     ids=lambda model: type(model).__name__,
 )

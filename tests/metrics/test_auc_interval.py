@@ -79,7 +79,13 @@ def coverage(mechanism: RankingMechanism, n: int, m: int, draws: int = 10_000) -
     return float(np.mean(held))
 
 
-@pytest.mark.parametrize(("n", "epsilon"), [(100, "1"), (300, "0.5"), (1000, "0.1"), (1000, "1")])
+def longer(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon"), [(100, "1"), longer(300, "0.5"), longer(1000, "0.1"), longer(1000, "1")]
+)
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
 def test_noise_intervals_of_balanced_classes_cover_94_to_97_percent(
     metric: str, n: int, epsilon: str
@@ -136,8 +142,8 @@ def population_draws(
     [
         (50, 50, "1", 0.95),
         (50, 400, "1", 0.7),
-        (300, 300, "1", 0.6),
-        (1000, 1000, "0.25", 0.85),
+        longer(300, 300, "1", 0.6),
+        longer(1000, 1000, "0.25", 0.85),
     ],
 )
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
@@ -149,6 +155,7 @@ def test_population_intervals_cover_94_percent(
     assert covered >= 0.94 - 2 * math.sqrt(0.94 * 0.06 / 1200)  # 94% within two deviations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(50, "1"), (100, "1"), (100, "0.5"), (300, "0.5"), (1000, "0.25")]
 )

@@ -95,7 +95,9 @@ def coverages(
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["replace-one", "add-remove"])
-@pytest.mark.parametrize(("rows", "epsilon"), [(300, "1/4"), (5000, "1")])
+@pytest.mark.parametrize(
+    ("rows", "epsilon"), [(300, "1/4"), pytest.param(5000, "1", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", ["Matthews correlation", "positive likelihood ratio"])
 def test_contrasts_are_covered(name: str, rows: int, epsilon: str, public: bool) -> None:
     shares = population(0.2, 0.8, 0.85)
@@ -122,6 +124,7 @@ def test_noise_that_adds_to_the_few_that_are_found_is_not_believed(name: str, pu
     assert float(np.mean(found)) >= 0.925
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False], ids=["replace-one", "add-remove"])
 def test_a_perfect_model_is_covered_too(public: bool) -> None:
     shares = population(0.3, 1.0, 1.0)

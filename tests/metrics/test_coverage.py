@@ -27,6 +27,7 @@ POPULATIONS = {
     "rare": (0.02, 0.03, 0.03, 0.92),
     "perfect": (0.3, 0.0, 0.0, 0.7),
 }
+LONGER = ((40, "2"), (2000, "1/5"))
 METRICS = {**registered(), "F2 score": f_score(2.0)}
 
 
@@ -74,7 +75,10 @@ def coverages(
 
 
 @pytest.mark.parametrize("add_remove", [False, True], ids=["replace-one", "add-remove"])
-@pytest.mark.parametrize(("rows", "epsilon"), [(40, "1/5"), (40, "2"), (2000, "1/5")])
+@pytest.mark.parametrize(
+    ("rows", "epsilon"),
+    [(40, "1/5"), *(pytest.param(*each, marks=pytest.mark.slow) for each in LONGER)],
+)
 @pytest.mark.parametrize("population", POPULATIONS.values(), ids=POPULATIONS)
 def test_ratios_are_covered(
     population: tuple[float, ...], rows: int, epsilon: str, add_remove: bool

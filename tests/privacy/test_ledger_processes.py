@@ -192,6 +192,7 @@ def killed_after(where, seconds):
     return lines[:-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "postgres"])
 def test_a_booking_that_returned_survives_kill_9(kind, request, tmp_path):
     where = tmp_path / "ledger.sqlite" if kind == "file" else request.getfixturevalue("postgres")

@@ -61,7 +61,12 @@ def agree(
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize(
-    ("count", "share", "epsilon"), [(1000, 0.5, "1"), (5000, 0.1, "1"), (20_000, 0.3, "1/4")]
+    ("count", "share", "epsilon"),
+    [
+        (1000, 0.5, "1"),
+        (5000, 0.1, "1"),
+        pytest.param(20_000, 0.3, "1/4", marks=pytest.mark.slow),
+    ],
 )
 def test_a_quote_and_the_release_agree(
     name: str, count: int, share: float, epsilon: str, neighbours: str

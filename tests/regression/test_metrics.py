@@ -72,6 +72,7 @@ def test_without_noise_the_numbers_are_the_clipped_rows_own(relation: str) -> No
         assert found.quantile(q) == pytest.approx(np.quantile(residuals, q), abs=4 / 119 + 1e-3)
 
 
+@pytest.mark.slow
 def test_intervals_cover_these_rows_and_the_population() -> None:
     """24 releases a relation: fewer than 14 hits at 95%, in any of 20, have a chance of 2e-7."""
     truth = {"mae": math.sqrt(2 / math.pi), "rmse": 1.0, "median": 0.0, "lower": -0.674}
@@ -112,6 +113,7 @@ def test_intervals_cover_these_rows_and_the_population() -> None:
         assert min(hits.values()) >= 14, hits
 
 
+@pytest.mark.slow
 def test_r_squared_has_no_bias_to_speak_of_with_declared_bounds_and_little_budget() -> None:
     random = np.random.default_rng(8)
     strays = []
@@ -196,6 +198,7 @@ def test_a_spread_too_small_to_square_has_intervals_without_a_warning() -> None:
         json.dumps(plot.as_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_intervals_by_searched_bounds_hold_the_errors_of_residuals_that_are_not_clipped() -> None:
     """16 runs each: at 92%, fewer than 7 have chance 5e-8; of clipped residuals alone, 3 hold."""
     laws = {

@@ -214,6 +214,7 @@ def _covered(interval: tuple[Any, Any], truth: Any) -> Any:
     return (low <= truth) & (truth <= high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "scale"), [("ideal", 40), ("heteroscedastic", 3)])
 def test_intervals_cover_what_they_say(kind, scale):
     """At 95% each. Of RUNS at a true 0.93, fewer than 0.87 are covered with chance below 3e-5."""
@@ -249,6 +250,7 @@ def test_intervals_cover_what_they_say(kind, scale):
     assert np.mean(hits["mean, noise"]) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [3, 45])
 def test_faults_are_seen_and_false_alarms_are_rare(scale):
     """False alarms: at most 5% are promised; 11% of 300 has chance below 3e-5 at 5%."""

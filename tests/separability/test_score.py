@@ -235,6 +235,7 @@ def test_a_copy_with_independent_columns_is_seen_and_ranked_below_a_good_one():
     assert found["crude"].as_dict()["ensemble"]["detection_auc"] > 0.7
 
 
+@pytest.mark.slow
 def test_on_alike_tables_the_forest_keeps_to_its_size():
     from heldout.separability import ensemble
 

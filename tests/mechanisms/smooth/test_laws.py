@@ -151,7 +151,9 @@ def drawn_noise(law: NoiseLaw, rung: int, draws: int) -> Any:
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: str(law.describe()["name"]))
-@pytest.mark.parametrize("rung", [0, 1, 6, 300])
+@pytest.mark.parametrize(
+    "rung", [0, *(pytest.param(r, marks=pytest.mark.slow) for r in (1, 6)), 300]
+)
 def test_the_exact_sampler_has_the_stated_law(law: NoiseLaw, rung: int) -> None:
     draws = 2500
     noise = drawn_noise(law, rung, draws)
@@ -162,6 +164,7 @@ def test_the_exact_sampler_has_the_stated_law(law: NoiseLaw, rung: int) -> None:
     assert np.max(np.abs(tails - grid)) * math.sqrt(draws) < 2.08
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [LAWS[0], LAWS[2]], ids=["piecewise Laplace", "polynomial tail"])
 def test_a_scale_three_percent_off_is_rejected(law: NoiseLaw) -> None:
     """-ln of the tail has mean 1 and deviation 1; a wrong scale moves its mean."""

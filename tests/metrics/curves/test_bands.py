@@ -45,9 +45,9 @@ def ends(counts: Any, places: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("rows", "kind", "epsilon", "neighbours"),
     [
-        (2_000, "smooth", "1", "replace-one"),
         (600, "tied", "0.5", "replace-one"),
-        (20_000, "smooth", "1/2", "add-remove"),
+        pytest.param(2_000, "smooth", "1", "replace-one", marks=pytest.mark.slow),
+        pytest.param(20_000, "smooth", "1/2", "add-remove", marks=pytest.mark.slow),
     ],
 )
 def test_simultaneous_bands_hold_the_whole_curve(

@@ -243,6 +243,7 @@ def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     assert mine < 0.7 * theirs
 
 
+@pytest.mark.slow
 def test_the_area_of_the_curve_is_within_three_times_the_noise_of_the_area_alone() -> None:
     counts = counted(*binormal(4_000, seed=4))
     epsilon = Fraction(1, 2)
