@@ -85,7 +85,7 @@ class Joint:
     def _shares(self) -> Any:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
         seen = np.maximum(self._truths[0], 0.0) / self.weight + _PRIOR
-        return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:])
+        return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:], _normals())
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
@@ -136,6 +136,16 @@ def _cube() -> Any:
     return found
 
 
+@cache
+def _normals() -> Any:
+    """The normal law's quantiles at the second half of the cube: 16,384, the same each time."""
+    return _quantiles(_cube()[:, _CELLS:])
+
+
+def _quantiles(share: Any) -> Any:
+    return np.fromiter(map(NormalDist().inv_cdf, share.flat), float).reshape(share.shape)
+
+
 def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
     columns = []
@@ -152,7 +162,7 @@ def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     return np.stack(columns, axis=1)
 
 
-def _gamma_quantile(shape: Any, share: Any) -> Any:
+def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
     """Where gamma laws have this share below: scipy's `gammaincinv`, which takes 0.2 s to import.
 
     Wilson and Hilferty's cube of a normal law, within 0.0003 of the share; exactly where the
@@ -161,7 +171,7 @@ def _gamma_quantile(shape: Any, share: Any) -> Any:
     >>> _gamma_quantile(np.array([0.5, 1.0]), np.array([0.25, 0.5])).round(6).tolist()
     [0.050766, 0.693147]
     """
-    normal = np.fromiter(map(NormalDist().inv_cdf, share.flat), float).reshape(share.shape)
+    normal = _quantiles(share) if normal is None else normal
     found = shape * np.maximum(1 - 1 / (9 * shape) + normal / (3 * np.sqrt(shape)), 0.0) ** 3
     small = shape < _SMALL
     a, goal = shape[small], np.log(share[small])

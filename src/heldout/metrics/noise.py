@@ -15,6 +15,7 @@ from typing import Any
 
 from heldout.mechanisms.bisection import falls_to
 
+SQRT_2 = math.sqrt(2)
 NEGLIGIBLE = 1e-10  # of the characteristic function
 SMALLEST = 1e-9  # a noise of whole numbers at this scale is never seen; smaller ones underflow
 FEW = 4  # noises that partial fractions can tell apart
@@ -41,23 +42,26 @@ class NoiseSum:
         scales = _separated(
             [max(abs(weight) * self.scale, SMALLEST) for weight in self.weights if weight]
         )
-        return tuple(
-            (
-                math.prod(b * b / ((b - c) * (b + c)) for j, c in enumerate(scales) if j != i),
-                b,
-            )
-            for i, b in enumerate(scales)
-        )
+        found = []
+        for i, b in enumerate(scales):
+            share = 1.0
+            for j, c in enumerate(scales):
+                if j != i:
+                    share *= b * b / ((b - c) * (b + c))
+            found.append((share, b))
+        return tuple(found)
 
     def survival(self, t: float) -> float:
         """P(sum > t)."""
         if t < 0:
             return 1.0 - self.survival(-t)
-        if sum(weight != 0 for weight in self.weights) > FEW:
+        if len(self.weights) - self.weights.count(0.0) > FEW:
             return self._inverted(t)
-        if not self._mixture:
+        mixture, total = self._mixture, 0.0
+        if not mixture:
             return _normal_survival(t, self.deviation)
-        total = sum(share * _one_survival(t, b, self.deviation) for share, b in self._mixture)
+        for share, b in mixture:
+            total += share * _one_survival(t, b, self.deviation)
         return min(max(total, 0.0), 0.5)
 
     def quantile(self, level: float) -> float:
@@ -117,17 +121,17 @@ def _one_survival(t: float, scale: float, deviation: float) -> float:
     z, a = t / deviation, deviation / scale
     normal = math.exp(-z * z / 2)
     if a < z:
-        rising = math.exp(a * a / 2 - a * z) * math.erfc((a - z) / math.sqrt(2)) / 2
+        rising = math.exp(a * a / 2 - a * z) * math.erfc((a - z) / SQRT_2) / 2
     else:
-        rising = normal * _scaled_erfc((a - z) / math.sqrt(2)) / 2
-    falling = normal * _scaled_erfc((a + z) / math.sqrt(2)) / 2
+        rising = normal * _scaled_erfc((a - z) / SQRT_2) / 2
+    falling = normal * _scaled_erfc((a + z) / SQRT_2) / 2
     return _normal_survival(t, deviation) + (rising - falling) / 2
 
 
 def _normal_survival(t: float, deviation: float) -> float:
     if deviation == 0:
         return 0.0 if t > 0 else 0.5
-    return math.erfc(t / (deviation * math.sqrt(2))) / 2
+    return math.erfc(t / (deviation * SQRT_2)) / 2
 
 
 def _scaled_erfc(x: float) -> float:

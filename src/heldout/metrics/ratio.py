@@ -147,8 +147,7 @@ class Ratio:
     @cached_property
     def of_nothing(self) -> bool:
         """Whether noise alone explains the denominator: nothing has no ratio to be covered."""
-        seen = float(self.denominator @ self.counts.estimate)
-        seen -= self.counts.granularity(self.denominator)
+        seen = self._seen - self.counts.granularity(self.denominator)
         return seen <= 0 or self.counts.noise(self.denominator).survival(seen) >= NO_ROWS
 
     def noise_interval(self, level: float) -> tuple[float, float]:
@@ -205,6 +204,10 @@ class Ratio:
         return surprise, error
 
     @cached_property
+    def _seen(self) -> float:
+        return float(self.denominator @ self.counts.estimate)
+
+    @cached_property
     def _simple(self) -> bool:
         """Whether each row counts once in the denominator or not at all."""
         return set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
@@ -217,7 +220,7 @@ class Ratio:
         if self._simple:
             # Given the denominator D the numerator is a sum of D values in [0, 1] with mean r,
             # whose variance is at most r (1 - r) each, and exactly that for zeros and ones.
-            rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
+            rows = max(self._seen + margin, counts.unit)
             most = rows * counts.unit * r * (1 - r)
         else:
             noise = counts.scale * math.sqrt(2)
