@@ -77,7 +77,12 @@ def test_several_workers_do_the_same_work():
     assert sorted(Context(workers=2).over(abs, [-1, -2, -3], label="jobs")) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("number", ["3.1", "3.2", "3.3", "3.4", "4.1", "4.2", "4.3", "4.4"])
+OTHERS = ("3.2", "3.3", "3.4", "4.1", "4.2", "4.3", "4.4")
+
+
+@pytest.mark.parametrize(
+    "number", ["3.1", *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
+)
 def test_a_figure_is_a_picture_and_a_table(tmp_path, capsys, number):
     reproduce("boyd-2014", figure=[number], out=tmp_path)
     svg = (tmp_path / f"boyd-2014-figure-{number}.svg").read_text()
@@ -88,6 +93,7 @@ def test_a_figure_is_a_picture_and_a_table(tmp_path, capsys, number):
     assert f"figure-{number}.svg" in capsys.readouterr().out.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_one_study_serves_three_figures_and_json_is_json(tmp_path, capsys, monkeypatch):
     from heldout_papers import boyd_2014_intervals as study
 

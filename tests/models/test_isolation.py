@@ -48,6 +48,7 @@ def test_a_keeper_that_behaves_scores_every_row() -> None:
     assert np.array_equal(found, ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

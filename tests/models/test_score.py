@@ -229,5 +229,9 @@ def test_what_is_no_model_is_refused_before_any_row(tmp_path: Path) -> None:
             ho.models.load(content)
     with pytest.raises(ArgumentError, match="Check the path"):
         ho.models.load(tmp_path / "none.onnx")
+
+
+@pytest.mark.slow
+def test_a_million_nodes_are_refused_before_any_row() -> None:
     with pytest.raises(UnusableModel, match="cannot be used"):
         ho.models.load(attacks.ATTACKS["a_million_nodes"]())

@@ -12,6 +12,7 @@ import pprint
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -187,14 +188,18 @@ SIMULATED = (
 )
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def modules() -> list[tuple[str, list[ast.AST]]]:
+    """Each module's name and all nodes of its source: they are walked many times."""
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
-        name = path.relative_to(SOURCE.parent).with_suffix("")
-        yield ".".join(name.parts).removesuffix(".__init__"), ast.parse(path.read_text())
+        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
+        found.append((name.removesuffix(".__init__"), list(ast.walk(ast.parse(path.read_text())))))
+    return found
 
 
-def names_used(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def names_used(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Attribute):
@@ -205,8 +210,13 @@ def names_used(tree: ast.Module) -> Iterator[str]:
             yield node.value  # getattr(sealed, "_content")
 
 
+@cache
+def all_names() -> dict[str, set[str]]:
+    return {module: set(names_used(nodes)) for module, nodes in modules()}
+
+
 def users_of(name: str) -> set[str]:
-    return {module for module, tree in modules() if name in names_used(tree)}
+    return {module for module, names in all_names().items() if name in names}
 
 
 def test_only_mechanisms_open_the_envelope() -> None:
@@ -237,10 +247,10 @@ def test_only_the_data_room_runs_statements_over_rows() -> None:
 
 def test_no_random_generator_of_python_or_numpy_is_on_a_production_path() -> None:
     found = []
-    for module, tree in modules():
+    for module, nodes in modules():
         if module.startswith(SIMULATED):
             continue
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Import):
                 found += [module for alias in node.names if alias.name.split(".")[0] == "random"]
                 found += [module for alias in node.names if alias.name == "numpy.random"]
