@@ -261,7 +261,7 @@ def test_even_noise_has_the_law_that_its_largest_entry_needs():
         return ((np.array(found) - expected) ** 2 / expected).sum()
 
     assert missed(2.0) < 55  # chi-squared of 12 degrees: twice in 10^7 runs
-    assert missed(2.0 * 1.25) > 55
+    assert missed(2.0 * 1.3) > 55  # 175 is expected, and less than 95 was not seen in 200,000
     entries = np.array([even_noise(Fraction(1000), 40) for _ in range(50)])
     shares = entries / np.abs(entries).max(axis=1, keepdims=True)
     assert abs(np.abs(shares).mean() - 0.5) < 0.05  # spread evenly within the largest

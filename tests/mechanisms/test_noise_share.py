@@ -60,7 +60,8 @@ def test_one_share_too_few_is_too_little_noise() -> None:
     drawn = shares(2, honest=3, scale=2.0, count=4000).sum(axis=0)
     assert chance(drawn, laplace(2.0)) < 1e-5
     near = (drawn == 0).sum() / (drawn == 1).sum()
-    assert near > 1.15 * np.exp(1 / 2.0), "its loss is more than 1/scale"
+    # 1.43 times as much is expected, five deviations more.
+    assert near > 1.1 * np.exp(1 / 2.0), "its loss is more than 1/scale"
 
 
 def test_what_cannot_be_drawn_is_refused_and_only_the_length_comes_back() -> None:
