@@ -62,6 +62,7 @@ def made() -> dict[tuple[str, str], Reproduction]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "number"), FIGURES)
 def test_a_figure_has_its_pictures_and_the_columns_of_its_table(
     made: dict[Any, Reproduction], paper: str, number: str
@@ -78,6 +79,7 @@ def test_a_figure_has_its_pictures_and_the_columns_of_its_table(
         assert all(math.isfinite(each) for each in row.values() if isinstance(each, float))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["5.4", "5.5"])
 def test_our_errors_are_below_theirs_in_every_cell(
     made: dict[Any, Reproduction], number: str
@@ -96,6 +98,7 @@ def test_our_errors_are_below_theirs_in_every_cell(
             assert ours < cell[THEIRS[0].label] / 5
 
 
+@pytest.mark.slow
 def test_estimation_error_falls_with_size_and_does_not_know_the_method(
     made: dict[Any, Reproduction],
 ) -> None:
@@ -110,11 +113,13 @@ def test_estimation_error_falls_with_size_and_does_not_know_the_method(
             assert large < small
 
 
+@pytest.mark.slow
 def test_root_mean_squares_are_not_below_mean_absolutes(made: dict[Any, Reproduction]) -> None:
     for row in made["boyd-2015", "5"].table:
         assert row["root mean square error"] >= row["mean absolute error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("paper", "number"), [("boyd-2015", "3"), ("boyd-2014", "5.3")])
 def test_the_closed_form_is_the_papers_maximum_and_our_noise_is_below_theirs(
     made: dict[Any, Reproduction], paper: str, number: str
@@ -133,6 +138,7 @@ def test_the_closed_form_is_the_papers_maximum_and_our_noise_is_below_theirs(
         assert 0.99 * floor < ours < min(cell.values())
 
 
+@pytest.mark.slow
 def test_histograms_hold_every_release_and_ours_is_the_narrower(
     made: dict[Any, Reproduction],
 ) -> None:
@@ -151,6 +157,7 @@ def test_histograms_hold_every_release_and_ours_is_the_narrower(
         assert spread[panel, OURS.label] < spread[panel, THEIRS[-1].label]
 
 
+@pytest.mark.slow
 def test_curves_rise_from_corner_to_corner_and_lie_in_order(made: dict[Any, Reproduction]) -> None:
     curves: dict[Any, list[tuple[float, float]]] = {}
     for row in made["boyd-2015", "6"].table:

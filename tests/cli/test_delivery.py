@@ -56,7 +56,13 @@ COMMANDS = {
     "compare": (f"compare {ASK} --rival risk_b --budget 9", "p_value"),
     "curves": (f"curves {ASK} --budget 9", "measures"),
 }
-each_command = pytest.mark.parametrize(("command", "holds"), COMMANDS.values(), ids=COMMANDS)
+each_command = pytest.mark.parametrize(
+    ("command", "holds"),
+    [
+        pytest.param(*words, id=name, marks=[] if name == "evaluate" else pytest.mark.slow)
+        for name, words in COMMANDS.items()
+    ],
+)
 
 
 @each_command

@@ -90,6 +90,7 @@ def test_ratios_are_covered(
         assert of_all >= LEVEL - SLACK, metric.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add_remove", [False, True], ids=["replace-one", "add-remove"])
 def test_where_noise_is_many_counts_wide_the_coverage_is_the_level(add_remove: bool) -> None:
     """Neither too narrow nor too wide, once whole numbers no longer matter."""
