@@ -36,7 +36,7 @@ def test_noise_that_is_wrong():
     assert False
 
 
-def test_bytes_that_are_wrong():
+def test_source_that_is_wrong():
     assert not os.urandom(1)
 
 
@@ -71,7 +71,7 @@ def summary(tmp_path_factory):
     return run.returncode, run.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", ["noise", "bytes", "generator", "child"])
+@pytest.mark.parametrize("name", ["noise", "source", "generator", "child"])
 def test_what_fails_twice_fails_the_run(summary, name):
     code, lines = summary
     assert code == 1
