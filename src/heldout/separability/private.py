@@ -51,9 +51,9 @@ def private_separability(
     >>> rng = np.random.default_rng(5)
     >>> truth = rng.poisson(0.3, (4000, 4))
     >>> noisy = truth + rng.laplace(0, 2, truth.shape).clip(0)
-    >>> found = private_separability(truth, noisy, epsilon="4")
+    >>> found = private_separability(truth, noisy, epsilon="20")
     >>> 0.2 < found.value < 1, str(found.loss)
-    (True, 'epsilon 4')
+    (True, 'epsilon 20')
     """
     price = exact(epsilon, name="epsilon", minimum=0)
     named = (custody.get("unit"), custody.get("row_key"))
