@@ -54,7 +54,12 @@ class GridTally:
         self._range, self._points = score_range, cells + 1
         self._factor = cells / (score_range[1] - score_range[0])
         self._counts = np.zeros(2 * self._points, dtype=np.int64)
-        self._cells, self._waiting, self.rows = np.empty(4 * NEAR, dtype=np.int64), 0, 0
+        self._cells, self._waiting, self.rows = np.empty(8 * NEAR, dtype=np.int64), 0, 0
+        self._place = np.empty(NEAR)
+        # One rounding may carry the top of an odd range past the last point. No score within the
+        # range gets further than its top does: products and roundings keep the order.
+        top = np.rint((score_range[1] - score_range[0]) * self._factor)
+        self._passes = not top <= cells
 
     def add(self, columns: Columns) -> None:
         """Count a batch of rows, so many at a time that no step of it needs new memory."""
@@ -72,9 +77,11 @@ class GridTally:
             label, score = np.ma.getdata(label), np.ma.getdata(score)
             known &= ((label == 0) | (label == 1)) & (score >= low) & (score <= high)
             label, score = label[known], score[known]
-        point = np.rint((score - low) * self._factor if low else score * self._factor)
-        # One rounding may carry the top of an odd range past the last point.
-        np.minimum(point, self._points - 1, out=point)
+        point = self._place[: len(score)]
+        np.multiply(score - low if low else score, self._factor, out=point)
+        np.rint(point, out=point)
+        if self._passes:
+            np.minimum(point, self._points - 1, out=point)
         point += label * float(self._points)
         if self._waiting + len(point) > len(self._cells):
             self._counted()

@@ -273,9 +273,7 @@ def _upper_tail(draw: RankingDraw, candidates: Belief, distance: float, theta: f
     nodes, node_weights = _sampling_nodes(candidates.scatter)
     deviation = math.sqrt(_variance(draw.mechanism.metric, theta, candidates))
     gaps = distance - deviation * nodes
-    sizes = np.broadcast_to(np.abs(gaps)[:, None], (nodes.size, candidates.rungs.size))
-    rungs = np.broadcast_to(candidates.rungs[None, :], sizes.shape)
-    half = draw.law.survival(rungs, sizes) / 2
+    half = draw.law.survival(candidates.rungs[None, :], np.abs(gaps)[:, None]) / 2
     tails = np.where(gaps[:, None] >= 0, half, 1 - half)
     return float(node_weights @ tails @ candidates.weights)
 

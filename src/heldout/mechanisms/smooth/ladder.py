@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from heldout.mechanisms.smooth.exact import rational, working_precision
+from heldout.mechanisms.smooth.exact import double, rational, working_precision
 from heldout.statistics.ranking.sensitivity import RungSensitivity
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class Ladder:
     def _normalisers(self, precision: int) -> list["arb"]:
         with working_precision(precision):
             q = (-rational(self.epsilon)).exp()
-            found = [rational(Fraction(self.scales[0])) / (1 - q)]
+            found = [double(self.scales[0]) / (1 - q)]
             for i in range(1, len(self.starts)):
                 length = self.starts[i] - max(self.starts[i - 1], 1)
-                limit = rational(Fraction(self.scales[i - 1])) / (1 - q)
+                limit = double(self.scales[i - 1]) / (1 - q)
                 found.append(limit + q**length * (found[-1] - limit))
             return found
 
@@ -88,8 +88,8 @@ class Ladder:
         with working_precision(_PRECISION):
             epsilon = rational(self.epsilon)
             q = (-epsilon).exp()
-            local = [rational(Fraction(self.local.upper(start))) for start in self.starts]
-            scales = [rational(Fraction(scale)) for scale in self.scales]
+            local = [double(self.local.upper(start)) for start in self.starts]
+            scales = [double(scale) for scale in self.scales]
             for i in range(1, len(self.starts)):
                 before, scale, bound, above = scales[i - 1], scales[i], local[i], normalisers[i]
                 if not bound <= scale <= before:

@@ -11,6 +11,7 @@ released table. This is not a privacy mechanism, so its uniform numbers need not
 are the multiples of square roots of primes, which fill the cube evenly, and the same at each call.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -20,7 +21,7 @@ import numpy as np
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
 
-__all__ = ["Band", "Rectangles", "evenly_filling", "rectangles"]
+__all__ = ["Band", "Rectangles", "evenly_filling", "normal_points", "rectangles"]
 
 _DRAWS: Final = 3000
 _MOST_SIMULATED: Final = 64  # bins; beyond, or without a known law, Bonferroni
@@ -178,12 +179,34 @@ def _simulated_quantile(
 @lru_cache(maxsize=8)
 def evenly_filling(columns: int) -> Any:
     """Evenly filling numbers in (0, 1): multiples of the square roots of primes, modulo 1."""
-    candidates = np.arange(2, 20 * columns + 50)
-    primes = [p for p in candidates if (p % np.arange(2, int(p**0.5) + 1)).all()][:columns]
-    multiples = np.outer(np.arange(1, _DRAWS + 1), np.sqrt(np.array(primes, dtype=np.float64)))
+    multiples = np.outer(np.arange(1, _DRAWS + 1), np.sqrt(_primes(columns).astype(np.float64)))
     filled = np.clip(multiples % 1.0, 1e-9, 1 - 1e-9)
     filled.setflags(write=False)
     return filled
+
+
+@lru_cache(maxsize=2)
+def normal_points(columns: int) -> Any:
+    """The same as deviations of a normal law; an evaluation asks for them three times."""
+    from scipy.special import ndtri
+
+    points = ndtri(evenly_filling(columns))
+    points.setflags(write=False)
+    return points
+
+
+def _primes(count: int) -> Any:
+    """The first ones, by a sieve.
+
+    >>> _primes(6).tolist()
+    [2, 3, 5, 7, 11, 13]
+    """
+    kept = np.ones(20 * count + 50, dtype=bool)
+    kept[:2] = False
+    for number in range(2, math.isqrt(len(kept)) + 1):
+        if kept[number]:
+            kept[number * number :: number] = False
+    return np.flatnonzero(kept)[:count]
 
 
 @lru_cache(maxsize=1)

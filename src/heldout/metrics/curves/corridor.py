@@ -19,7 +19,7 @@ import numpy as np
 
 from heldout.mechanisms.curves.influence import AreaBySum
 from heldout.mechanisms.curves.table import NoisyTable
-from heldout.metrics.curves.bands import Band, Rectangles, evenly_filling, rectangles
+from heldout.metrics.curves.bands import Band, Rectangles, normal_points, rectangles
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
 from heldout.metrics.curves.fit import Fitted
@@ -258,12 +258,10 @@ def _reach(heights: Any, most: Any, deviation: Any, quantile: float) -> tuple[An
 
 def _largest(correlation: Any, level: float) -> float:
     """What the largest of correlated standard normal deviations stays below so often."""
-    from scipy.special import ndtri
-
     size = len(correlation)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    drawn = ndtri(evenly_filling(size)) @ root.T
+    drawn = normal_points(size) @ root.T
     return float(np.quantile(np.abs(drawn).max(axis=1), level, method="higher"))
 
 
