@@ -50,8 +50,8 @@ def postgres_ratio(rows: int = POSTGRES_ROWS) -> float | None:
     return ratio
 
 
-def spark_ratio(rows: int = SPARK_ROWS) -> float | None:
-    """None where pyspark or a JVM is missing."""
+def local_spark() -> Any:
+    """A session of two threads; None where pyspark or a JVM is missing."""
     try:
         from pyspark.sql import SparkSession
 
@@ -66,6 +66,13 @@ def spark_ratio(rows: int = SPARK_ROWS) -> float | None:
         print("Spark: not measured, pyspark or a JVM is missing")
         return None
     spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def spark_ratio(rows: int = SPARK_ROWS) -> float | None:
+    """None where pyspark or a JVM is missing."""
+    if (spark := local_spark()) is None:
+        return None
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/scored.parquet"
         duckdb.sql(
