@@ -132,7 +132,7 @@ UNNEEDED = [
     ("options", "unneeded"),
     [
         ((), ("scipy", "sqlalchemy", "pyarrow", "unittest")),
-        (("--curves",), ("sqlalchemy",)),
+        (("--curves",), ("scipy", "sqlalchemy", "unittest")),
         (("--ledger", "ledger.sqlite", "--budget", "9"), ("scipy", "pyarrow", "unittest")),
     ],
     ids=["plain", "curves", "ledger"],

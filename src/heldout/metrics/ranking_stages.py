@@ -27,7 +27,6 @@ from heldout.metrics.auc_interval import (
     precision_variance,
 )
 from heldout.metrics.curves.curve import Curve
-from heldout.metrics.curves.fit import fitted
 from heldout.metrics.influence import Influence, Scatter
 from heldout.privacy.neighbours import Protection
 from heldout.release import Answers, Booked, Request, Staged, Step
@@ -171,6 +170,8 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
+        from heldout.metrics.curves.fit import fitted
+
         tables = [answers[f"table of {model}"] for model in self.models]
         return [fitted(table, score_range=self.score_range).curve for table in tables]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard
 
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
@@ -11,7 +11,6 @@ from heldout.errors import ArgumentError
 from heldout.metrics.auc_interval import Look
 from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.curve import grid_point
-from heldout.metrics.curves.release import CurvesRelease
 from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
@@ -35,6 +34,9 @@ from heldout.report.sections import (
     shared,
 )
 from heldout.statistics import ScoreTable
+
+if TYPE_CHECKING:
+    from heldout.metrics.curves.release import CurvesRelease
 
 __all__ = ["Purchase", "Report", "assembled"]
 
@@ -231,7 +233,7 @@ def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
     for name, each in releases.items():
         if isinstance(each, RankingRelease):
             found[name] = each.told(counts)
-        elif isinstance(each, CurvesRelease):
+        elif name == "curves" and _are_curves(each):
             found[name] = each.told(
                 area=area.told(counts) if isinstance(area, RankingRelease) else None,
                 confusion=decided if isinstance(decided, ConfusionRelease) else None,
@@ -239,6 +241,13 @@ def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
         else:
             found[name] = each
     return found
+
+
+def _are_curves(release: Release) -> "TypeGuard[CurvesRelease]":
+    # Twelve modules that a report without curves does not need.
+    from heldout.metrics.curves.release import CurvesRelease
+
+    return isinstance(release, CurvesRelease)
 
 
 def _class_counts(release: Release) -> tuple[Look, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
+from heldout.metrics.normal import normal_quantile
 
 __all__ = ["Band", "Rectangles", "evenly_filling", "normal_points", "rectangles"]
 
@@ -144,15 +145,13 @@ def _simulated_quantile(
     shares: Any, rows: Any, scales: Any, *, level: float, noise_only: bool
 ) -> float:
     """What the largest of all standardised deviations stays below with this probability."""
-    from scipy.special import ndtri
-
     bins = shares.shape[1]
     uniform = evenly_filling(4 * bins)
     folded = 2 * uniform[:, : 2 * bins] - 1
     noise = scales * (-np.sign(folded) * np.log1p(-np.abs(folded))).reshape(-1, 2, bins)
     sample = np.zeros_like(noise)
     if not noise_only:
-        normal = ndtri(uniform[:, 2 * bins :]).reshape(-1, 2, bins)
+        normal = normal_quantile(uniform[:, 2 * bins :]).reshape(-1, 2, bins)
         sample = normal * np.sqrt(rows[:, None] * shares)
     rate = np.cumsum(shares, axis=1)[:, :-1]
     inside = np.cumsum(2 * scales**2, axis=1)
@@ -188,9 +187,7 @@ def evenly_filling(columns: int) -> Any:
 @lru_cache(maxsize=2)
 def normal_points(columns: int) -> Any:
     """The same as deviations of a normal law; an evaluation asks for them three times."""
-    from scipy.special import ndtri
-
-    points = ndtri(evenly_filling(columns))
+    points = normal_quantile(evenly_filling(columns))
     points.setflags(write=False)
     return points
 
@@ -211,6 +208,4 @@ def _primes(count: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _normal_column() -> Any:
-    from scipy.special import ndtri
-
-    return ndtri(np.arange(1, _DRAWS + 1) * np.pi % 1.0)
+    return normal_quantile(np.arange(1, _DRAWS + 1) * np.pi % 1.0)

@@ -6,6 +6,7 @@ denominator is lost in the noise the interval is wide instead of wrong.
 """
 
 import math
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -85,7 +86,5 @@ def single_quantile(level: float, *, of: int = 1) -> float:
     >>> round(single_quantile(0.95), 3), round(single_quantile(0.5), 3)
     (2.118, 0.674)
     """
-    from scipy.special import ndtri
-
     error = (1 - level) / of
-    return max(float(-ndtri(error / 2)), -math.log(error) / math.sqrt(2))
+    return max(-NormalDist().inv_cdf(error / 2), -math.log(error) / math.sqrt(2))

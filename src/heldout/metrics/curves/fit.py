@@ -17,6 +17,7 @@ from heldout.metrics.curves.area import class_belief
 from heldout.metrics.curves.bands import evenly_filling
 from heldout.metrics.curves.curve import Curve, grid_scores
 from heldout.metrics.curves.model import STOPS, Family, first_guess
+from heldout.metrics.normal import normal_quantile
 
 __all__ = ["Fitted", "fitted"]
 
@@ -243,10 +244,8 @@ def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
 
     The points fill the space evenly and are the same at each call: no privacy mechanism.
     """
-    from scipy.special import ndtri
-
     root = _triangular(_curvature_root(residuals, best, doubt)[0])
-    normal = ndtri(evenly_filling(len(best))[:_PAIRS])
+    normal = normal_quantile(evenly_filling(len(best))[:_PAIRS])
     normal = np.concatenate([normal, -normal])
     points = best + _WIDER * np.linalg.solve(root, normal.T).T
     logs = ((normal**2).sum(axis=1) - _cost(residuals, points, doubt)) / 2

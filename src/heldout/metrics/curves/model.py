@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.metrics.normal import normal_quantile, normal_share
+
 __all__ = ["Family", "Guess", "first_guess"]
 
 STOPS: Final = np.array(
@@ -82,9 +84,6 @@ class Family:
     """
 
     def __init__(self, guess: Guess, *, rows_known: bool) -> None:
-        from scipy.special import ndtr, ndtri
-
-        self._cdf, self._quantile = ndtr, ndtri
         self.guess = guess
         self.bins = bins = len(guess.shares)
         self.total_deviation = 1e-3 if rows_known else TOTAL
@@ -105,13 +104,13 @@ class Family:
         that may turn anywhere, and steps that may rarely be large, leave room for a corner: scores
         in two heaps have one. One that is smooth everywhere would round it off.
         """
-        where = self._quantile(np.clip(edges, 1e-6, 1 - 1e-6))
+        where = normal_quantile(np.clip(edges, 1e-6, 1 - 1e-6))
         deviation, reach = BEND
         gaps = where[:, None] - where[None, :]
         covariance = deviation**2 * np.exp(-np.abs(gaps) / reach)
         # Sampling: a Brownian bridge on a typical curve (a = 1), in probits.
-        rate = np.clip(self._cdf(1.0 + where), 1e-3, 1 - 1e-3)
-        slope = np.exp(-(self._quantile(rate) ** 2) / 2) / np.sqrt(2 * np.pi)
+        rate = np.clip(normal_share(1.0 + where), 1e-3, 1 - 1e-3)
+        slope = np.exp(-(normal_quantile(rate) ** 2) / 2) / np.sqrt(2 * np.pi)
         bridge = np.minimum.outer(rate, rate) - np.outer(rate, rate)
         rows = max(self.guess.positives, 2.0)
         covariance += SAMPLING**2 * bridge / np.outer(slope, slope) / rows
@@ -138,8 +137,8 @@ class Family:
         bend = parameters[:, bins + 2 : 2 * bins + 1] @ self._root.T
         ends = np.pad(bend, ((0, 0), (1, 1)), mode="edge") if bins > 1 else np.zeros((len(a), 2))
         bent = ends[:, :-1, None] + (ends[:, 1:] - ends[:, :-1])[:, :, None] * STOPS
-        probit = self._quantile(np.clip(fpr, _TINY, 1 - _TINY))
-        tpr = self._cdf(a[:, None, None] + b[:, None, None] * probit + bent)
+        probit = normal_quantile(np.clip(fpr, _TINY, 1 - _TINY))
+        tpr = normal_share(a[:, None, None] + b[:, None, None] * probit + bent)
         tpr[:, 0, 0], tpr[:, -1, -1] = 0.0, 1.0
         straight = tpr[:, :, :1] + (tpr[:, :, -1:] - tpr[:, :, :1]) * STOPS
         return fpr, straight + parameters[:, -3, None, None] * (tpr - straight)
