@@ -93,6 +93,9 @@ def asked(name: str, rows: int, table: Any) -> list[bool]:
     return figures
 
 
+def main() -> bool:
+    return all(postgres_people() + spark_people())
+
+
 if __name__ == "__main__":
-    postgres_people()
-    spark_people()
+    main()
