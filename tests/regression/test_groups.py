@@ -49,6 +49,19 @@ def test_each_groups_measures_are_those_of_its_rows_alone(neighbours: str) -> No
     assert found.gap_in("root mean squared error").p_value < 1e-6
 
 
+def test_a_mean_residual_is_not_read_where_its_noise_is_wider_than_residuals_are() -> None:
+    # Residuals of about 1, bounds of 4,000, and a price at which the mean is known to some 200.
+    wide = {"residual": 4_000, "observed": (-8, 18)}
+    found = session().metrics(epsilon="1/20", by="sex", bounds=wide, r_squared=False)
+    for group in found.groups.values():
+        measure = group.mean_residual
+        low, high = measure.noise_interval()
+        most = min(group.mae.noise_interval()[1], 4_000)
+        assert measure.informative == (min(high, most) - max(low, -most) <= most)
+        assert measure.share(-4_000) == 0
+        assert measure.share(4_000) == 1
+
+
 def test_each_groups_table_is_that_of_its_rows_alone() -> None:
     found = session().residual_plot(epsilon="1000000", by="sex", bounds=PLOT, grid=(8, 5))
     for name, mine in MINE.items():
