@@ -13,8 +13,6 @@ from itertools import product
 import numpy as np
 from sklearn.metrics import (
     average_precision_score,
-    cohen_kappa_score,
-    matthews_corrcoef,
     roc_auc_score,
     roc_curve,
 )
@@ -134,8 +132,6 @@ def errors(labels, scores, weights, plain=None):
         "weighted log loss": float(weights @ -np.log(given) / weights.sum()),
         "weighted accuracy": float(weights @ (called == labels) / weights.sum()),
         "weighted recall": float(weights @ (called & labels) / max(weights @ labels, 1e-9)),
-        "weighted kappa": float(cohen_kappa_score(labels, called, sample_weight=weights)),
-        "weighted Matthews": float(matthews_corrcoef(labels, called, sample_weight=weights)),
     }
 
 
@@ -173,6 +169,35 @@ def mean_sums(errors, weights=None):
     return np.array([each.sum() for each in (e, product, f - product, *lacking)])
 
 
+def print_weighted(runs):
+    """What is no ratio, of rows with weights; the number of rows is private then."""
+    row = Protection(neighbours="replace-one")
+    public = {"name": "m", "protection": row, "label": "y", "score": "p"}
+    found_of = {name: contrasts()[name] for name in ("Cohen's kappa", "Matthews correlation")}
+    print("\n| rows | positive | epsilon |", " | ".join(found_of), "|")
+    print("|---" * (3 + len(found_of)) + "|")
+    for prevalence in SHIFT:
+        labels, scores, weights, _ = population(prevalence)
+        whole = np.bincount(2 * labels + (scores >= CUT), weights, 4)[[3, 1, 2, 0]]
+        for rows, epsilon in product((300, 2_000, 20_000), ("1/4", "1", "4")):
+            heavy = ScoredRows(rows=rows, weight="w", largest_weight=4.0, **public)
+            asked = q.Confusion(epsilon=epsilon, weighted=True, threshold=CUT)
+            found = {name: [] for name in found_of}
+            for _ in range(runs):
+                labels, scores, weights = scored(rows, prevalence)
+                w, cell = steps(weights), 2 * labels + (scores >= CUT)
+                exact = [np.bincount(cell, each, 4) for each in (w, w * (STEPS - w) // STEPS)]
+                matrix = released(asked, heavy, np.concatenate(exact).astype(np.int64))
+                for name, contrast in found_of.items():
+                    own = float(contrast(exact[0][[3, 1, 2, 0]]))
+                    if not np.isnan(own):
+                        measure = matrix.contrast(contrast)
+                        found[name].append(coverage(measure, own, float(contrast(whole))))
+            cells = [np.mean(each, axis=0) for each in found.values()]
+            shown = (f"{a:.3f}, {b:.3f} |" for a, b in cells)
+            print(f"| {rows:,} | {prevalence} | {epsilon} |", *shown, flush=True)
+
+
 def print_means(runs):
     """Mean errors and weighted rows: coverage and the mean width of the population's interval."""
     row = Protection(neighbours="replace-one")
@@ -202,8 +227,6 @@ def print_means(runs):
                     released(weighed, heavy, mean_sums(loss, weights)).headline,
                     matrix.accuracy,
                     matrix.recall,
-                    matrix.cohens_kappa,
-                    matrix.matthews_correlation,
                 )
                 for name, measure in zip(names, answers, strict=True):
                     if name.startswith("weighted ") and not (labels.any() and own[name]):
@@ -418,6 +441,7 @@ def main(runs=None):
     runs = int(sys.argv[1]) if runs is None and len(sys.argv) > 1 else runs or 40
     print_matrix(runs)
     print_means(runs)
+    print_weighted(runs)
     print_contrasts(runs)
     print_lists(runs)
     print_areas(runs)
