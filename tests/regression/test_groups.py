@@ -49,17 +49,21 @@ def test_each_groups_measures_are_those_of_its_rows_alone(neighbours: str) -> No
     assert found.gap_in("root mean squared error").p_value < 1e-6
 
 
-def test_a_mean_residual_is_not_read_where_its_noise_is_wider_than_residuals_are() -> None:
-    # Residuals of about 1, bounds of 4,000, and a price at which the mean is known to some 200.
-    wide = {"residual": 4_000, "observed": (-8, 18)}
-    found = session().metrics(epsilon="1/20", by="sex", bounds=wide, r_squared=False)
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_mean_residual_is_held_against_residuals_where_bounds_were_searched(
+    declared: bool,
+) -> None:
+    words: dict[str, Any] = {"bounds": BOUNDS} if declared else {"scale": 1}
+    found = session().metrics(epsilon="2", by="sex", r_squared=False, **words)
     for group in found.groups.values():
-        measure = group.mean_residual
-        low, high = measure.noise_interval()
-        most = min(group.mae.noise_interval()[1], 4_000)
-        assert measure.informative == (min(high, most) - max(low, -most) <= most)
-        assert measure.share(-4_000) == 0
-        assert measure.share(4_000) == 1
+        measure, most = group.mean_residual, group.residual_bound
+        if not declared:
+            most = min(most, group.mae.noise_interval()[1])
+        assert [measure.share(each) for each in (-1e9, -most / 2, 0, most, 1e9)] == pytest.approx(
+            [0, 0.25, 0.5, 1, 1]
+        )
+        low, high = (float(np.clip(end, -most, most)) for end in measure.noise_interval())
+        assert measure.informative == (high - low <= most)
 
 
 def test_each_groups_table_is_that_of_its_rows_alone() -> None:

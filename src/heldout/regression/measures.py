@@ -172,7 +172,8 @@ class RegressionMetrics(Release):
             return bound * (2 * low - 1 - beyond), bound * (2 * high - 1 + beyond)
 
         # No mean lies further from 0 than the mean distance: searched bounds may be far wider.
-        most = min(bound, max(self.mae.noise_interval()[1], 1e-300))
+        searched = self._plan.residual is None
+        most = min(bound, max(self.mae.noise_interval()[1], 1e-300)) if searched else bound
         return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval, most)
 
     def _residual(
