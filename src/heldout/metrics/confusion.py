@@ -1,7 +1,6 @@
 """The confusion matrix as released, and the ratios that people read off it."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -77,9 +76,7 @@ class NoisyConfusion(ConfusionReadings):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(attribute(each) for each in contrasts())})
 
-    def contrast(
-        self, contrast: Contrast, reach: Callable[[float], float] | None = None
-    ) -> Measure:
+    def contrast(self, contrast: Contrast) -> Measure:
         """A function of the released counts that is no ratio, at no further cost."""
         joint = self._joint
         return self._measure(
@@ -88,7 +85,6 @@ class NoisyConfusion(ConfusionReadings):
             lambda level: joint.noise_interval(contrast, level),
             lambda level: joint.interval(contrast, level),
             share=contrast.share,
-            reach=reach,
         )
 
     def cost(self, *, false_positive: float = 1, false_negative: float = 1) -> Measure:
@@ -99,9 +95,9 @@ class NoisyConfusion(ConfusionReadings):
                 "false_positive and false_negative must be costs from 0 on, not both 0."
             )
         most, weights = range_of_costs(*prices), np.array([0.0, *prices, 0.0])
-        return self.contrast(
-            mean_cost(*prices), lambda level: self._noise_of_mean(weights, most / 2, level) / most
-        )
+        found = self.contrast(mean_cost(*prices))
+        found.reach = lambda level: self._noise_of_mean(weights, most / 2, level) / most
+        return found
 
     def _noise_of_mean(self, weights: Any, middle: float, level: float) -> float:
         """How far noise takes a mean over all rows, were the mean in the middle of its range."""
