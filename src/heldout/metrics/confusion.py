@@ -101,7 +101,12 @@ class NoisyConfusion(ConfusionReadings):
 
     def _noise_of_mean(self, weights: Any, middle: float, level: float) -> float:
         """How far noise takes a mean over all rows, were the mean in the middle of its range."""
-        counts = self._counts
+        counts, every = self._counts, np.ones(len(CELLS))
+        if (
+            counts.rows is None
+            and Ratio(counts=counts, numerator=every, denominator=every).of_nothing
+        ):
+            return math.inf
         rows = max(float(counts.estimate.sum()), counts.unit)
         return counts.noise(weights - middle).quantile(level) / rows
 
