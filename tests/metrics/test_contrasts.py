@@ -12,6 +12,8 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics import contrasts
 from heldout.metrics.confusion import NoisyConfusion
+from heldout.metrics.joint import _cube
+from heldout.metrics.known_total import laid_out
 from heldout.metrics.registry import Contrast, mean_cost
 
 LEVEL = 0.95
@@ -167,6 +169,39 @@ def test_costs_that_are_none_are_refused(costs: Any) -> None:
     found = read([7, 9, 11, 40], epsilon="1", rows=None)
     with pytest.raises(ArgumentError, match="must be costs"):
         found.cost(false_positive=costs[0], false_negative=costs[1])
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(None, "1/20"), (200, "1/10")])
+@pytest.mark.parametrize("drawn", [[100, 40, 30, 30], [200, 0, 0, 0], [230, -40, -30, 40]])
+def test_costs_of_200_rows_at_a_low_price_say_nothing_wherever_noise_takes_them(
+    drawn: list[int], rows: int | None, epsilon: str
+) -> None:
+    found = read(drawn, epsilon=epsilon, rows=rows)
+    for each in (found.cost(), found.cost(false_negative=5), found.accuracy, found.prevalence):
+        assert not each.informative, each.name
+        assert "no information at this price" in str(each)
+        assert each.as_dict()["informative"] is False
+    assert read(drawn, epsilon="1", rows=rows).cost(false_negative=5).informative
+
+
+@pytest.mark.parametrize("noisy", [[3, 5, -1, 40], [3, 5, -1, 60], [-20, 3, 9, 15], [2, 30, 1, 3]])
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_counts_with_a_known_total_are_laid_out_as_all_of_them_weighed(
+    noisy: list[int], scale: float
+) -> None:
+    rows = 44
+    a, b, c = np.meshgrid(*[np.arange(rows + 1)] * 3, indexing="ij")
+    every = np.stack([a, b, c, rows - a - b - c], axis=-1).reshape(-1, 4)
+    every = every[every[:, 3] >= 0]
+    weights = np.exp(-np.abs(every - noisy).sum(axis=1) / scale)
+    weights /= weights.sum()
+    mean = weights @ every
+    spread = (every - mean).T @ ((every - mean) * weights[:, None])
+    found = laid_out(noisy, scale, rows, _cube())
+    assert np.all(found.sum(axis=1) == rows)
+    assert found.min() >= 0
+    assert found.mean(axis=0) == pytest.approx(mean, abs=0.03 * spread.max() ** 0.5)
+    assert np.cov(found.T) == pytest.approx(spread, abs=0.03 * spread.max())
 
 
 def test_gamma_quantiles_have_the_share_below_that_they_were_asked_for() -> None:

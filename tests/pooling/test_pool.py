@@ -39,6 +39,8 @@ def test_pooled_counts_are_those_of_all_rows_when_noise_is_next_to_nothing(sessi
     assert pooled.true_positives == (called & truth).sum()
     assert pooled.false_positives == (called & ~truth).sum()
     assert pooled.recall == pytest.approx((called & truth).sum() / truth.sum())
+    with pytest.raises(ArgumentError, match="mean cost is no ratio"):
+        pooled.cost()
 
 
 def test_a_pooled_mean_is_that_of_all_rows_when_noise_is_next_to_nothing(sessions):

@@ -49,6 +49,23 @@ def test_each_groups_measures_are_those_of_its_rows_alone(neighbours: str) -> No
     assert found.gap_in("root mean squared error").p_value < 1e-6
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_mean_residual_is_held_against_residuals_where_bounds_were_searched(
+    declared: bool,
+) -> None:
+    words: dict[str, Any] = {"bounds": BOUNDS} if declared else {"scale": 1}
+    found = session().metrics(epsilon="2", by="sex", r_squared=False, **words)
+    for group in found.groups.values():
+        measure, most = group.mean_residual, group.residual_bound
+        if not declared:
+            most = min(most, group.mae.noise_interval()[1])
+        assert [measure.share(each) for each in (-1e9, -most / 2, 0, most, 1e9)] == pytest.approx(
+            [0, 0.25, 0.5, 1, 1]
+        )
+        low, high = (float(np.clip(end, -most, most)) for end in measure.noise_interval())
+        assert measure.informative == (high - low <= most)
+
+
 def test_each_groups_table_is_that_of_its_rows_alone() -> None:
     found = session().residual_plot(epsilon="1000000", by="sex", bounds=PLOT, grid=(8, 5))
     for name, mine in MINE.items():

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from heldout.metrics.joint import Joint
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio, Squares, with_public_total
 from heldout.metrics.readings import CELLS, ConfusionReadings
-from heldout.metrics.registry import Contrast, Metric, attribute, chosen, contrasts, mean_cost
+from heldout.metrics.registry import (
+    Contrast,
+    Metric,
+    attribute,
+    chosen,
+    contrasts,
+    mean_cost,
+    range_of_costs,
+)
 from heldout.metrics.release import Release
 from heldout.release import Drawn
 from heldout.statistics.weights import STEPS
@@ -85,7 +94,21 @@ class NoisyConfusion(ConfusionReadings):
             raise ArgumentError(
                 "false_positive and false_negative must be costs from 0 on, not both 0."
             )
-        return self.contrast(mean_cost(*prices))
+        most, weights = range_of_costs(*prices), np.array([0.0, *prices, 0.0])
+        found = self.contrast(mean_cost(*prices))
+        found.reach = lambda level: self._noise_of_mean(weights, most / 2, level) / most
+        return found
+
+    def _noise_of_mean(self, weights: Any, middle: float, level: float) -> float:
+        """How far noise takes a mean over all rows, were the mean in the middle of its range."""
+        counts, every = self._counts, np.ones(len(CELLS))
+        if (
+            counts.rows is None
+            and Ratio(counts=counts, numerator=every, denominator=every).of_nothing
+        ):
+            return math.inf
+        rows = max(float(counts.estimate.sum()), counts.unit)
+        return counts.noise(weights - middle).quantile(level) / rows
 
     def _count(self, index: int) -> Measure:
         counts = self._counts
@@ -122,8 +145,14 @@ class NoisyConfusion(ConfusionReadings):
     def measure(self, metric: Metric) -> Measure:
         """A ratio of the released counts, at no further cost."""
         ratio = self.ratio(metric)
+        whole = len(set(metric.denominator)) == 1  # noise goes as far wherever the number lies
         return self._measure(
-            metric.name, ratio.value, ratio.noise_interval, ratio.interval, share=float
+            metric.name,
+            ratio.value,
+            ratio.noise_interval,
+            ratio.interval,
+            share=float,
+            reach=partial(self._noise_of_mean, ratio.numerator, 0.5) if whole else None,
         )
 
     def surprise(self, name: str, value: float) -> float:

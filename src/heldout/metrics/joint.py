@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.metrics.known_total import laid_out
 from heldout.metrics.measure import Interval
 from heldout.metrics.registry import Contrast
 
@@ -54,32 +55,11 @@ class Joint:
     @cached_property
     def _truths(self) -> tuple[Any, Any]:
         """Counts that may be true, and the weight of each."""
-        counts, weights = self._explained
-        if self.rows is not None:
-            return counts, weights  # what noise adds to one of them it takes from the others
+        if self.rows is not None:  # what noise adds to one of them it takes from the others
+            return laid_out(self.noisy, self._width, self.rows, _cube()), np.ones(_POINTS)
+        counts = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
         few = np.prod(1 + _FEW * self._width / np.maximum(counts, 0.5), axis=1)
-        return counts, weights * few / few.max()
-
-    @cached_property
-    def _explained(self) -> tuple[Any, Any]:
-        """Counts that the noisy ones leave possible, and how well they explain them."""
-        each = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
-        if self.rows is None:
-            return each, np.ones(_POINTS)
-        # The largest is what the others leave; where noise is wider than the rows are many, all
-        # ways to share them out are laid out instead. The wider spread of weights is the better.
-        largest = int(np.argmax(self.noisy))
-        each[:, largest] += self.rows - each.sum(axis=1)
-        known = np.where(each[:, largest] >= 0, self._likelihood(each[:, largest], largest), 0.0)
-        shared = -np.log(_cube()[:, :_CELLS])
-        shared *= self.rows / shared.sum(axis=1, keepdims=True)
-        weights = sum(np.abs(shared[:, i] - self.noisy[i]) for i in range(_CELLS)) / self._width
-        anywhere = np.exp(weights.min() - weights)
-        return (each, known) if _effective(known) >= _effective(anywhere) else (shared, anywhere)
-
-    def _likelihood(self, count: Any, which: int) -> Any:
-        distance = np.abs(count - self.noisy[which]) / self._width
-        return np.exp(np.min(distance) - distance)
+        return counts, few / few.max()
 
     @cached_property
     def _shares(self) -> Any:
@@ -120,8 +100,11 @@ class Joint:
     def interval(self, contrast: Contrast, level: float) -> Interval:
         """Covers the contrast in the population."""
         low, high = self.noise_interval(contrast, level)
-        found = _shortest(contrast, contrast(self._shares), self._truths[1], level)
-        return min(low, found[0]), max(high, found[1])
+        values = contrast(self._shares)
+        for law in (_shortest, _central):
+            found = law(contrast, values, self._truths[1], level)
+            low, high = min(low, found[0]), max(high, found[1])
+        return low, high
 
 
 @cache
@@ -186,12 +169,6 @@ def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
         x = x * np.exp((goal - a * np.log(x) + x - np.log(series)) * series / a)
     found[small] = x
     return found
-
-
-def _effective(weights: Any) -> float:
-    """How many points of equal weight say as much."""
-    square = float(np.square(weights).sum())
-    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
 
 
 def _ordered(values: Any, weights: Any, level: float) -> tuple[Any, Any] | None:

@@ -186,3 +186,17 @@ def mean_cost(false_positive: float, false_negative: float) -> Contrast:
         meaning="What wrong calls cost a row on average",
         scikit_learn="",
     )
+
+
+def range_of_costs(false_positive: float, false_negative: float) -> float:
+    """Twice what calls at random cost that are as dear whatever share of the rows is positive.
+
+    A mean cost that noise spreads over most of it does not tell a model from such calls. Where one
+    kind of wrong call is free there are none, and it is what the other kind costs.
+
+    >>> range_of_costs(1, 1), range_of_costs(1, 4), range_of_costs(0, 4)
+    (1.0, 1.6, 4.0)
+    """
+    if not (false_positive and false_negative):
+        return max(false_positive, false_negative)
+    return 2 / (1 / false_positive + 1 / false_negative)

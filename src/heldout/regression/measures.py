@@ -171,14 +171,20 @@ class RegressionMetrics(Release):
             beyond = self._beyond(ABSOLUTE_BEYOND, level)
             return bound * (2 * low - 1 - beyond), bound * (2 * high - 1 + beyond)
 
-        return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval)
+        # No mean lies further from 0 than the mean distance: searched bounds may be far wider.
+        searched = self._plan.residual is None
+        most = min(bound, max(self.mae.noise_interval()[1], 1e-300)) if searched else bound
+        return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval, most)
 
-    def _residual(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
-        """One from -bound to bound."""
-        bound = self.residual_bound
-        return self._measure(
-            name, value, interval, share=lambda residual: residual / (2 * bound) + 0.5
-        )
+    def _residual(
+        self, name: str, value: float, interval: Callable[[float, bool], Any], most: float
+    ) -> Measure:
+        """One from -most to most."""
+
+        def share(residual: float) -> float:
+            return min(max(residual / (2 * most) + 0.5, 0.0), 1.0)
+
+        return self._measure(name, value, interval, share=share)
 
     @cached_property
     def r_squared(self) -> Measure:
@@ -277,7 +283,7 @@ class RegressionMetrics(Release):
             )
 
         value = float(np.interp(0.0, rising, edges))
-        return self._residual(f"residual quantile {q:g}", value, interval)
+        return self._residual(f"residual quantile {q:g}", value, interval, self.residual_bound)
 
     def _below(self, q: float) -> tuple[Any, Any]:
         """Rows below each edge less q of all rows, and the deviation of its noise.

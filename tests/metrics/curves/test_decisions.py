@@ -20,9 +20,9 @@ BLURRED = np.where(SEX == "M", np.clip(SCORES + RANDOM.normal(0, 0.3, 4000), 0, 
 
 
 @cache
-def curves() -> Any:
+def curves(epsilon: float | str = 20) -> Any:
     rows = ho.Dataset({"y": LABELS, "p": SCORES}, label="y", score="p")
-    return ho.Session(rows, budget=ho.Budget(epsilon=20)).curves(epsilon=20)
+    return ho.Session(rows, budget=ho.Budget(epsilon=20)).curves(epsilon=epsilon)
 
 
 def near(measure: Any, value: float, slack: float) -> None:
@@ -97,7 +97,7 @@ def test_every_reading_has_a_range_so_that_noise_can_be_said_to_fill_it() -> Non
         found.gini: (-1, 0, 1),
         found.confusion(0.3).recall: (0, 0.5, 1),
         found.net_benefit(0.2): (-0.25, 0.375, 1),
-        found.cost(0.3, false_negative=5): (0, 2.5, 5),
+        found.cost(0.3, false_negative=5): (0, 5 / 6, 5 / 3),
         found.partial_auc(fpr=(0, 0.2)): (0, 0.5, 1),
         found.calibration_slope: (-1, 1, 1e9),
         found.calibration_intercept: (-1e9, 0, 1e9),
@@ -107,6 +107,13 @@ def test_every_reading_has_a_range_so_that_noise_can_be_said_to_fill_it() -> Non
         assert shares == pytest.approx([0, 0.5, 1], abs=1e-6), measure.name
         assert measure.informative
     assert {"calibration slope", "calibration intercept"} <= set(found.measures)
+
+
+def test_a_cost_that_noise_spreads_over_its_range_says_nothing() -> None:
+    found = curves(epsilon="1/100000").cost(0.3, false_negative=5)
+    assert not found.informative
+    assert "no information at this price" in str(found)
+    assert found.as_dict()["informative"] is False
 
 
 def test_rows_that_count_for_a_part_have_less_sampling_error_than_whole_ones() -> None:

@@ -19,7 +19,7 @@ from heldout.metrics.curves.fit import Fitted
 from heldout.metrics.curves.readings import CalibrationCurve
 from heldout.metrics.curves.threshold import CurveConfusion
 from heldout.metrics.measure import Interval, Measure
-from heldout.metrics.registry import Metric
+from heldout.metrics.registry import Metric, range_of_costs
 
 __all__ = ["CostCurve", "DecisionCurve", "Gain", "ReadDecisions"]
 
@@ -240,7 +240,10 @@ class ReadDecisions:
         shares = (0, prices[0] / dearest, prices[1] / dearest, 0)
         metric = Metric("mean cost", shares, (1, 1, 1, 1), "", "")
         found = self.confusion(threshold).measure(metric)
-        return _moved(found, "mean cost", lambda value: dearest * value)
+        most = range_of_costs(*prices)
+        return _moved(
+            found, "mean cost", lambda value: dearest * value, lambda value: min(value / most, 1.0)
+        )
 
     def cost_curve(self, *, level: float = 0.95) -> CostCurve:
         """The least expected cost of this model for every weight of misses, with its band."""
@@ -352,7 +355,12 @@ def _benefit(share: Measure, name: str, at: float) -> Measure:
     return _moved(share, name, lambda value: (value - at) / (1 - at))
 
 
-def _moved(measure: Measure, name: str, to: Callable[[float], float]) -> Measure:
+def _moved(
+    measure: Measure,
+    name: str,
+    to: Callable[[float], float],
+    share: Callable[[float], float] | None = None,
+) -> Measure:
     """A rising linear function of a measure."""
     zero, one = to(0.0), to(1.0)
 
@@ -365,5 +373,5 @@ def _moved(measure: Measure, name: str, to: Callable[[float], float]) -> Measure
         terms=measure.terms,
         noise_interval=lambda level: ends(measure.noise_interval(level)),
         interval=lambda level: ends(measure.interval(level)),
-        share=lambda value: measure.share((value - zero) / (one - zero)),
+        share=share or (lambda value: measure.share((value - zero) / (one - zero))),
     )
