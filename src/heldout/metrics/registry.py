@@ -198,5 +198,5 @@ def range_of_costs(false_positive: float, false_negative: float) -> float:
     (1.0, 1.6, 4.0)
     """
     if not (false_positive and false_negative):
-        return max(false_positive, false_negative)
+        return float(max(false_positive, false_negative))
     return 2 / (1 / false_positive + 1 / false_negative)
