@@ -7,8 +7,6 @@ turn, so that what else the machine does falls on both alike. Wall time: the ser
 work is not this process's.
 """
 
-import os
-import secrets
 import statistics
 import tempfile
 import time
@@ -16,40 +14,20 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.engines import local_spark
+from benchmarks.engines import local_spark, postgres_rows
 from benchmarks.figure import judge
 from heldout.data import Dataset
 
 POSTGRES_ROWS, SPARK_ROWS = 1_000_000, 4_000_000
 ROUNDS = 5
-PERSON = {"unit": "person", "rows_per_unit": 2, "row_key": "visit"}
+PERSON = {"unit": "person", "rows_per_unit": 2, "row_key": "id"}
 PLAIN = {"label": "y", "score": "p", "neighbours": "add-remove"}
 
 
 def postgres_people(rows: int = POSTGRES_ROWS) -> list[bool]:
-    """Nothing where HELDOUT_TEST_POSTGRES names no server."""
-    address = os.environ.get("HELDOUT_TEST_POSTGRES")
-    if not address:
-        return []
-    import psycopg
-
-    import heldout as ho
-
-    schema = f"bench_{secrets.token_hex(4)}"
-    address = address.replace("postgresql+psycopg://", "postgresql://")
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}")
-        try:
-            connection.execute(
-                f"CREATE TABLE {schema}.scored AS SELECT i AS visit, (random() < 0.1)::int AS y, "
-                f"random() AS p, floor(random() * {rows // 3})::bigint AS person "
-                f"FROM generate_series(1, {rows}) AS t(i)"
-            )
-            connection.execute(f"VACUUM ANALYZE {schema}.scored")
-            found = asked("PostgreSQL", rows, ho.PostgresTable(address, table=f"{schema}.scored"))
-        finally:
-            connection.execute(f"DROP SCHEMA {schema} CASCADE")
-    return found
+    person = f", floor(random() * {rows // 3})::bigint AS person"
+    with postgres_rows(rows, person) as there:
+        return [] if there is None else asked("PostgreSQL", rows, there[1])
 
 
 def spark_people(rows: int = SPARK_ROWS) -> list[bool]:
@@ -59,7 +37,7 @@ def spark_people(rows: int = SPARK_ROWS) -> list[bool]:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/scored.parquet"
         duckdb.sql(
-            "COPY (SELECT i AS visit, CAST(random() < 0.1 AS INTEGER) AS y, random() AS p, "
+            "COPY (SELECT i AS id, CAST(random() < 0.1 AS INTEGER) AS y, random() AS p, "
             f"CAST(floor(random() * {rows // 3}) AS BIGINT) AS person FROM range({rows}) AS t(i)) "
             f"TO '{path}' (FORMAT parquet)"
         )
@@ -74,7 +52,7 @@ def asked(name: str, rows: int, table: Any) -> list[bool]:
     start = time.perf_counter()
     bounded = Dataset(table, **PLAIN, **PERSON)
     opened = time.perf_counter() - start
-    free = Dataset(table, **PLAIN, row_key="visit")
+    free = Dataset(table, **PLAIN, row_key="id")
     sessions = [ho.Session(each, budget=ho.Budget(epsilon=100)) for each in (bounded, free)]
     figures, told = [], [f"opened with persons in {opened:.2f} s"]
     for kind in ("confusion", "brier", "curves"):

@@ -5,7 +5,8 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -18,12 +19,14 @@ SPARK_ROWS = 4_000_000
 PLAIN = "SELECT y, CAST({} AS INT) AS point, count(*) AS n FROM {} GROUP BY 1, 2"
 
 
-def postgres_ratio(rows: int = POSTGRES_ROWS) -> float | None:
-    """None where HELDOUT_TEST_POSTGRES names no server."""
+@contextmanager
+def postgres_rows(rows: int, more: str = "") -> Iterator[tuple[Any, Any] | None]:
+    """A connection and a made-up table; None where HELDOUT_TEST_POSTGRES names no server."""
     address = os.environ.get("HELDOUT_TEST_POSTGRES")
     if not address:
         print("PostgreSQL: not measured, there is no server (see tools/with_postgres.sh)")
-        return None
+        yield None
+        return
     import psycopg
 
     import heldout as ho
@@ -35,18 +38,23 @@ def postgres_ratio(rows: int = POSTGRES_ROWS) -> float | None:
         try:
             connection.execute(
                 f"CREATE TABLE {schema}.scored AS SELECT i AS id, (random() < 0.1)::int AS y, "
-                f"random() AS p FROM generate_series(1, {rows}) AS t(i)"
+                f"random() AS p {more} FROM generate_series(1, {rows}) AS t(i)"
             )
             connection.execute(f"VACUUM ANALYZE {schema}.scored")
-            rows_there = ho.PostgresTable(address, table=f"{schema}.scored")
-            dataset = Dataset(rows_there, label="y", score="p", row_key="id")
-            query = PLAIN.format("p * 65536", f"{schema}.scored")
-            ratio = _ratio(
-                "PostgreSQL", rows, lambda: connection.execute(query).fetchall(), dataset
-            )
-            del dataset
+            yield connection, ho.PostgresTable(address, table=f"{schema}.scored")
         finally:
             connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+def postgres_ratio(rows: int = POSTGRES_ROWS) -> float | None:
+    with postgres_rows(rows) as there:
+        if there is None:
+            return None
+        connection, table = there
+        dataset = Dataset(table, label="y", score="p", row_key="id")
+        query = PLAIN.format("p * 65536", table.table)
+        ratio = _ratio("PostgreSQL", rows, lambda: connection.execute(query).fetchall(), dataset)
+        del dataset  # its connection would keep the table from being dropped
     return ratio
 
 
