@@ -333,8 +333,8 @@ def test_rows_count_by_their_weight_and_what_has_no_weighted_form_is_left_out(ru
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--weight w", "weight and largest_weight must be given together"),
-        ("--largest-weight 5", "weight and largest_weight must be given together"),
+        ("--weight w", "--weight and --largest-weight must be given together"),
+        ("--largest-weight 5", "--weight and --largest-weight must be given together"),
         ("--weight w --largest-weight 3", "weight 'w' must lie within"),
         ("--weight nothing --largest-weight 3", "No column 'nothing'"),
         ("--weight w --largest-weight 5 --sections auc", "it has no weighted form"),

@@ -167,9 +167,11 @@ def evaluate(
         return
     if table is None or not rows.label:
         raise ArgumentError(f"{'TABLE' if table is None else '--label'} must be given.")
+    weights = (rows.weight, rows.largest_weight)
+    if (rows.weight is None) != (rows.largest_weight is None):
+        raise ArgumentError("--weight and --largest-weight must be given together.")
     scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
     with patience(f"Evaluating {table.name}"):
-        weights = (rows.weight, rows.largest_weight)
         session = rows.session(
             table, epsilon=epsilon, scored=scored, scores=scores, weights=weights
         )
