@@ -19,15 +19,17 @@ from heldout.mechanisms.curves.table import noise_of
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.statistics.sealed import Sealed
 
-__all__ = ["AreaBySum", "CountsWithArea", "Placements"]
+__all__ = ["AreaBySum", "CountsWithArea", "Placements", "worse_than_chance"]
 
 STEPS: Final = 2**20
 """Of the largest influence there can be: influences are whole numbers of them."""
 LEAST: Final = Fraction(1, 20)
 """Of what a row may lose, for its count at least."""
-CENTRE: Final = -STEPS // 5
-"""What influences are counted from where the row count is public, if the others allow it. Set by
-argument, not scanned: most rows are near 0, and a few positives far below."""
+CENTRE: Final = STEPS // 5
+"""What influences are counted from where the row count is public, if the others allow it, on the
+side of the furthest. Set by argument, not scanned: most rows are near 0, and a few far from it."""
+CLEARLY: Final = 3.0
+"""Deviations of the noise by which a table must say that positives have the lower scores."""
 _MOST: Final = 2**62
 
 
@@ -46,14 +48,16 @@ class Placements:
     def of_table(cls, cuts: Any, *, coarse: Any, noisy: Any, scale: float) -> "Placements":
         """By noisy counts of both classes between every `coarse` cut, lowest scores first.
 
-        The share of positives is believed to rise with the score; a wrong belief costs accuracy.
+        The share of positives is believed to rise with the score, or to fall where the counts
+        clearly say so; a wrong belief costs accuracy.
         """
+        turn = -1 if worse_than_chance(*noisy, scales=np.full(noisy.shape, scale)) else 1
         seen = np.maximum(noisy, 0.0)
         sizes = np.maximum(noisy.sum(axis=1), 2 * scale)
         usual = sizes[1] / sizes.sum()
-        share = (seen[1] + usual * scale) / (seen.sum(axis=0) + scale)
+        share = turn * (seen[1] + usual * scale) / (seen.sum(axis=0) + scale)
         up, down = np.maximum.accumulate(share), np.minimum.accumulate(share[::-1])[::-1]
-        share = (up + down) / 2
+        share = turn * (up + down) / 2
         rows = seen.sum(axis=0)
         rows = np.maximum(rows, max(rows.mean(), 1.0) / 4)
         rates = []
@@ -180,7 +184,8 @@ class CountsWithArea(Primitive):
         centre = Fraction(0)
         if self.balanced:
             most = (1 - LEAST) * of_row * scale
-            centre = min(max(Fraction(CENTRE), high - most), low + most)
+            usual = Fraction(CENTRE if high > -low else -CENTRE)
+            centre = min(max(usual, high - most), low + most)
         least = np.minimum.reduceat(weights, edges[:-1], axis=1).tolist()
         largest = np.maximum.reduceat(weights, edges[:-1], axis=1).tolist()
         cells = [
@@ -207,6 +212,26 @@ class CountsWithArea(Primitive):
 
     def describe(self) -> dict[str, object]:
         return {"name": "counts with area", "area_epsilon": str(self.area_epsilon)}
+
+
+def worse_than_chance(negatives: Any, positives: Any, *, scales: Any) -> bool:
+    """Whether noisy counts, lowest scores first, clearly say that positives have the lower scores.
+
+    By the pairs of a positive and a negative in order less those out of order, and what Laplace
+    noise of these scales (negatives first) makes of such a number.
+
+    >>> up, down = np.array([10, 40, 90]), np.array([90, 40, 10])
+    >>> scales = np.full((2, 3), 5.0)
+    >>> worse_than_chance(up, down, scales=scales), worse_than_chance(down, up, scales=scales)
+    (True, False)
+    """
+    # For a row of the other class: rows below less rows above.
+    over_negatives, over_positives = (
+        2 * np.cumsum(each) - each - each.sum() for each in (negatives, positives)
+    )
+    in_order = float(positives @ over_negatives)
+    spread = 2 * ((scales[1] * over_negatives) ** 2 + (scales[0] * over_positives) ** 2)
+    return bool(in_order < -CLEARLY * np.sqrt(spread.sum()))
 
 
 def _with_noise(value: int, scale: Fraction) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.mechanisms.bisection import halved
 from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
-from heldout.mechanisms.curves.influence import AreaBySum
+from heldout.mechanisms.curves.influence import AreaBySum, worse_than_chance
 from heldout.mechanisms.curves.monotone import monotone_cubic
 from heldout.mechanisms.smooth.ranking import RankingDraw
 from heldout.metrics.curves.area import class_belief
@@ -117,9 +117,11 @@ def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
     """
     assert table.noise.scale is not None
     counts = np.stack([table.negatives, table.positives])[:, ::-1]
-    guess = first_guess(*counts, scale=float(table.noise.scale), rows=table.rows)
-    family = Family(guess, rows_known=table.rows is not None)
     scales = table.noise.scales[:, ::-1]
+    turned = worse_than_chance(table.negatives, table.positives, scales=table.noise.scales)
+    as_parts = counts[::-1] if turned else counts
+    guess = first_guess(*as_parts, scale=float(table.noise.scale), rows=table.rows)
+    family = Family(guess, rows_known=table.rows is not None, turned=turned)
     seen = [_Seen(np.arange(table.bins), counts, scales)]
     seen += [_Seen.between(table, each) for each in table.beside]
 
@@ -277,17 +279,19 @@ def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
     return here
 
 
+def _rising(rate: Any) -> Any:
+    """Midway between the least rising curve above and the largest below."""
+    rate = np.clip(rate, 0.0, 1.0)
+    up, down = np.maximum.accumulate(rate), np.minimum.accumulate(rate[::-1])[::-1]
+    return np.maximum.accumulate((up + down) / 2)
+
+
 def _assembled(
     table: TableWithArea, rates: Any, classes: Any, score_range: tuple[float, float]
 ) -> Curve:
     """One rising curve with a threshold a point."""
     (fpr, tpr), (n, m) = rates, classes
-    false = np.append(fpr[:, :-1].ravel(), 1.0)
-    true = np.clip(np.append(tpr[:, :-1].ravel(), 1.0), 0.0, 1.0)
-    # Midway between the least rising curve above and the largest below.
-    up, down = np.maximum.accumulate(true), np.minimum.accumulate(true[::-1])[::-1]
-    true = np.maximum.accumulate((up + down) / 2)
-    false = np.maximum.accumulate(np.clip(false, 0.0, 1.0))
+    false, true = (_rising(np.append(each[:, :-1].ravel(), 1.0)) for each in (fpr, tpr))
     false[0] = true[0] = 0.0
     false[-1] = true[-1] = 1.0
     # Within a bin the rows of both classes together are spread smoothly over the scores.

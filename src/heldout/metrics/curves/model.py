@@ -79,12 +79,16 @@ def first_guess(negatives: Any, positives: Any, *, scale: float, rows: int | Non
 class Family:
     """Curves by parameters; many at once, one a row of `parameters`.
 
+    Of a model that is worse than chance the classes are `turned`: each takes the other's part, in
+    the guess as well. What is believed is then the same of a model and of its opposite.
+
     Columns: log shares of the bins, a, log b, bends in units of their prior, roundness, log odds
     of the prevalence, log of the total over its guess.
     """
 
-    def __init__(self, guess: Guess, *, rows_known: bool) -> None:
+    def __init__(self, guess: Guess, *, rows_known: bool, turned: bool) -> None:
         self.guess = guess
+        self.turned = turned
         self.bins = bins = len(guess.shares)
         self.total_deviation = 1e-3 if rows_known else TOTAL
         self.size = 2 * bins + 4
@@ -141,13 +145,14 @@ class Family:
         tpr = normal_share(a[:, None, None] + b[:, None, None] * probit + bent)
         tpr[:, 0, 0], tpr[:, -1, -1] = 0.0, 1.0
         straight = tpr[:, :, :1] + (tpr[:, :, -1:] - tpr[:, :, :1]) * STOPS
-        return fpr, straight + parameters[:, -3, None, None] * (tpr - straight)
+        tpr = straight + parameters[:, -3, None, None] * (tpr - straight)
+        return (tpr, fpr) if self.turned else (fpr, tpr)
 
     def counts(self, parameters: Any) -> tuple[Any, Any]:
         """Positives and negatives."""
         total = self.guess.total * np.exp(np.clip(parameters[:, -1], -20, 20))
         positives = total / (1 + np.exp(np.clip(-parameters[:, -2], -40, 40)))
-        return positives, total - positives
+        return (total - positives, positives) if self.turned else (positives, total - positives)
 
     def prior(self, parameters: Any) -> Any:
         """Distances from what is believed beforehand, in deviations."""
@@ -156,7 +161,7 @@ class Family:
         mean = logs.mean(axis=1, keepdims=True)
         centres = np.array([SEPARATION[0], 0.0])
         deviations = np.array([SEPARATION[1], SPREAD])
-        last = np.array([ROUNDNESS[0], PREVALENCE[0], 0.0])
+        last = np.array([ROUNDNESS[0], -PREVALENCE[0] if self.turned else PREVALENCE[0], 0.0])
         last_deviations = np.array([ROUNDNESS[1], PREVALENCE[1], self.total_deviation])
         return np.concatenate(
             [
