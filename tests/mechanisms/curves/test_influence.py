@@ -202,3 +202,22 @@ def test_a_kept_area_reads_back_exactly() -> None:
     assert again.value == area.value
     assert again.noise_scale == area.noise_scale
     assert (again.placements.weights() == area.placements.weights()).all()
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_where_counts_are_clear_they_and_not_the_belief_say_where_rows_stand(falling: bool) -> None:
+    """Positives at both ends; a share that may only rise would be the same everywhere."""
+    counts = np.array([[0, 300, 310, 5], [200, 3, 0, 90]])
+    counts = counts[:, ::-1] if falling else counts
+    placed = Placements.of_table(np.arange(5), coarse=np.arange(5), noisy=counts, scale=1.0)
+    for rate, held in ((placed.false, counts[0]), (placed.true, counts[1])):
+        # The emptiest parts are taken to hold a quarter of the mean.
+        assert np.abs(rate[:-1] - np.cumsum(held[::-1])[::-1] / held.sum()).max() < 0.03
+
+
+def test_in_noise_the_share_of_positives_is_believed_to_rise() -> None:
+    counts = np.array([[40, 60, 50, 30], [35, 20, 45, 30]])
+    placed = Placements.of_table(np.arange(5), coarse=np.arange(5), noisy=counts, scale=60.0)
+    slopes = np.diff(placed.true) / np.diff(placed.false)
+    assert (np.diff(slopes) >= -1e-9).all()
+    assert placed.area > 0.5

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.mechanisms.curves.heldout import TableWithArea
+from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.curves.table import independent_noise
 from heldout.mechanisms.smooth.exact import LATTICE
@@ -132,6 +132,83 @@ def test_a_corner_within_the_scores_is_kept() -> None:
     curve = fitted(table, score_range=(0.0, 1.0)).curve
     # A bend that is smooth everywhere has 0.76 here.
     assert np.interp(0.02, curve.fpr, curve.tpr) == pytest.approx(0.97, abs=0.02)
+
+
+# Counts from the lowest scores up, of curves that no binormal law is like.
+UNUSUAL = {
+    "upside down": ([0, 0, 0, 0, 0, 0, 0, 100], [100, 0, 0, 0, 0, 0, 0, 0]),
+    "nearly": ([2, 9, 20, 40, 70, 90, 130, 160], [170, 110, 60, 30, 15, 8, 4, 3]),
+    "positives at both ends": ([0, 0, 200, 300, 300, 200, 0, 0], [150, 60, 5, 0, 0, 4, 70, 140]),
+    "negatives at both ends": ([300, 200, 9, 0, 0, 3, 210, 290], [0, 0, 110, 120, 110, 90, 0, 0]),
+    "half without a score": ([0, 0, 0, 180, 190, 200, 210, 220], [200, 0, 0, 0, 0, 0, 90, 110]),
+    "positives at one": ([90, 100, 100, 110, 100, 90, 110, 100], [0, 0, 0, 0, 340, 0, 0, 0]),
+    "negatives at one": ([0, 0, 0, 800, 0, 0, 0, 0], [40, 50, 30, 45, 40, 60, 50, 35]),
+}
+
+
+@pytest.mark.parametrize("rows_known", [True, False])
+@pytest.mark.parametrize("counts", UNUSUAL.values(), ids=UNUSUAL)
+def test_a_curve_unlike_all_others_passes_through_its_counts(
+    counts: tuple[list[int], list[int]], rows_known: bool
+) -> None:
+    """Begun at what is usual alone, the fit ended with a fiftieth of the positives."""
+    negatives, positives = (np.array(each) for each in counts)
+    table = TableWithArea(
+        edges=np.append(np.arange(8) * 7, 100),
+        negatives=negatives,
+        positives=positives,
+        noise=independent_noise(Fraction(1), bins=8),
+        rows=int(negatives.sum() + positives.sum()) if rows_known else None,
+        area=None,
+    )
+    curve = fitted(table, score_range=(0.0, 1.0)).curve
+    assert_valid(curve)
+    sizes = (curve.negatives, curve.positives)
+    for counted_rows, size, rate in zip(
+        (negatives, positives), sizes, (curve.fpr, curve.tpr), strict=True
+    ):
+        held = size * np.diff(rate[:: len(STOPS) - 1])
+        assert np.abs(held - counted_rows[::-1]).max() < 12
+    heights = np.concatenate([[0.0], np.cumsum(positives[::-1])]) / positives.sum()
+    runs = negatives[::-1] / negatives.sum()
+    area = float((runs * (heights[1:] + heights[:-1]) / 2).sum())  # halves for ties
+    assert curve.area == pytest.approx(area, abs=0.06)
+
+
+def test_a_model_and_its_opposite_are_treated_alike() -> None:
+    up, down = [160, 130, 90, 70, 40, 20, 9, 2], [3, 4, 8, 15, 30, 60, 110, 170]
+    noise = independent_noise(Fraction(2), bins=8)
+    for rows in (None, sum(up + down)):
+        good, bad = (
+            fitted(
+                TableWithArea(
+                    edges=np.append(np.arange(8) * 7, 100), negatives=np.array(one),
+                    positives=np.array(other), noise=noise, rows=rows, area=None,
+                ),
+                score_range=(0.0, 1.0),
+            )
+            for one, other in ((up, down), (down, up))
+        )  # fmt: skip
+        assert good.curve.area > 0.9
+        assert bad.curve.area == pytest.approx(1 - good.curve.area, abs=0.001)
+        of_good, of_bad = (area_interval(each, level=0.95, noise_only=True) for each in (good, bad))
+        assert np.allclose(of_bad, [1 - of_good[1], 1 - of_good[0]], atol=0.005)
+
+
+def test_what_the_law_leaves_unexplained_widens_its_intervals() -> None:
+    table = released(
+        [90, 80, 70, 60, 50, 40, 20, 5], [3, 6, 12, 20, 30, 50, 70, 110],
+        epsilon=Fraction(4), area=0.85,
+    )  # fmt: skip
+    fine = fitted(replace(table, area=None), score_range=(0.0, 1.0))
+    assert fine.unexplained == 1
+    between = NamedCounts(edges=(28,), counts=np.array([[300, 115], [100, 201]]), scale=Fraction(1))
+    # Other counts of the same rows that speak against the first by sixty deviations.
+    torn = fitted(replace(table, area=None, named=between), score_range=(0.0, 1.0))
+    assert torn.unexplained > 2
+    # More counts, but the interval of a rate is wider.
+    spread = [float(each.stray(lambda curve: curve.tpr[[26]])[0, 0]) for each in (fine, torn)]
+    assert spread[1] > 2 * spread[0]
 
 
 def test_bins_without_negatives_are_given_few() -> None:

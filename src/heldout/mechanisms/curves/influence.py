@@ -55,9 +55,11 @@ class Placements:
         seen = np.maximum(noisy, 0.0)
         sizes = np.maximum(noisy.sum(axis=1), 2 * scale)
         usual = sizes[1] / sizes.sum()
-        share = turn * (seen[1] + usual * scale) / (seen.sum(axis=0) + scale)
-        up, down = np.maximum.accumulate(share), np.minimum.accumulate(share[::-1])[::-1]
-        share = turn * (up + down) / 2
+        share = (seen[1] + usual * scale) / (seen.sum(axis=0) + scale)
+        up = turn * np.maximum.accumulate(turn * share)
+        down = turn * np.minimum.accumulate(turn * share[::-1])[::-1]
+        unclear = CLEARLY * scale / (seen.sum(axis=0) + scale)
+        share = np.clip((up + down) / 2, share - unclear, share + unclear)
         rows = seen.sum(axis=0)
         rows = np.maximum(rows, max(rows.mean(), 1.0) / 4)
         rates = []

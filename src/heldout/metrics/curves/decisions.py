@@ -150,8 +150,8 @@ class ReadDecisions:
             if not len(reached):
                 best = float(right[alarms].max()) if alarms.any() else 0.0
                 raise ArgumentError(
-                    f"precision must be at most {best:.3f} here, got {value:g}: no threshold "
-                    "of this curve reaches it. Ask for less."
+                    f"precision must be at most {math.floor(best * 1e4) / 1e4:g} here, got "
+                    f"{value:g}: no threshold of this curve reaches it. Ask for less."
                 )
             place = float(reached[-1])
         threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)

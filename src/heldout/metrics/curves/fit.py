@@ -25,6 +25,7 @@ SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squ
 # E[psi'] and E[psi^2] of Laplace noise of scale 1, psi(r) = r/sqrt(r^2 + SOFTNESS^2).
 CURVATURE: Final = 0.4738
 GRADIENT: Final = 0.3071
+NOISE_COST: Final = 3.55  # E[2 sqrt(r^2 + SOFTNESS^2)] of the same noise
 STRAY: Final = 1.2
 """How much more rates stray at the table's edges than noise says; chosen as `threshold.BETWEEN`."""
 LEAST_SEEN: Final = 3.0  # deviations of the noise of a class count
@@ -79,13 +80,32 @@ class Fitted:
         return min(counts) > LEAST_SEEN * noise
 
     @cached_property
+    def unexplained(self) -> float:
+        """How much further the noisy numbers are from the law than noise takes them; 1 if not."""
+        noisy, _ = self.residuals(self.parameters[None])
+        found = float(2 * np.sqrt(noisy**2 + SOFTNESS**2).mean())
+        return max(found / NOISE_COST, 1.0)
+
+    @cached_property
     def curve(self) -> Curve:
         return self._assembled(self.parameters)
+
+    def rates_at(self, cuts: Any) -> tuple[Any, Any]:
+        """False and true positive rate at grid points of which the last is beyond all scores."""
+        curve, points = self.curve, self.table.points
+        scores = grid_scores(cuts, points=points, score_range=self.score_range)[:-1]
+        falling = curve.thresholds[::-1]
+        false, true = (
+            np.append(np.interp(scores, falling, rate[::-1]), 0.0)
+            for rate in (curve.fpr, curve.tpr)
+        )
+        return false, true
 
     def stray(self, read: Callable[[Curve], Any]) -> Any:
         """The covariance of what is read off the curve, by its slopes in the parameters.
 
-        Times `STRAY` squared: the family is believed beforehand, and curves are not of it.
+        Times `STRAY` squared: the family is believed beforehand, and curves are not of it; and the
+        more so, the more it leaves unexplained.
         """
         here = np.asarray(read(self.curve))
         slopes = np.array(
@@ -94,7 +114,7 @@ class Fitted:
                 for along in np.eye(len(self.parameters)) * _STEP
             ]
         )
-        strays = STRAY * slopes.T @ self._covariance_root
+        strays = STRAY * self.unexplained * slopes.T @ self._covariance_root
         return strays @ strays.T
 
     def _assembled(self, parameters: Any) -> Curve:
@@ -141,7 +161,7 @@ def fitted(table: TableWithArea, *, score_range: tuple[float, float]) -> Fitted:
         return np.concatenate(noisy, axis=1), family.prior(parameters)
 
     residuals = partial(distances, _told(table, None))
-    best = _minimised(residuals, family.start(), family.doubt)
+    best = _best_of_starts(residuals, family)
     for _ in range(_LOOKS if isinstance(table.area, AreaBySum) else 0):
         fit = Fitted(table, score_range, family, residuals, best)
         residuals = partial(distances, _told(table, fit))
@@ -179,11 +199,7 @@ def _told(table: TableWithArea, fit: Fitted | None) -> tuple[float, float] | Non
     if fit is None:
         return area.value, area.scale
     curve, placed = fit.curve, area.placements
-    scores = grid_scores(placed.cuts, points=table.points, score_range=fit.score_range)
-    false, true = (
-        np.append(np.interp(scores[:-1], curve.thresholds[::-1], rate[::-1]), 0.0)
-        for rate in (curve.fpr, curve.tpr)
-    )
+    false, true = fit.rates_at(placed.cuts)
     expected = area.expected(false, true, positives=curve.positives, negatives=curve.negatives)
     # Rows' own places between the cuts are in the sum; at the cuts it knows of straight lines.
     between = curve.area + float(np.trapezoid(true, false))
@@ -256,6 +272,18 @@ def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
     return weights @ points / weights.sum()
 
 
+def _best_of_starts(residuals: Any, family: Family) -> Any:
+    """The parameters of least cost from what is believed beforehand, and from the counts as they
+    are if that leaves more of them unexplained than noise does: a curve unlike the belief is too
+    far from it to be found."""
+    usual = _minimised(residuals, family.start(), family.doubt)
+    noisy, _ = residuals(usual[None])
+    if _cost(residuals, usual[None], family.doubt)[0] <= NOISE_COST * noisy.size:
+        return usual
+    found = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
+    return found[np.argmin(_cost(residuals, found, family.doubt))]
+
+
 def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
     """The parameters of least cost, from `start`."""
     here, damping = start, 1e-2
@@ -265,7 +293,8 @@ def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
         curvature = root @ root.T
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
-            step = np.clip(np.linalg.solve(damped, -gradient), -1.5, 1.5)
+            furthest = 1.5 + np.abs(here) / 2
+            step = np.clip(np.linalg.solve(damped, -gradient), -furthest, furthest)
             found = _cost(residuals, (here + step)[None], doubt)[0]
             if found < least:
                 break

@@ -36,11 +36,12 @@ _TINY: Final = 1e-7
 
 @dataclass(frozen=True)
 class Guess:
-    """A first look at the table: rows in all, share of positives, and the negatives by bin."""
+    """A first look at the table: rows in all, share of positives, and either class by bin."""
 
     total: float
     prevalence: float
     shares: Any
+    positive_shares: Any
 
     @property
     def positives(self) -> float:
@@ -67,13 +68,14 @@ def first_guess(negatives: Any, positives: Any, *, scale: float, rows: int | Non
     prevalence = (n / total * prior + 0.4 * variance) / (prior + variance)
     least = min(0.5, 1 / total)
     prevalence = min(max(prevalence, least), 1 - least)
-    negatives_in_all = total * (1 - prevalence)
-    seen = np.maximum(negatives, 0.0)
-    weight = 1 / (1 + (noise / negatives_in_all) ** 2)
-    shares = weight * seen / max(float(seen.sum()), 1e-9) + (1 - weight) / bins
-    floor = min(0.4 * scale / negatives_in_all, 0.3 / bins) + 1e-4
-    shares = np.maximum(shares, floor)
-    return Guess(total, float(prevalence), shares / shares.sum())
+    shares = []
+    for counts, in_all in ((negatives, total * (1 - prevalence)), (positives, total * prevalence)):
+        seen = np.maximum(counts, 0.0)
+        weight = 1 / (1 + (noise / in_all) ** 2)
+        found = weight * seen / max(float(seen.sum()), 1e-9) + (1 - weight) / bins
+        found = np.maximum(found, min(0.4 * scale / in_all, 0.3 / bins) + 1e-4)
+        shares.append(found / found.sum())
+    return Guess(total, float(prevalence), *shares)
 
 
 class Family:
@@ -129,6 +131,21 @@ class Family:
         begin[-2] = np.log(self.guess.prevalence / (1 - self.guess.prevalence))
         return begin
 
+    def start_at_guess(self) -> Any:
+        """Where the curve passes through the guess at every edge.
+
+        For curves far from what is believed: bends of many deviations are too far to walk to.
+        """
+        begin = self.start()
+        false, true = (
+            normal_quantile(np.clip(np.cumsum(each)[:-1], _TINY, 1 - _TINY))
+            for each in (self.guess.shares, self.guess.positive_shares)
+        )
+        begin[self.bins] = np.median(true - false) if self.bins > 1 else 0.0
+        bends = true - false - begin[self.bins]
+        begin[self.bins + 2 : 2 * self.bins + 1] = np.linalg.solve(self._root, bends)
+        return begin
+
     def curves(self, parameters: Any) -> tuple[Any, Any]:
         """False and true positive rate: row, bin from the highest, place within the bin."""
         bins = self.bins
@@ -144,7 +161,10 @@ class Family:
         probit = normal_quantile(np.clip(fpr, _TINY, 1 - _TINY))
         tpr = normal_share(a[:, None, None] + b[:, None, None] * probit + bent)
         tpr[:, 0, 0], tpr[:, -1, -1] = 0.0, 1.0
-        straight = tpr[:, :, :1] + (tpr[:, :, -1:] - tpr[:, :, :1]) * STOPS
+        start, stop = tpr[:, :, :1], tpr[:, :, -1:]
+        # A strong bend may overshoot within a bin; no curve does.
+        tpr = np.clip(tpr, np.minimum(start, stop), np.maximum(start, stop))
+        straight = start + (stop - start) * STOPS
         tpr = straight + parameters[:, -3, None, None] * (tpr - straight)
         return (tpr, fpr) if self.turned else (fpr, tpr)
 
