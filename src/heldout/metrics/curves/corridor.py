@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.mechanisms.curves.influence import AreaBySum
+from heldout.mechanisms.curves.influence import AreaBySum, Placements
 from heldout.mechanisms.curves.table import NoisyTable
 from heldout.metrics.curves.bands import Band, Rectangles, normal_points, rectangles
 from heldout.metrics.curves.curve import Curve
@@ -41,6 +41,9 @@ AREA: Final = 1.4
 """How much more an area strays that was not bought: the fit leans one way in all bins at once."""
 SUM: Final = 1.2
 """How much more one strays that was: the sum knows of rows' places only what was told before."""
+USUAL: Final = 0.25
+"""By so much the shares of positives on either side of a bin differ in smooth curves. Set by
+looking at six made-up shapes, of which five have heaps; docs/accuracy.md has what that gives."""
 TOGETHER: Final = 0.85
 """Of the simulated quantile of the largest deviation: the margins are not all met at once."""
 END: Final = 0.005
@@ -126,8 +129,8 @@ def _area_deviation(fit: Fitted, fpr: tuple[float, float], *, noise_only: bool) 
 
     Where w is off by d the curve is off by d (1 + s)/2 at its false positive rate, s the slope, and
     du is (1 + s) times as long as the step of that rate. The whole area goes by the noise of a sum
-    of influences, where there is one, and by pairs of rows between the same cuts; unless the law
-    leaves counts unexplained, from which the sum is corrected.
+    of influences, where there is one, and by pairs of rows within bins; unless the law leaves
+    counts unexplained, from which the sum is corrected.
     """
     across, curve = Across(fit), fit.curve
     ends = np.array(fpr) + np.interp(fpr, curve.fpr, curve.tpr)
@@ -137,23 +140,27 @@ def _area_deviation(fit: Fitted, fpr: tuple[float, float], *, noise_only: bool) 
     variance = float(AREA**2 * weights @ across.noise @ weights)
     if isinstance(fit.table.area, AreaBySum) and fpr == (0.0, 1.0) and fit.unexplained == 1:
         area = fit.table.area
-        told = 2 * (SUM * area.scale) ** 2 + _between_cuts(fit, area.placements.cuts)
+        told = 2 * (SUM * area.scale) ** 2 + _within_bins(fit, area.placements)
         variance = min(variance, told)
     return math.sqrt(variance + (0.0 if noise_only else float(weights @ across.sampling @ weights)))
 
 
-def _between_cuts(fit: Fitted, cuts: Any) -> float:
-    """The variance of the area by pairs of rows between the same cuts, whose order nobody told.
+def _within_bins(fit: Fitted, placed: Placements) -> float:
+    """The variance of the area by the order of rows within bins, which nobody told.
 
-    Little where the rows beside them are mixed as they are; where those above are of one class and
-    those below of the other, all may be in order or none.
+    None where the rows beside a bin are mixed about as its own are; where those above are of one
+    class and those below of the other, all of its pairs may be in order or none, and the sum errs
+    where it was told otherwise.
     """
-    runs, rises = (-np.diff(each) for each in fit.rates_at(cuts))
-    positives = fit.curve.positives * rises
-    share = positives / np.maximum(positives + fit.curve.negatives * runs, 1e-9)
+    edges, curve = fit.table.edges, fit.curve
+    runs, rises = (-np.diff(each) for each in fit.rates_at(edges))
+    told = [-np.diff(np.interp(edges, placed.cuts, each)) for each in (placed.false, placed.true)]
+    share = curve.positives * rises
+    share = share / np.maximum(share + curve.negatives * runs, 1e-9)
     beside = np.pad(share, 1, mode="edge")
-    uneven = UNEVEN + np.abs(beside[2:] - beside[:-2]) / math.sqrt(12)
-    return float(((uneven * runs * rises) ** 2).sum())
+    uneven = np.maximum(np.abs(beside[2:] - beside[:-2]) - USUAL, 0.0) / math.sqrt(12)
+    pairs = runs * rises + runs * np.abs(rises - told[1]) + rises * np.abs(runs - told[0])
+    return float(((uneven * pairs) ** 2).sum())
 
 
 @dataclass(frozen=True, eq=False)
