@@ -1,8 +1,8 @@
 # Two commands do everything: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
-# A failed test that drew noise is drawn once more; see tests/conftest.py.
-PYTEST := $(BIN)/python -m pytest -q --reruns 1
+# A failed test that drew noise is drawn once more; see conftest.py.
+PYTEST := $(BIN)/python -m pytest -q --reruns 1 --rerun-show-tracebacks
 
 .PHONY: install demo serve test test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
@@ -31,8 +31,8 @@ serve: install
 test: .venv/dev lint types unit wheel
 
 lint: .venv/dev
-	$(BIN)/ruff check src papers tests benchmarks tools
-	$(BIN)/ruff format --check src papers tests benchmarks tools
+	$(BIN)/ruff check src papers tests benchmarks tools conftest.py
+	$(BIN)/ruff format --check src papers tests benchmarks tools conftest.py
 
 types: .venv/dev
 	$(BIN)/mypy

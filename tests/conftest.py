@@ -1,56 +1,12 @@
-import functools
 import os
-import subprocess
-from multiprocessing.process import BaseProcess
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
-from heldout.mechanisms import DiscreteLaplace
-
 # How long an example takes is the machine's affair: a busy one must not turn a test red.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
-
-# Draws of this process, and processes that it started: what these draw is not seen from here.
-_DRAWS = {"now": 0, "before": 0}
-
-
-def _count(owner, name):
-    draw = getattr(owner, name)
-
-    @functools.wraps(draw)
-    def counted(*arguments, **named):
-        # Of the generators, those without a seed.
-        _DRAWS["now"] += name != "default_rng" or not (arguments or named)
-        return draw(*arguments, **named)
-
-    setattr(owner, name, counted)
-
-
-# All of `heldout.mechanisms` comes from the first two, with or without `secrets` beside them.
-_count(DiscreteLaplace, "sample")
-_count(os, "urandom")
-_count(np.random, "default_rng")
-_count(subprocess.Popen, "__init__")
-_count(BaseProcess, "start")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item):
-    _DRAWS["before"] = _DRAWS["now"]
-
-
-def pytest_collection_modifyitems(config, items):
-    """With --reruns, a failed assertion about noise is drawn anew; one without noise is not."""
-    again = pytest.mark.flaky(
-        reruns=config.getoption("reruns", None) or 0,
-        only_rerun=AssertionError,
-        condition=lambda: _DRAWS["now"] > _DRAWS["before"],
-    )
-    for item in items:
-        item.add_marker(again)
 
 
 @pytest.fixture(autouse=True)

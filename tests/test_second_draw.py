@@ -1,20 +1,25 @@
 """A failed test of noise is drawn once more, and any other failed test is not."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 
-TESTS = """
+BEGINNING = """
+import functools
 import os
 import subprocess
 import sys
 from fractions import Fraction
 
 import numpy as np
+import pytest
+from hypothesis import given, settings, strategies
 
+from heldout.errors import HeldoutError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.statistics.sealed import Sealed
 
@@ -25,15 +30,88 @@ def laplace():
     DiscreteLaplace(Fraction(1), l1_sensitivity=1, dimension=1).sample(Sealed([0]))
 
 
-def test_unlucky_once():
+def tries(name):
+    TRIES.append(name)
+    return TRIES.count(name)
+"""
+DRAWN = """
+@pytest.fixture(scope="module")
+def drawn():
     laplace()
-    TRIES.append(1)
-    assert len(TRIES) > 1
+    yield tries("fixture")
+    TRIES.append("closed")
+    assert TRIES.count("closed") <= TRIES.count("fixture")
+
+
+# Neighbours, so that one worker runs both: the second finds what the first has drawn.
+def test_that_draws_in_a_fixture(drawn):
+    pass
+
+
+def test_unlucky_fixture(drawn):
+    assert drawn > 1
+
+
+@functools.cache
+def kept():
+    laplace()
+    return tries("kept")
+
+
+def test_that_draws_what_is_kept():
+    kept()
+
+
+def test_unlucky_kept():
+    assert kept() > 1
+
+
+def unlucky_doctest():
+    '''
+    >>> laplace()
+    >>> tries("doctest")
+    2
+    '''
+
+
+def test_unlucky_assertion():
+    laplace()
+    assert tries("assertion") > 1
+
+
+def test_unlucky_raises():
+    laplace()
+    with pytest.raises(ValueError):
+        if tries("raises") > 1:
+            raise ValueError
+
+
+def test_unlucky_answer():
+    laplace()
+    if tries("answer") == 1:
+        raise HeldoutError("This answer cannot be read.")
+
+
+def test_unlucky_error():
+    laplace()
+    [][0 if tries("error") == 1 else slice(0)]
+
+
+@settings(database=None)
+@given(strategies.integers())
+def test_unlucky_example(number):
+    laplace()
+    assert tries("example") > 1
 
 
 def test_noise_that_is_wrong():
     laplace()
     assert False
+
+
+def test_error_that_is_wrong():
+    laplace()
+    raise ValueError
 
 
 def test_source_that_is_wrong():
@@ -48,13 +126,27 @@ def test_child_that_is_wrong():
     assert subprocess.run([sys.executable, "-S", "-c", "raise SystemExit(1)"]).returncode == 0
 
 
+def doctest_that_is_wrong():
+    '''
+    >>> laplace()
+    >>> 1
+    2
+    '''
+"""
+FAULTS = """
 def test_fault():
     assert np.random.default_rng(7).random() > 1
 
 
-def test_error():
-    laplace()
-    raise ValueError
+def test_fault_at_first():
+    assert tries("fault") > 1
+
+
+def doctest_fault():
+    '''
+    >>> tries("doctest fault")
+    2
+    '''
 """
 
 
@@ -62,30 +154,55 @@ def test_error():
 def summary(tmp_path_factory):
     """The last lines of a run of the above with the options of `make unit`."""
     place = tmp_path_factory.mktemp("second-draw")
-    shutil.copy(pathlib.Path(__file__).with_name("conftest.py"), place)
-    (place / "test_drawn.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-q", "--reruns", "1", "-n", "2", "-raR"]
+    root = pathlib.Path(__file__).parents[1]
+    shutil.copy(root / "conftest.py", place)
+    (place / "test_drawn.py").write_text(BEGINNING + DRAWN)
+    (place / "test_faults.py").write_text(BEGINNING + FAULTS)
+    options = re.search(r"^PYTEST := .* -m pytest (.*)$", (root / "Makefile").read_text(), re.M)
+    command = [sys.executable, "-m", "pytest", *options[1].split(), "-n", "2", "-raR", "--tb=line"]
     run = subprocess.run(
-        [*command, "--tb=no"], cwd=place, capture_output=True, text=True, check=False
-    )
+        [*command, "--doctest-modules", "--import-mode=importlib"],
+        cwd=place, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     return run.returncode, run.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", ["noise", "source", "generator", "child"])
+def named(summary, result, name):
+    return any(re.fullmatch(rf"{result} \S*[:._]{name}( - .*)?", line) for line in summary[1])
+
+
+WRONG = [
+    *("noise_that_is_wrong", "error_that_is_wrong", "source_that_is_wrong"),
+    *("generator_that_is_wrong", "child_that_is_wrong", "doctest_that_is_wrong"),
+]
+
+
+@pytest.mark.parametrize("name", WRONG)
 def test_what_fails_twice_fails_the_run(summary, name):
-    code, lines = summary
-    assert code == 1
-    test = f"test_drawn.py::test_{name}_that_is_wrong"
-    assert f"RERUN {test}" in lines
-    assert f"FAILED {test}" in lines
+    assert summary[0] == 1
+    assert named(summary, "RERUN", name)
+    assert named(summary, "FAILED", name)
 
 
-def test_what_fails_once_is_named(summary):
-    assert "RERUN test_drawn.py::test_unlucky_once" in summary[1]
-    assert "PASSED test_drawn.py::test_unlucky_once" in summary[1]
+UNLUCKY = ["assertion", "raises", "answer", "error", "example", "fixture", "kept", "doctest"]
 
 
-@pytest.mark.parametrize("name", ["fault", "error"])
+@pytest.mark.parametrize("name", UNLUCKY)
+def test_what_fails_once_is_named(summary, name):
+    assert named(summary, "RERUN", f"unlucky_{name}")
+    assert named(summary, "PASSED", f"unlucky_{name}")
+    assert not named(summary, "FAILED", f"unlucky_{name}")
+
+
+@pytest.mark.parametrize("name", ["test_fault", "fault_at_first", "doctest_fault"])
 def test_what_is_no_chance_is_not_drawn_again(summary, name):
-    assert not [line for line in summary[1] if line.startswith("RERUN") and name in line]
-    assert [line for line in summary[1] if line.startswith(f"FAILED test_drawn.py::test_{name}")]
+    assert not named(summary, "RERUN", name)
+    assert named(summary, "FAILED", name)
+
+
+def test_what_was_shared_is_closed_before_it_is_drawn_again(summary):
+    assert not [line for line in summary[1] if line.startswith("ERROR")]
+
+
+def test_why_it_was_drawn_again_is_printed(summary):
+    assert any("This answer cannot be read." in line for line in summary[1])
