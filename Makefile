@@ -1,6 +1,8 @@
 # Two commands do everything: `make demo` and `make test`.
 PYTHON ?= python3
 BIN := .venv/bin
+# Some images set this, and then each of hundreds of processes compiles the package anew.
+export PYTHONDONTWRITEBYTECODE :=
 # A failed test that drew noise is drawn once more; see conftest.py.
 PYTEST := $(BIN)/python -m pytest -q --reruns 1 --rerun-show-tracebacks
 

@@ -19,7 +19,6 @@ from heldout.mechanisms import DiscreteLaplace
 _DRAWS = {"now": 0, "before": 0}
 # What tests share (fixtures, and modules for their cached functions), once one of them drew.
 _SHARED_NOISE: set[Any] = set()
-_NAMES = pytest.StashKey[dict[str, Any]]()
 
 
 def _count(owner: Any, name: str) -> None:
@@ -65,9 +64,6 @@ def _drew(item: pytest.Item) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _DRAWS["before"] = _DRAWS["now"]
-    if isinstance(item, pytest.DoctestItem):
-        # A doctest clears its names when it has run.
-        item.dtest.globs.update(item.stash.setdefault(_NAMES, item.dtest.globs.copy()))
     if getattr(item, "execution_count", 1) > 1:
         # Else the second draw would be the first one, kept.
         for fixture in _fixtures(item):
