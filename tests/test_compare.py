@@ -188,8 +188,9 @@ def test_models_that_agree_have_a_narrower_interval_than_two_areas_and_the_bette
         for name, each in zip(("good", "worse"), latent, strict=True)
     }
     door = session(table)
-    release = door.compare(score="worse", epsilon=1)
-    apart = [door.auc(epsilon="1/2").interval() for _ in range(2)]
+    # The ratio is .45 with a deviation of .024 here; .53 and .055 at epsilon 1.
+    release = door.compare(score="worse", epsilon=4)
+    apart = [door.auc(epsilon=2).interval() for _ in range(2)]
     low, high = release.interval()
     assert high - low < 0.7 * math.hypot(*(above - below for below, above in apart))
     noise = release.noise_interval()

@@ -64,7 +64,14 @@ def victims() -> Iterator[Victims]:
     found.process.wait(timeout=30)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+# Where the order of booking and drawing could go wrong; the other stages with the slow tests.
+OFTEN = ("reserved, not committed", "committed", "before drawing", "any time")
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each not in OFTEN)) for each in STAGES],
+)
 def test_nothing_is_released_that_is_not_booked(
     stage: str, victims: Victims, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ ORDER = [
 SHELLS = ORDER.index(("heldout.report",))  # from here on, `import heldout` itself is allowed
 
 
+@cache
 def modules() -> list[str]:
     names = []
     for path in sorted(SOURCE.rglob("*.py")):

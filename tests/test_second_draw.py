@@ -1,5 +1,6 @@
 """A failed test of noise is drawn once more, and any other failed test is not."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -159,10 +160,13 @@ def summary(tmp_path_factory):
     (place / "test_drawn.py").write_text(BEGINNING + DRAWN)
     (place / "test_faults.py").write_text(BEGINNING + FAULTS)
     options = re.search(r"^PYTEST := .* -m pytest (.*)$", (root / "Makefile").read_text(), re.M)
+    # The plugins that this needs and no others: most of the time is theirs.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    plugins = ["-pxdist.plugin", "-ppytest_rerunfailures", "-p_hypothesis_pytestplugin"]
     command = [sys.executable, "-m", "pytest", *options[1].split(), "-n", "2", "-raR", "--tb=line"]
     run = subprocess.run(
-        [*command, "--doctest-modules", "--import-mode=importlib"],
-        cwd=place, capture_output=True, text=True, check=False,
+        [*command, *plugins, "--doctest-modules", "--import-mode=importlib"],
+        cwd=place, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return run.returncode, run.stdout.splitlines()
 

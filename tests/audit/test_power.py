@@ -72,12 +72,14 @@ def test_the_correct_sparse_vector_is_not_flagged() -> None:
         assert not found.violated
 
 
-LONGER = {"board", "sparse-vector"}
-SHORT = [name for name in OWN if name not in LONG_ONLY | LONGER]
+# One of each way of drawing here; the others are asked by `make test-slow`, and may be asked here.
+SHORT = ["confusion", "auc", "discrete-laplace"]
+LONGER = [name for name in OWN if name not in {*LONG_ONLY, *SHORT}]
+assert set(OWN) >= set(SHORT)
 
 
 @pytest.mark.parametrize(
-    "name", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in sorted(LONGER))]
+    "name", [*SHORT, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)]
 )
 def test_none_of_ours_is_flagged(name: str) -> None:
     """Few samples here; `make audit` takes many. Each is a millionth of a false alarm."""
@@ -114,7 +116,7 @@ def test_every_answer_that_tests_is_booked(monkeypatch: pytest.MonkeyPatch) -> N
     assert 2 * found.samples <= len(booked) <= 2 * found.samples + 10
 
 
-@pytest.mark.parametrize("name", sorted(LONG_ONLY))
+@pytest.mark.parametrize("name", sorted({*LONG_ONLY, *LONGER}))
 def test_what_only_the_long_audit_asks_can_be_asked(name: str) -> None:
     """One answer on both neighbours of the pairs, as many numbers each, at the declared price."""
     subject = find(name)
@@ -202,7 +204,7 @@ def test_both_doors_have_one_law() -> None:
         subject.draw(pair, 0, 4, count, door) for count, door in ((4000, "replay"), (400, "public"))
     )
     off = (replayed.mean(axis=0) - public.mean(axis=0)) / (replayed.std(axis=0) / 20)
-    assert np.abs(off).max() < 5
+    assert np.abs(off).max() < 6
     assert (public.std(axis=0) / replayed.std(axis=0)).min() > 0.7
     assert (public.std(axis=0) / replayed.std(axis=0)).max() < 1.4
 

@@ -96,7 +96,12 @@ PLAIN = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
 
 @pytest.mark.parametrize(
     ("command", "environment"),
-    [*((each, ASCII) for each in COMMANDS), ("evaluate", PLAIN)],
+    [
+        ("evaluate", ASCII),
+        pytest.param("compare", ASCII, marks=pytest.mark.slow),
+        pytest.param("curves", ASCII, marks=pytest.mark.slow),
+        ("evaluate", PLAIN),
+    ],
     ids=[*COMMANDS, "C locale"],
 )
 def test_a_terminal_without_the_sign_gets_plain_letters(
@@ -110,6 +115,7 @@ def test_a_terminal_without_the_sign_gets_plain_letters(
     assert out.isascii()
 
 
+@pytest.mark.slow
 def test_an_interrupt_after_the_booking_names_the_receipt(folder: Path) -> None:
     """Whenever Ctrl-C comes: printed, kept, or the receipt is named; or nothing was booked."""
     command = COMMANDS["evaluate"][0]

@@ -74,10 +74,12 @@ EXPECTED = ask(PLAIN, [])
 EXPECTED_WITH_UNIT = ask(WITH_UNIT, [], rows_per_unit=2)
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_a_column_may_be_called_like_one_of_ours(name: str) -> None:
-    for role in WITH_UNIT:
-        assert ask(WITH_UNIT | {role: name}, [], rows_per_unit=2) == EXPECTED_WITH_UNIT
+@pytest.mark.parametrize("first", range(len(OURS)))
+def test_a_column_may_be_called_like_one_of_ours(first: int) -> None:
+    """Three names that follow each other, so that each is tried in each role."""
+    names = [OURS[(first + place) % len(OURS)] for place in range(len(WITH_UNIT))]
+    asked = dict(zip(WITH_UNIT, names, strict=True))
+    assert ask(asked, [], rows_per_unit=2) == EXPECTED_WITH_UNIT
 
 
 @pytest.mark.parametrize("name", HOSTILE)

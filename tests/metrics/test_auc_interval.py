@@ -93,7 +93,7 @@ def test_noise_intervals_of_balanced_classes_cover_94_to_97_percent(
     assert 0.94 <= coverage(made(metric, n, n, epsilon), n, n) <= 0.97
 
 
-@pytest.mark.parametrize("n", [2, 10, 40, 200])
+@pytest.mark.parametrize("n", [2, longer(10), 40, longer(200)])
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
 def test_noise_intervals_hold_for_rare_classes_too(metric: str, n: int) -> None:
     m = 2000 - n
@@ -140,7 +140,7 @@ def population_draws(
 @pytest.mark.parametrize(
     ("n", "m", "epsilon", "true_area"),
     [
-        (50, 50, "1", 0.95),
+        longer(50, 50, "1", 0.95),
         (50, 400, "1", 0.7),
         longer(300, 300, "1", 0.6),
         longer(1000, 1000, "0.25", 0.85),
@@ -232,7 +232,7 @@ def test_equal_models_are_seldom_told_apart_and_different_ones_are() -> None:
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize(("n", "width"), [(60, 1.1), (200, 0.8)])
+@pytest.mark.parametrize(("n", "width"), [longer(60, 1.1), (200, 0.8)])
 def test_counts_released_beside_narrow_the_interval_and_it_still_holds(
     n: int, width: float, neighbours: str
 ) -> None:

@@ -100,7 +100,10 @@ def coverages(
 @pytest.mark.parametrize(
     ("rows", "epsilon"), [(300, "1/4"), pytest.param(5000, "1", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", ["Matthews correlation", "positive likelihood ratio"])
+@pytest.mark.parametrize(
+    "name",
+    ["Matthews correlation", pytest.param("positive likelihood ratio", marks=pytest.mark.slow)],
+)
 def test_contrasts_are_covered(name: str, rows: int, epsilon: str, public: bool) -> None:
     shares = population(0.2, 0.8, 0.85)
     of_rows, of_all = coverages(SOME[name], shares, rows=rows, epsilon=epsilon, public=public)
@@ -109,7 +112,9 @@ def test_contrasts_are_covered(name: str, rows: int, epsilon: str, public: bool)
 
 
 @pytest.mark.parametrize("public", [True, False], ids=["replace-one", "add-remove"])
-@pytest.mark.parametrize("name", ["balanced accuracy", "markedness"])
+@pytest.mark.parametrize(
+    "name", ["balanced accuracy", pytest.param("markedness", marks=pytest.mark.slow)]
+)
 def test_noise_that_adds_to_the_few_that_are_found_is_not_believed(name: str, public: bool) -> None:
     generator, contrast = np.random.default_rng([7, public]), SOME[name]
     shares, rows = population(0.02, 0.15, 0.97), 300

@@ -61,7 +61,14 @@ def estimators() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", estimators())
+# One of each kind of graph here: linear, trees, a network, and columns that are made on the way.
+OFTEN = ("logistic", "boosting", "network", "imputed")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each not in OFTEN)) for each in estimators()],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_classifiers_are_proven_and_score_alike(name: str) -> None:
     x, y, _ = numbers()

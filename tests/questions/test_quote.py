@@ -1,5 +1,6 @@
 """What a quote promises is what the release gives: the same price, half-widths near by."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,16 @@ def agree(
         assert abs(getattr(quoted, name) - expected) <= within * expected + 7 * chance + TINY, name
 
 
+def sizes() -> Iterator[Any]:
+    """Those of curves take seconds each: the small one here, the others with the slow tests."""
+    for name in MEASURES:
+        for case in ((1000, 0.5, "1"), (5000, 0.1, "1"), (20_000, 0.3, "1/4")):
+            long = case[0] > (1000 if name == "AUC of the curve" else 5000)
+            yield pytest.param(name, *case, marks=[pytest.mark.slow] * long)
+
+
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("name", MEASURES)
-@pytest.mark.parametrize(
-    ("count", "share", "epsilon"),
-    [
-        (1000, 0.5, "1"),
-        (5000, 0.1, "1"),
-        pytest.param(20_000, 0.3, "1/4", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("name", "count", "share", "epsilon"), sizes())
 def test_a_quote_and_the_release_agree(
     name: str, count: int, share: float, epsilon: str, neighbours: str
 ) -> None:

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -295,12 +296,12 @@ class ReadDecisions:
 
     # --- calibration -----------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def calibration_slope(self) -> Measure:
         """How much log odds rise where the model's rise by 1; below 1 it is overconfident."""
         return self._logistic("calibration slope", 1)
 
-    @property
+    @cached_property
     def calibration_intercept(self) -> Measure:
         """By how much all log odds are too low, the slope taken as 1 (calibration in the large)."""
         return self._logistic("calibration intercept", 0)
