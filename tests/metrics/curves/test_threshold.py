@@ -54,7 +54,7 @@ def test_named_cells_are_right_up_to_their_noise() -> None:
 def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -> None:
     door, labels, scores = asked(4_000, seed=2)
     errors, halves, held = [], [], []
-    for _ in range(12):
+    for _ in range(16):
         released = door.curves(epsilon=1)
         for threshold in (0.2, 0.35, 0.5, 0.65):
             found = released.confusion(threshold)
@@ -64,8 +64,9 @@ def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -
             errors.append(abs(found.recall.value - true))
             halves.append((high - low) / 2)
             held.append(low <= true <= high)
-    # Of 48 intervals, four thresholds of one table hanging together.
-    assert np.mean(held) > 0.8
+    # Of 64 intervals, four thresholds of one table hanging together: of 254 tables 229 held all,
+    # 19 all but one and 6 all but two, so that sixteen misses have a chance below 1e-6.
+    assert np.mean(held) > 0.75
     assert np.mean(halves) < 8 * np.mean(errors), "the old ones had 10 and more"
 
 
