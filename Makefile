@@ -42,7 +42,7 @@ types: .venv/dev
 unit: .venv/dev
 	bash tools/with_postgres.sh $(PYTEST) -n 2 -m "not slow"
 
-# Races, killed processes, long simulations: four to six minutes more, which CI takes too.
+# Races, killed processes, long simulations: five to seven minutes more, which CI takes too.
 test-slow: .venv/dev
 	bash tools/with_postgres.sh $(PYTEST) -n 2 -m slow
 

@@ -17,7 +17,7 @@ from heldout.mechanisms import DiscreteLaplace
 
 # Draws of this process, and processes that it started: what these draw is not seen from here.
 _DRAWS = {"now": 0, "before": 0}
-# What tests share (fixtures, and modules for their cached functions), once one of them drew.
+# What tests share, fixtures and cached functions, once one of them drew.
 _SHARED_NOISE: set[Any] = set()
 
 
@@ -49,12 +49,14 @@ def _fixtures(item: pytest.Item) -> Iterator[Any]:
 
 
 def _caches(item: pytest.Item) -> list[Any]:
-    names = vars(getattr(item, "module", item))
-    return [each for each in names.values() if hasattr(each, "cache_clear")]
+    """What functions of the test's own file keep."""
+    module = getattr(item, "module", None)
+    kept = [each for each in vars(module or item).values() if hasattr(each, "cache_clear")]
+    return [each for each in kept if each.__module__ == getattr(module, "__name__", "")]
 
 
 def _shared(item: pytest.Item) -> set[Any]:
-    return {*_fixtures(item), *([item.module] if _caches(item) else [])}  # type: ignore[attr-defined]
+    return {*_fixtures(item), *_caches(item)}
 
 
 def _drew(item: pytest.Item) -> bool:
