@@ -116,10 +116,13 @@ def test_every_answer_that_tests_is_booked(monkeypatch: pytest.MonkeyPatch) -> N
     assert 2 * found.samples <= len(booked) <= 2 * found.samples + 10
 
 
-@pytest.mark.parametrize("name", sorted({*LONG_ONLY, *LONGER}))
+# How long the transcripts of these two are is an answer itself.
+@pytest.mark.parametrize("name", sorted({*LONG_ONLY, *LONGER} - {"board", "sparse-vector"}))
 def test_what_only_the_long_audit_asks_can_be_asked(name: str) -> None:
     """One answer on both neighbours of the pairs, as many numbers each, at the declared price."""
     subject = find(name)
+    if subject.missing() is not None:
+        pytest.skip(str(subject.missing()))
     price = Fraction(subject.epsilon)
     assert subject.claim(price).epsilon == price
     for pair in subject.pairs[-2:]:
