@@ -76,10 +76,10 @@ def test_equally_good_models_seldom_look_different() -> None:
         door = session({"y": labels, **both})
         found += [door.compare(score="worse", epsilon=e).p_value for e in ("0.3", "1", "5")]
     assert all(0 < each <= 1 for each in found)
-    # Seventeen alarms of 72 at a twentieth each have a chance of 7e-8; a mean of .3 is six
-    # deviations below one half.
+    # Seventeen alarms of 72 at a twentieth each have a chance of 7e-8 (1 to 6 were seen in 11
+    # runs); the mean is .60 with a deviation of .022.
     assert np.mean(np.array(found) < 0.05) < 0.23
-    assert np.mean(found) > 0.3
+    assert np.mean(found) > 0.4
 
 
 AWKWARD: dict[str, Any] = {
