@@ -162,10 +162,10 @@ class Family:
         tpr = normal_share(a[:, None, None] + b[:, None, None] * probit + bent)
         tpr[:, 0, 0], tpr[:, -1, -1] = 0.0, 1.0
         start, stop = tpr[:, :, :1], tpr[:, :, -1:]
-        # A strong bend may overshoot within a bin; no curve does.
-        tpr = np.clip(tpr, np.minimum(start, stop), np.maximum(start, stop))
         straight = start + (stop - start) * STOPS
         tpr = straight + parameters[:, -3, None, None] * (tpr - straight)
+        # A strong bend may overshoot within a bin; no curve does.
+        tpr = np.clip(tpr, np.minimum(start, stop), np.maximum(start, stop))
         return (tpr, fpr) if self.turned else (fpr, tpr)
 
     def counts(self, parameters: Any) -> tuple[Any, Any]:
