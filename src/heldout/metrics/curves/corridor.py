@@ -1,11 +1,8 @@
-"""Bands around the fitted curve, measured across it.
+"""Bands around the fitted curve, measured across it, and intervals of its area.
 
-A place on a curve is named by u = fpr + tpr, and how high the curve is there by w = tpr - fpr: so a
-steep piece and a flat one are looked at alike, square to the diagonal. How far w strays is known
-from the fitted law (`Fitted.stray`), from the sampling of rows (two Brownian bridges, one a class)
-and from a margin for rows that lie unevenly within a bin. A simultaneous band takes one quantile of
-the largest standardised deviation over all places, by simulating them with their correlations; it
-reaches further towards the diagonal than away from it.
+`heldout.metrics.curves.margins` says how far the curve may lie from the fitted one at points along
+it. A simultaneous band takes one quantile of the largest standardised deviation over all points, by
+simulating them with their correlations; it reaches further towards the diagonal than away from it.
 Everything is made from released numbers, hence free; the simulation is no privacy mechanism, and
 its numbers fill the cube evenly and are the same at each call.
 """
@@ -23,18 +20,16 @@ from heldout.metrics.curves.bands import Band, Rectangles, normal_points, rectan
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.curves.fieller import ratio_bounds, single_quantile
 from heldout.metrics.curves.fit import Fitted
+from heldout.metrics.curves.margins import LEAST, SMOOTHED, Along
 from heldout.metrics.curves.model import STOPS
 
 __all__ = ["Corridor", "area_interval", "corridor", "partial_area_interval", "region"]
 
 _WITHIN: Final = STOPS[[0, 2, 4, 5, 6, 7, 8, 10]]
 """Places within a bin, as shares of it."""
-# Chosen on adult and made-up scores at 1,000 and 5,000 rows, epsilon 1, for simultaneous bands of
-# level .95 that hold in .95 to .98. docs/curves.md says on what they were looked at afterwards.
+# Chosen on adult and made-up scores at 1,000 and 5,000 rows, epsilon 1.
 UNEVEN: Final = 0.09
-"""Deviation of w within a bin, over the bin's length."""
-SMOOTHED: Final = 0.75
-"""How much of the sampling variance is left: the fit is smoother than the rows that it saw."""
+"""Deviation of w within a bin, over the bin's length; for areas."""
 INWARDS: Final = 1.8
 """How far a band may reach towards the diagonal at most, over how far it reaches away from it."""
 AREA: Final = 1.4
@@ -45,13 +40,8 @@ USUAL: Final = 0.25
 """By so much the shares of positives on either side of a bin differ in smooth curves. Set by
 looking at six made-up shapes, of which five have heaps; docs/accuracy.md has what that gives."""
 TOGETHER: Final = 0.85
-"""Of the simulated quantile of the largest deviation: the margins are not all met at once."""
-END: Final = 0.005
-"""Bins that begin at a lower false positive rate, or end at so high a true one, are the ends."""
-NOISE: Final = 3.0
-"""How far a count there may be noise, in scales of it."""
-LEAST: Final = 0.3
-"""The least deviation of a rate, over that of the noise of one count."""
+"""Of the simulated quantile of the largest deviation: the margins are not all met at once. Chosen
+anew after those of `margins`, on the same scores and on adult, SMS and Twitter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +85,21 @@ def region(
 
 def corridor(fit: Fitted, *, level: float, simultaneous: bool, noise_only: bool) -> Corridor:
     """Where the rows' own curve lies, or that of the population, with this confidence."""
-    across = Across(fit)
-    covariance = across.noise if noise_only else across.noise + SMOOTHED * across.sampling
+    along = Along(fit)
+    covariance = along.noise + (along.uneven if noise_only else SMOOTHED * along.sampling)
     deviation = np.sqrt(np.diag(covariance))
     quantile = single_quantile(level)
     if simultaneous:
         correlation = covariance / np.outer(deviation, deviation)
         quantile = max(quantile, TOGETHER * _largest(correlation, level))
-    low, high = across.reach(deviation, quantile)
-    lowest, highest = across.stepped(across.moved(-low), across.moved(high))
+    most = np.minimum(along.places, 2 - along.places)
+    low, high = _reach(along.heights, most, deviation, quantile)
+    low, high = (
+        np.maximum(each, quantile * least)
+        for each, least in zip((low, high), along.least, strict=True)
+    )
+    down, up = along.margins(quantile)
+    lowest, highest = along.stepped(along.moved(-low - down), along.moved(high + up))
     return Corridor(lowest, highest, _prevalence(fit, level, noise_only=noise_only))
 
 
@@ -165,7 +161,11 @@ def _within_bins(fit: Fitted, placed: Placements) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Across:
-    """A fitted curve as w at places u, and the covariance of w."""
+    """A fitted curve as w at places u, and the covariance of w; for areas.
+
+    Some places are edges of bins, where the curve has two slopes and the covariance is too large:
+    `AREA` was chosen with it.
+    """
 
     fit: Fitted
 
@@ -219,49 +219,6 @@ class Across:
             bridge += np.eye(len(rate)) / max(size, 1.0)
             found += np.outer(weight, weight) * bridge / max(size, 1.0)
         return found
-
-    def reach(self, deviation: Any, quantile: float) -> tuple[Any, Any]:
-        """How far down and how far up, where heights stray by so many deviations."""
-        most = np.minimum(self.places, 2 - self.places)
-        return _reach(self.heights(self.fit.curve), most, deviation, quantile)
-
-    def moved(self, by: Any) -> tuple[Any, Any]:
-        """The curve with heights moved, as points from (0, 0) to (1, 1) that rise."""
-        heights = self.heights(self.fit.curve) + by
-        rates = ((self.places - heights) / 2, (self.places + heights) / 2)
-        # A curve rises: so what holds at one place holds from there on, or up to there.
-        false, true = (np.clip(each, 0.0, 1.0) for each in rates)
-        if np.all(by >= 0):
-            true, false = np.minimum.accumulate(true[::-1])[::-1], np.maximum.accumulate(false)
-            ends = ((0.0, true[0]), (1.0, 1.0))
-        else:
-            true, false = np.maximum.accumulate(true), np.minimum.accumulate(false[::-1])[::-1]
-            ends = ((false[0], 0.0), (1.0, true[-1]))
-        (first, start), (last, stop) = ends
-        return (
-            np.concatenate([[0.0, first], false, [last]]),
-            np.concatenate([[0.0, start], true, [stop]]),
-        )
-
-    def stepped(self, low: tuple[Any, Any], high: tuple[Any, Any]) -> tuple[Any, Any]:
-        """The lowest and highest curve, with less assumed in the bins where curves begin and end.
-
-        The highest scores may all be negatives': then the curve runs flat through a bin and rises
-        at its end. The lowest may be either's. A few positives there may be noise.
-        """
-        curve, edges = self.fit.curve, self._edges
-        first = curve.fpr[:: len(STOPS) - 1][:-1] <= END
-        last = curve.tpr[:: len(STOPS) - 1][1:] >= 1 - END
-        bins = np.clip(np.searchsorted(edges, self.places, side="right") - 1, 0, len(edges) - 2)
-        begins = np.searchsorted(bins, bins) + 2  # two points come before the places
-        ends = np.searchsorted(bins, bins, side="right") + 2
-        noise = NOISE * self.fit.table_scale / max(curve.positives, 1.0)
-        lowest, highest = low[1].copy(), high[1].copy()
-        inner = np.flatnonzero(first[bins] | last[bins])
-        lowest[inner + 2] = np.maximum(low[1][begins[inner]] - noise, 0.0)
-        inner = np.flatnonzero(last[bins])
-        highest[inner + 2] = high[1][ends[inner]]
-        return (low[0], np.maximum.accumulate(lowest)), (high[0], highest)
 
 
 def _reach(heights: Any, most: Any, deviation: Any, quantile: float) -> tuple[Any, Any]:
