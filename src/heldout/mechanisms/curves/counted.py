@@ -54,8 +54,8 @@ class CountedCurves:
 
     def __post_init__(self) -> None:
         # What the curves of some count refuse is refused for every count, before the booking: few
-        # rows buy no cuts and no area, many rows buy both, at the largest shares.
-        _ = self.look, self.after(0), self.after(MOST_ROWS)
+        # rows buy no cuts and no area, more buy cuts at their largest share, many buy both.
+        _ = self.look, self.after(0), self.after(0, levels=3), self.after(MOST_ROWS)
 
     @property
     def rest(self) -> Fraction:
@@ -68,13 +68,14 @@ class CountedCurves:
             COUNT_SHARE * self.epsilon, l1_sensitivity=self.protection.rows_per_unit, dimension=1
         )
 
-    def after(self, count: int) -> HeldoutCurves:
+    def after(self, count: int, *, levels: int | None = None) -> HeldoutCurves:
         """The curves that suit a released count; their epsilon is the same for every count."""
         return heldout.build(
             epsilon=self.rest,
             protection=self.protection,
             points=self.points,
             expected_rows=min(max(count, 0), MOST_ROWS),
+            levels=levels,
             area_share=self.area_share,
             named=self.named,
             named_share=self.named_share,

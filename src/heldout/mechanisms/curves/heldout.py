@@ -33,6 +33,8 @@ FIRST_SHARE: Final = Fraction(1, 10)
 """For the table that says where rows stand, where an area is bought."""
 FIRST_BINS: Final = 8
 EDGES_SHARE: Final = Fraction(1, 20)
+FEW_EDGES_SHARE: Final = Fraction(1, 10)
+"""Of eight bins without an area: more pays there, docs/accuracy.md has what it gives."""
 NAMED_SHARE: Final = Fraction(2, 3)
 """With named thresholds: their noise is then 3/2 of that of a confusion matrix for all of epsilon.
 The shares above are of the rest."""
@@ -326,6 +328,7 @@ def build(
         else:
             fine, finest = (0, 40_000) if area else (1_500, 15_000)
             levels = 3 + (visible >= fine) + (visible >= finest)
+    edges = FEW_EDGES_SHARE if levels == 3 and not area else EDGES_SHARE
     return HeldoutCurves(
         epsilon=epsilon,
         protection=protection,
@@ -334,7 +337,7 @@ def build(
         expected_rows=guess,
         levels=levels,
         area_share=area * rest,
-        edges_share=EDGES_SHARE * rest if levels else Fraction(0),
+        edges_share=edges * rest if levels else Fraction(0),
         named=named,
         named_share=bought,
         first_share=FIRST_SHARE * rest if area else Fraction(0),
