@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heldout.mechanisms.curves.heldout import NamedCounts, TableWithArea
+from heldout.mechanisms.curves.influence import STEPS, AreaBySum, Placements
 from heldout.mechanisms.curves.registry import method
 from heldout.mechanisms.curves.table import independent_noise
 from heldout.mechanisms.smooth.exact import LATTICE
@@ -231,6 +232,33 @@ def test_an_area_that_was_not_bought_is_read_with_an_interval_off_the_counts() -
         assert both[0] < noise[0] < 0.844 < noise[1] < both[1]  # with halves for ties
         widths.append(noise[1] - noise[0])
     assert 1.5 < widths[1] / widths[0] < 2.5
+
+
+def half_width_with_a_sum(negatives: list[int], positives: list[int]) -> float:
+    """Of the area's noise interval, where the sum of influences has next to no noise."""
+    bins, edges = len(negatives), np.append(np.arange(len(negatives)) * 7, 1000)
+    false, true = (
+        np.append(np.cumsum(each[::-1])[::-1] / sum(each), 0.0) for each in (negatives, positives)
+    )
+    placed = Placements(cuts=edges, false=false, true=true, positives=float(sum(positives)),
+                        negatives=float(sum(negatives)))  # fmt: skip
+    table = TableWithArea(
+        edges=edges, negatives=np.array(negatives), positives=np.array(positives),
+        noise=independent_noise(Fraction(1, 2), bins=bins), rows=sum(negatives) + sum(positives),
+        area=AreaBySum(placements=placed, noisy=0, noise_scale=Fraction(STEPS, 5)),
+    )  # fmt: skip
+    fit = fitted(table, score_range=(0.0, 1.0))
+    assert fit.unexplained == 1
+    low, high = area_interval(fit, level=0.95, noise_only=True)
+    return (high - low) / 2
+
+
+def test_an_interval_of_an_area_knows_that_the_order_within_a_bin_was_not_told() -> None:
+    """The classes meet in one bin: a 25th of all pairs, in order or not."""
+    meeting = half_width_with_a_sum([300, 300, 150, 0, 0], [0, 0, 100, 200, 200])
+    mixed = half_width_with_a_sum([190, 170, 150, 130, 110], [60, 80, 100, 120, 140])
+    assert mixed < 0.003
+    assert 0.01 < meeting < 0.04
 
 
 def band_of(table: TableWithArea) -> Band:
