@@ -1,5 +1,6 @@
 """Whatever the child does, the job ends in time, with default scores, and says nothing of rows."""
 
+import errno
 import importlib
 import time
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 
 from heldout.errors import UnusableModel
 from heldout.models import isolate, sandbox
-from heldout.models.isolate import Scorer, looked_at
+from heldout.models.isolate import Lost, Scorer, looked_at
 from heldout.models.keeper import Field, Task
 
 attacks: Any = importlib.import_module("attacks")
@@ -24,27 +25,23 @@ TASK = Task(
     sandboxed=True,
     memory=2**30,
     seconds=60,
-    row_seconds=0.2,
     rows=8,
     fields=(Field("x", "float32", 4, 2),),
     width=4,
 )
-PATIENT = replace(TASK, row_seconds=5.0)
-"""For rows that must have their score, however busy the machine is."""
 ROWS = np.arange(20, dtype=np.float32).reshape(5, 4)
 
 
-def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> tuple[Any, float]:
-    began = time.monotonic()
-    scorer = Scorer(task, until=began + seconds, main=main)
+def scored(main: Any, *, seconds: float = 6.0, task: Task = TASK) -> Any:
+    scorer = Scorer(task, until=time.monotonic() + seconds, main=main)
     try:
-        return scorer.score({"x": ROWS}, len(ROWS)), time.monotonic() - began
+        return scorer.score({"x": ROWS}, len(ROWS))
     finally:
         scorer.close()
 
 
 def test_a_keeper_that_behaves_scores_every_row() -> None:
-    found, _ = scored(isolate.keep, seconds=60, task=PATIENT)
+    found = scored(isolate.keep, seconds=60, task=TASK)
     assert np.array_equal(found, ROWS)
 
 
@@ -60,17 +57,19 @@ def test_a_keeper_that_behaves_scores_every_row() -> None:
         "says_rubbish",
     ],
 )
-def test_a_keeper_that_misbehaves_leaves_no_score_and_takes_no_longer_than_declared(
-    name: str,
+def test_a_keeper_that_misbehaves_loses_the_job_and_takes_no_longer_than_declared(
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, taken = scored(getattr(hostile, name))
-    assert np.isnan(found).all()
-    assert taken < 6 + 3.5
+    monkeypatch.setattr(isolate, "START", 6.0)
+    began = time.monotonic()
+    with pytest.raises(Lost):
+        scored(getattr(hostile, name))
+    assert time.monotonic() - began < 6 + 3.5
 
 
 @pytest.mark.parametrize("name", ["claims_more_rows_than_there_are", "claims_fewer_rows_than_none"])
 def test_a_count_that_lies_is_held_to_the_block(name: str) -> None:
-    found, _ = scored(getattr(hostile, name))
+    found = scored(getattr(hostile, name))
     assert found.shape == ROWS.shape
     assert np.isnan(found).all()
 
@@ -105,14 +104,19 @@ def test_a_machine_without_walls_refuses_unless_the_custodian_insists(
 
 
 def test_without_a_sandbox_a_trusted_model_still_runs() -> None:
-    found, _ = scored(isolate.keep, seconds=60, task=replace(PATIENT, sandboxed=False))
+    found = scored(isolate.keep, seconds=60, task=replace(TASK, sandboxed=False))
     assert np.array_equal(found, ROWS)
+
+
+def test_without_a_sandbox_no_byte_is_written_to_a_file() -> None:
+    found = looked_at(replace(TASK, sandboxed=False), main=hostile.writes_a_byte)
+    assert found == {"error": errno.EFBIG}
 
 
 def test_what_the_runtime_does_not_write_holds_nothing_of_an_earlier_row() -> None:
     # The model is refused; here it is run all the same, many rows in one process.
     content = attacks.ATTACKS["a_tree_that_leaves_a_score_unwritten"]()
-    task = replace(PATIENT, content=content, width=2)
+    task = replace(TASK, content=content, width=2)
     cells = np.ones((8, 4), np.float32)
     cells[1::2] = -1.0  # every other row gets one score only
     scorer = Scorer(task, until=time.monotonic() + 60)

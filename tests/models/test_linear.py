@@ -92,5 +92,5 @@ def test_numbers_too_large_for_the_link_give_the_default() -> None:
 
 
 def test_a_text_where_a_number_is_declared_is_refused_by_its_type() -> None:
-    with pytest.raises(HeldoutError, match="is VARCHAR"):
+    with pytest.raises(HeldoutError, match="is of kind text"):
         scores({"coefficients": {"sex": 1.0}})

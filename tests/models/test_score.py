@@ -11,7 +11,13 @@ import pandas as pd
 import pytest
 
 import heldout as ho
-from heldout.errors import ArgumentError, HeldoutError, MissingColumn, UnusableModel
+from heldout.errors import (
+    ArgumentError,
+    HeldoutError,
+    MissingColumn,
+    UnreadableTable,
+    UnusableModel,
+)
 from heldout.models import sandbox
 from heldout.regression import RegressionTable
 
@@ -73,6 +79,13 @@ STATEFUL = [
     "a_tensor_as_large_as_a_row_says",
     "a_loop_as_long_as_a_row_says",
 ]
+
+
+def test_what_is_not_proven_is_refused_unless_the_custodian_allows_it() -> None:
+    model, seen = ho.models.load(attacks.ATTACKS["softmax_along_rows"]()), []
+    with pytest.raises(UnusableModel, match="allow_unproven=True"):
+        scores(model, frame(2), tick=0.001, progress=lambda *done: seen.append(done))
+    assert not seen, "no row was scored"
 
 
 @pytest.mark.slow
@@ -151,7 +164,7 @@ def test_the_result_is_a_table_for_every_workflow(tmp_path: Path) -> None:
     first = ho.models.score(model, rows, features=X, row_key="id", into="a")
     both = ho.models.score(model, first, features=X, row_key="id", into="b", default=0.5)
     assert both.columns == [*rows.columns, "a", "b"]
-    data = ho.Dataset(both, label="y", score="a")
+    data = ho.Dataset(both, label="y", score="a", rivals=["b"])
     assert data.public_rows == 60
     session = ho.Session(data, budget=ho.Budget(epsilon="4"))
     assert 0 <= session.auc(epsilon="1").value <= 1
@@ -193,7 +206,7 @@ def test_the_result_shows_no_row() -> None:
     [
         (None, "takes 4 columns, got 1"),
         (X[:3], "takes 4 columns, got 3"),
-        ([*X[:3], "text"], "is VARCHAR, and the model's input 'x' takes float32"),
+        ([*X[:3], "text"], "is of kind text, and the model's input 'x' takes float32"),
         ({"z": X}, "no input 'z'"),
         ("x0", "list of columns"),
     ],
@@ -211,6 +224,20 @@ def test_a_column_that_is_not_there_is_missed_by_name() -> None:
         ho.models.score(ho.models.load(linear()), frame(), features=[*X[:3], "nope"])
     with pytest.raises(HeldoutError, match="has a column 'Y' already"):
         ho.models.score(ho.models.load(linear()), frame(), features=X, into="Y")
+
+
+def test_a_table_that_changes_while_it_is_scored_is_refused(tmp_path: Path) -> None:
+    rows, out = tmp_path / "rows.csv", tmp_path / "scored.parquet"
+    rows.write_text("id,age\n1,40\n2,50\n")
+    model = ho.models.load({"coefficients": {"age": 0.1}, "intercept": -4})
+
+    def changed(done: int, count: int) -> None:
+        rows.write_text("id,age\n1,40\n2,99\n3,60\n")
+
+    with pytest.raises(UnreadableTable, match="changed while it was scored"):
+        ho.models.score(model, rows, row_key="id", out=out, progress=changed)
+    assert not out.exists()
+    assert ho.models.score(model, rows, row_key="id") is not None, "as it stands now"
 
 
 def test_progress_is_reported_to_the_custodian() -> None:

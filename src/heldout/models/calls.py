@@ -7,7 +7,7 @@ from typing import Any
 
 from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
 
-__all__ = ["FLOATS", "NUMBERS", "RULES", "Call", "rule"]
+__all__ = ["FLOATS", "NUMBERS", "RULES", "UNEVEN", "Call", "rule"]
 
 FLOATS = ("float32", "float64")
 NUMBERS = (*FLOATS, "int32", "int64")
@@ -18,13 +18,25 @@ RULES: dict[str, Rule] = {}
 """The allow-list: an operator that is not here is refused."""
 
 
-def rule(*operators: str) -> Callable[[Rule], Rule]:
+UNEVEN: dict[str, int] = {}
+"""Nanoseconds by which the time for one number depends on what the number is.
+
+Measured with onnxruntime 1.31 over 0, 1, denormal, huge, infinite, NaN, sorted and random numbers;
+an operator with 0 differed by less than the measurement does, or only moves numbers.
+Doubles take `DOUBLES`
+times as long, and a text takes `TEXTS`, for its length and its copy.
+"""
+DOUBLES, TEXTS = 8, 150
+
+
+def rule(*operators: str, uneven: int = 0) -> Callable[[Rule], Rule]:
     """Put operators on the allow-list, with the rule that decides on each use of them."""
 
     def register(function: Rule) -> Rule:
         for operator in operators:
             assert operator not in RULES, operator
             RULES[operator] = function
+            UNEVEN[operator] = uneven
         return function
 
     return register
@@ -43,7 +55,16 @@ class Call:
     given: list[Value]
     fixed_batch: bool = False  # the model is declared for one row at a time
     outputs: int = 1
+    steps: int = 0  # that a row may take and another not, such as down a tree
     _seen: set[str] = field(default_factory=set)
+
+    def uneven(self) -> int:
+        """Return by how many nanoseconds its time may differ between two rows, at most."""
+        values = [value for value in self.given if isinstance(value, Rows)]
+        texts = sum(value.size for value in values if value.kind == "string")
+        plain = max((value.size for value in values), default=0) * UNEVEN[self.operator]
+        doubles = any(value.kind == "float64" for value in values)
+        return TEXTS * texts + plain * (DOUBLES if doubles else 1) + 2 * self.steps
 
     # --- inputs ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ def scaler(call: Call) -> list[Value]:
     return [Rows("float32", value.shape)]
 
 
-@rule("ai.onnx.ml.Imputer")
+@rule("ai.onnx.ml.Imputer", uneven=2)
 def imputer(call: Call) -> list[Value]:
     call.only(1)
     value = call.rows(kinds=NUMBERS, rank=2)
@@ -31,7 +31,7 @@ def imputer(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("ai.onnx.ml.Normalizer")
+@rule("ai.onnx.ml.Normalizer", uneven=6)
 def normalizer(call: Call) -> list[Value]:
     # Of a value with one axis the runtime makes a single row: so two axes are needed.
     call.only(1)
@@ -39,7 +39,7 @@ def normalizer(call: Call) -> list[Value]:
     return [Rows("float32", call.rows(kinds=NUMBERS, rank=2).shape)]
 
 
-@rule("ai.onnx.ml.OneHotEncoder")
+@rule("ai.onnx.ml.OneHotEncoder", uneven=10)
 def one_hot_encoder(call: Call) -> list[Value]:
     call.only(1)
     numbers, texts = call.integers("cats_int64s"), call.texts("cats_strings")
@@ -53,7 +53,7 @@ def one_hot_encoder(call: Call) -> list[Value]:
 _ENCODED = {"floats": "float32", "int64s": "int64", "strings": "string"}
 
 
-@rule("ai.onnx.ml.LabelEncoder")
+@rule("ai.onnx.ml.LabelEncoder", uneven=10)
 def label_encoder(call: Call) -> list[Value]:
     call.only(1)
     call.ignore("default_float", "default_int64", "default_string")

@@ -118,20 +118,23 @@ def _asked(model: Model) -> str:
 
 def _cell(field: Field, name: str, kind: str, *, text_file: bool) -> tuple[str, list[str]]:
     """A cell as the model takes it, whatever it holds; and when a row then does not fit."""
-    column = sql.column(name)
-    number = sql.is_numeric(kind) or kind == "BOOLEAN"
-    whole = kind in sql.INTEGER_TYPES or kind == "BOOLEAN"
-    text = kind == "VARCHAR" or kind.startswith("ENUM")
-    if field.kind.startswith("float") and (number or text_file):
+    column, values = sql.column(name), sql.kind_of(kind)
+    number = values in ("number", "boolean") or text_file
+    if field.kind.startswith("float") and number:
         return f"coalesce({sql.as_double(column, kind)}, {sql.double(float('nan'))})", []
-    if field.kind in ("int32", "int64", "bool") and (whole or text_file):
+    if field.kind in ("int32", "int64", "bool") and number:
         wanted = {"int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN"}[field.kind]
         cell = f"TRY_CAST({column} AS {wanted})"
-        return f"coalesce({cell}, CAST(0 AS {wanted}))", [f"{cell} IS NULL"]
-    if field.kind == "string" and text:
+        whole = f"{column} = trunc({column})" if _has_fractions(kind) else "TRUE"
+        return f"coalesce({cell}, CAST(0 AS {wanted}))", [f"{cell} IS NULL", f"NOT ({whole})"]
+    if field.kind == "string" and values == "text":
         cell = sql.as_text(name)
         return cell, [f"{cell} IS NULL", f"strlen({cell}) > {TEXT}"]
     raise ArgumentError(
-        f"Column {shown(name)} is {kind}, and the model's input {shown(field.name)} takes "
-        f"{field.kind}. Name another column, or cast it."
+        f"Column {shown(name)} is of kind {values}, and the model's input {shown(field.name)} "
+        f"takes {field.kind}. Name another column, or cast it."
     )
+
+
+def _has_fractions(kind: str) -> bool:
+    return sql.is_numeric(kind) and kind not in sql.INTEGER_TYPES

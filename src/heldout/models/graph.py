@@ -264,6 +264,8 @@ def constant(proto: Any) -> Any:
         )
     if proto.data_type not in TYPES:
         raise NotRowWise(f"its constant {proto.name!r} has a type that the verifier does not know")
+    if any(extent < 0 for extent in proto.dims):
+        raise NotRowWise(f"its constant {proto.name!r} has a dimension below 0")
     try:
         found = numpy_helper.to_array(proto)
     except Exception:

@@ -1,4 +1,8 @@
-"""The parent's side of a keeper: starts it, hands it rows, and is patient for a fixed time only."""
+"""The parent's side of a keeper: starts it, sees that it is shut off, and hands it rows.
+
+The parent waits until a time that was fixed before any row was read. A job that is not finished by
+then is lost as a whole: no row's score depends on how long another row took.
+"""
 
 import ctypes
 import json
@@ -6,23 +10,37 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from heldout import workers
 from heldout.errors import NoSandbox, UnusableModel
 from heldout.models import sandbox
-from heldout.models.keeper import DIED, DONE, READY, Shared, Task, keep
+from heldout.models.keeper import (
+    CONFINED,
+    DIED,
+    DONE,
+    NO_SANDBOX,
+    READ,
+    READY,
+    Shared,
+    Task,
+    keep,
+    shut_off,
+)
 
-__all__ = ["Scorer", "check_sandbox", "heard", "looked_at", "started"]
+__all__ = ["Lost", "Scorer", "check_sandbox", "heard", "looked_at", "standing_walls", "started"]
 
 START = 60.0  # seconds that reading and loading a model may take
 LOOK = 0.25  # seconds between two looks at a worker that says nothing
-GRACE = 2.0  # beyond a row's own limit, at which the worker ends itself
 TRIES = 3  # at starting a keeper
 MOST_ANSWER = 2**20
 _TUNABLES = "GLIBC_TUNABLES"
 _STARTING = threading.Lock()
+
+
+class Lost(Exception):
+    """The process is gone, does not answer in time, or says what no keeper says."""
 
 
 def check_sandbox(isolation: str) -> bool:
@@ -40,27 +58,32 @@ def check_sandbox(isolation: str) -> bool:
 
 
 def looked_at(task: Task, *, main: Callable[..., None] = keep) -> dict[str, Any]:
-    """What a keeper says of a model, without any row."""
-    with started(main, task, None) as (process, _, answers):
-        found = heard(answers, START)
-        process.join(0.1)
+    """Return what a keeper says of a model, without any row."""
     try:
-        report: dict[str, Any] | None = None if found is None else json.loads(found)
-    except ValueError:
-        report = None
-    if report is None:
+        with started(main, task, None) as (_, _, answers):
+            report: dict[str, Any] = json.loads(heard(answers, START) or b"")
+    except (Lost, ValueError):
         raise UnusableModel(
             f"The model cannot be read: its reader failed, or took more than {START:g} seconds or "
             f"{task.memory // 2**20} MB."
-        )
-    if "no_sandbox" in report:
-        raise NoSandbox(f"No sandbox: {report['no_sandbox']}.")
+        ) from None
     return report
+
+
+def standing_walls() -> dict[str, bool]:
+    """Shut a process off, as a keeper is, and return which walls stand around it."""
+    task = Task(content=b"", output=None, sandboxed=True, memory=2**28, seconds=10)
+    return looked_at(task, main=_say_walls)
+
+
+def _say_walls(task: Task, requests: Any, answers: Any, shared: None) -> None:
+    if walls := shut_off(task, requests, answers):
+        answers.send_bytes(json.dumps(walls).encode())
 
 
 @contextmanager
 def started(main: Any, task: Any, shared: Shared | None) -> Iterator[tuple[Any, Any, Any]]:
-    """A keeper with its pipes; whatever happens, it is gone afterwards."""
+    """Start a keeper that is shut off, with its pipes; whatever happens, it is gone afterwards."""
     context = workers.context()
     requests_out, requests = context.Pipe(duplex=False)
     answers, answers_in = context.Pipe(duplex=False)
@@ -72,6 +95,7 @@ def started(main: Any, task: Any, shared: Shared | None) -> Iterator[tuple[Any, 
             process.start()
         requests_out.close()
         answers_in.close()
+        _let_read(process, requests, answers, sandboxed=task.sandboxed)
         yield process, requests, answers
     finally:
         if process.pid is not None:
@@ -81,6 +105,21 @@ def started(main: Any, task: Any, shared: Shared | None) -> Iterator[tuple[Any, 
             each.close()
 
 
+def _let_read(process: Any, requests: Any, answers: Any, *, sandboxed: bool) -> None:
+    """Let a process read its file once every thread of it is seen to be shut off."""
+    message = heard(answers, START) or b""
+    if message.startswith(NO_SANDBOX):
+        raise NoSandbox(f"No sandbox: {message[len(NO_SANDBOX) :].decode('utf-8', 'replace')}.")
+    if message != CONFINED:
+        raise Lost
+    if sandboxed:
+        sandbox.check_confined(process.pid)
+    try:
+        requests.send_bytes(READ)
+    except OSError:
+        raise Lost from None
+
+
 @contextmanager
 def _clean_memory() -> Iterator[None]:
     """What starts now gets memory that is zeroed each time it is taken (glibc's, on Linux).
@@ -88,15 +127,17 @@ def _clean_memory() -> Iterator[None]:
     A hole in the runtime that reads memory before it writes it would see what an earlier row left.
     """
     with _STARTING:
-        before = os.environ.get(_TUNABLES)
+        before = {name: os.environ.get(name) for name in (_TUNABLES, "HOME")}
         os.environ[_TUNABLES] = "glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"
+        os.environ.setdefault("HOME", "/")  # where it is unset, Python asks a socket for it
         try:
             yield
         finally:
-            if before is None:
-                del os.environ[_TUNABLES]
-            else:
-                os.environ[_TUNABLES] = before
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def heard(answers: Any, seconds: float) -> bytes | None:
@@ -111,91 +152,69 @@ def heard(answers: Any, seconds: float) -> bytes | None:
 class Scorer:
     """Scores blocks of rows; what cannot be scored stays NaN, and nothing says why.
 
-    Whether a row gets its score depends on that row alone: its worker has `row_seconds` for it,
-    the next row's begin anew, and a keeper, which never saw a row, is started again if it is lost.
+    Whether a row gets its score depends on that row alone. A worker that dies of a row is replaced.
+    A keeper, which never saw a row, is not: without it, or at the time `until`, the job is `Lost`.
     """
 
     def __init__(self, task: Task, *, until: float, main: Callable[..., None] = keep) -> None:
-        self._task, self._until, self._main = task, until, main
+        self._task, self._until = task, until
         context = workers.context()
-        size = sum(task.rows * each.stride for each in task.fields)
+        size = sum(task.rows * field.stride for field in task.fields)
         self._shared = Shared(
             rows=context.RawArray(ctypes.c_char, max(size, 1)),
             scores=context.RawArray(ctypes.c_double, task.rows * task.width),
             state=context.RawArray(ctypes.c_int64, 2),
         )
-        self._keeper: Any = None
-        self._lost = 0  # keepers that did not come up, one after the other
-        self._start()
+        self._closing = ExitStack()
+        self._process, self._requests, self._answers = self._started(main)
 
-    @property
-    def started(self) -> bool:
-        return self._keeper is not None
+    def _started(self, main: Callable[..., None]) -> tuple[Any, Any, Any]:
+        for _ in range(TRIES):
+            with ExitStack() as closing, suppress(Lost):
+                keeper = closing.enter_context(started(main, self._task, self._shared))
+                if heard(keeper[2], min(START, self._until - time.monotonic())) == READY:
+                    self._closing = closing.pop_all()
+                    return keeper
+            if time.monotonic() > self._until:
+                break
+        raise Lost
 
     def close(self) -> None:
-        if self._keeper is not None:
-            keeper, self._keeper = self._keeper, None
-            keeper[0].__exit__(None, None, None)
-
-    def _start(self) -> None:
-        self.close()
-        while self._lost < TRIES and time.monotonic() < self._until:
-            manager = started(self._main, self._task, self._shared)
-            process, requests, answers = manager.__enter__()
-            patience = min(START, self._until - time.monotonic())
-            if heard(answers, patience) == READY:
-                self._keeper, self._lost = (manager, process, requests, answers), 0
-                return
-            manager.__exit__(None, None, None)
-            self._lost += 1
+        self._closing.close()
 
     def score(self, block: dict[str, Any], rows: int) -> Any:
-        """The scores of a block; NaN where a row has none."""
+        """Return the scores of a block; NaN where a row has none."""
         import numpy as np
 
         place = 0
-        for each in self._task.fields:
-            view = np.frombuffer(self._shared.rows, each.dtype, rows * each.width, place)
-            view[:] = block[each.name].reshape(-1)
-            place += self._task.rows * each.stride
+        for field in self._task.fields:
+            view = np.frombuffer(self._shared.rows, field.dtype, rows * field.width, place)
+            view[:] = block[field.name].reshape(-1)
+            place += self._task.rows * field.stride
         scores = np.frombuffer(self._shared.scores, np.float64)
         scores[:] = np.nan
         state = np.frombuffer(self._shared.state, np.int64)
-        begin, kept = 0, np.full((rows, self._task.width), np.nan)
-        while begin < rows and self._keeper is not None:
+        begin, copy = 0, np.full((rows, self._task.width), np.nan)
+        while begin < rows:
             state[:] = 0, begin
-            finished = self._until_quiet(begin, rows, state)
             # What a worker left behind counts only as far as it says that it got.
-            finished = min(max(finished, begin), rows)
-            found = scores.reshape(self._task.rows, self._task.width)
-            kept[begin:finished] = found[begin:finished]
-            begin = finished + 1  # the row at which it stopped has no score
-        return kept
+            end = min(max(self._until_quiet(begin, rows, state), begin), rows)
+            copy[begin:end] = scores.reshape(self._task.rows, self._task.width)[begin:end]
+            begin = end + 1  # the row at which it stopped has no score
+        return copy
 
     def _until_quiet(self, begin: int, rows: int, state: Any) -> int:
-        """Wait for a worker to finish rows, or to end; how many rows of the block are finished."""
-        _, process, requests, answers = self._keeper
+        """Wait for a worker to finish rows, or to die of one; return how many are finished."""
         try:
-            requests.send_bytes(b"%d %d" % (begin, rows))
-        except OSError:
-            self._start()
-            return begin
-        seen, since = begin, time.monotonic()
-        while True:
-            answer = b""
-            try:
-                if answers.poll(LOOK):
-                    answer = answers.recv_bytes(MOST_ANSWER)
-            except (OSError, EOFError):
-                answer = b"lost"
-            now, reached = time.monotonic(), int(state[1])
-            if answer == DONE:
-                return reached
-            if answer == DIED and state[0] == 1:
-                return reached
-            if reached != seen:
-                seen, since = reached, now
-            late = now - since > self._task.row_seconds + GRACE
-            if answer or late or now > self._until or not process.is_alive():
-                self._start()
-                return reached
+            self._requests.send_bytes(b"%d %d" % (begin, rows))
+            while not self._answers.poll(LOOK):
+                if time.monotonic() > self._until or not self._process.is_alive():
+                    raise Lost
+            answer = self._answers.recv_bytes(MOST_ANSWER)
+        except (OSError, EOFError):
+            raise Lost from None
+        if time.monotonic() > self._until:
+            raise Lost
+        if answer == DONE or (answer == DIED and state[0] == 1):
+            return int(state[1])
+        raise Lost

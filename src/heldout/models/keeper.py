@@ -1,8 +1,9 @@
 """The process that keeps an untrusted model: shut off first, then it reads the model.
 
 It never reads a row. It forks workers, which do: one for all rows of a model that is proven, one
-for each row of a model that is not. A worker that fails or is late dies, and the next is forked
-from the same untouched image.
+for each row of a model that is not. A worker that fails dies, and the next is forked from the same
+untouched image. No clock decides on a row: only a model that is not proven has a limit per row,
+and that is processor time of the row's own process.
 """
 
 import contextlib
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-__all__ = ["DIED", "DONE", "READY", "Task", "keep"]
+__all__ = ["CONFINED", "DIED", "DONE", "NO_SANDBOX", "READ", "READY", "Task", "keep", "shut_off"]
 
+CONFINED, NO_SANDBOX, READ = b"confined", b"no sandbox: ", b"read"
 READY, DONE, DIED = b"ready", b"done", b"died"
 TEXT = 256
 """Bytes of one text; a longer one is no category that a model could know."""
@@ -44,14 +46,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Task:
-    """What a keeper is told: the model, how to shut itself off, and what a row may cost."""
+    """What a keeper needs: the model, its limits, and what the rows look like."""
 
     content: bytes
     output: str | None
     sandboxed: bool
     memory: int
     seconds: int  # of processor time, for the whole job
-    row_seconds: float = 0.0
+    row_seconds: float = 0.0  # of processor time, for a row that has its own process
     one_process_per_row: bool = False
     rows: int = 0  # of a block; none: only look at the model
     fields: tuple[Field, ...] = ()
@@ -68,25 +70,19 @@ class Shared:
 
 
 def keep(task: Task, requests: Connection, answers: Connection, shared: Shared | None) -> None:
-    """The whole life of a keeper."""
+    """Live the whole life of a keeper."""
     silence()
     # Everything that is needed later is imported while files can be read.
     import numpy as np
     import numpy.ma  # NumPy itself does so late
     import onnxruntime
 
-    from heldout.errors import NoSandbox
     from heldout.models import sandbox
     from heldout.models.examine import examine
 
+    onnxruntime.disable_telemetry_events()
     _warm(onnxruntime)
-    try:
-        if task.sandboxed:
-            sandbox.confine(memory=task.memory, seconds=task.seconds)
-        else:
-            sandbox.limit_resources(memory=task.memory, seconds=task.seconds)
-    except NoSandbox as error:
-        answers.send_bytes(json.dumps({"no_sandbox": str(error)}).encode())
+    if not shut_off(task, requests, answers):
         return
     found, content = examine(task.content, output=task.output)
     session: Any = None
@@ -113,12 +109,39 @@ def keep(task: Task, requests: Connection, answers: Connection, shared: Shared |
         worker = os.fork()
         if worker == 0:
             with contextlib.suppress(BaseException):
+                if task.one_process_per_row:
+                    signal.setitimer(signal.ITIMER_PROF, task.row_seconds)
                 if task.sandboxed:
                     sandbox.forbid_fork()
                 _work(task, desk, requests, answers)
             os._exit(1)
-        if os.waitpid(worker, 0)[1] != 0:
+        status = os.waitpid(worker, 0)[1]
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            return  # by the system, for want of memory: no fault of its row, so the job is lost
+        if status != 0:
             answers.send_bytes(DIED)
+
+
+def shut_off(task: Any, requests: Connection, answers: Connection) -> dict[str, bool]:
+    """Confine this process, and wait until the parent has seen it: nothing was parsed before.
+
+    Return the walls that stand; none at all means that this process must end.
+    """
+    from heldout.errors import NoSandbox
+    from heldout.models import sandbox
+
+    memory, seconds, walls = task.memory, task.seconds, {"limits": True}
+    try:
+        if task.sandboxed:
+            pipes = requests.fileno(), answers.fileno()
+            walls |= sandbox.confine(memory=memory, seconds=seconds, pipes=pipes)
+        else:
+            sandbox.limit_resources(memory=memory, seconds=seconds)
+    except NoSandbox as error:
+        answers.send_bytes(NO_SANDBOX + str(error).encode())
+        return {}
+    answers.send_bytes(CONFINED)
+    return walls if requests.recv_bytes(64) == READ else {}
 
 
 @dataclass(frozen=True)
@@ -140,7 +163,6 @@ def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> 
         start, stop = (int(each) for each in requests.recv_bytes(64).split())
         state[0] = 1
         for row in range(start, stop):
-            signal.setitimer(signal.ITIMER_REAL, task.row_seconds)
             feeds = {name: view[row : row + 1] for name, view in desk.views.items()}
             for name in texts:
                 feeds[name] = _decoded(feeds[name])
@@ -149,7 +171,6 @@ def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> 
             except Exception:
                 pass
             state[1] = row + 1
-        signal.setitimer(signal.ITIMER_REAL, 0)
         answers.send_bytes(DONE)
         if task.one_process_per_row:
             os._exit(0)
@@ -199,9 +220,12 @@ def _warm(onnxruntime: Any) -> None:
 
 
 def silence() -> None:
-    """Whatever is printed goes nowhere."""
+    """Send whatever is printed nowhere, and forget the environment."""
+    from heldout.models.sandbox import QUIET
+
     sink = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(sink, stream)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stdout = sys.stderr = open(1, "w", closefd=False)  # noqa: SIM115
     os.environ.clear()
+    os.environ.update(QUIET)

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,9 @@ from heldout.data import sql
 from heldout.data.duckdb_engine import SETTINGS, open_local
 from heldout.data.reading import check_names, check_new, or_raise
 from heldout.data.score_map import FURTHEST
-from heldout.data.validation import check_columns
-from heldout.errors import ArgumentError, HeldoutError, NoSandbox, UnreadableTable, UnusableModel
-from heldout.models.isolate import check_sandbox, heard, started
+from heldout.data.validation import NESTED, check_columns
+from heldout.errors import ArgumentError, HeldoutError, UnreadableTable, UnusableModel
+from heldout.models.isolate import Lost, check_sandbox, heard, started
 from heldout.models.model import words
 from heldout.models.reader import BATCH, LONGEST_KEY, MOST_SCORES, Inherited, Reading, read
 from heldout.models.score import BLOCK, at_tick, check_tick, local_engine
@@ -128,7 +128,7 @@ def join_predictions(
     rows
         A file, a frame or a database, as in `heldout.Dataset`.
     row_key
-        The column of the rows that is matched, by its text: 7, 7.0 and "7" are one key.
+        The column of the rows that is matched, by its value: 7, 7.0 and "7" are one key.
     lowest
         The score of a row for which none was sent.
     score_range
@@ -173,6 +173,7 @@ def join_predictions(
                 sent=sent.source,
                 rows=engine.source,
                 row_key=row_key,
+                kind=engine.columns[row_key],
                 scores={name: (columns[each], ends) for name, each in wanted.items()},
             ),
             rows=BLOCK,
@@ -187,17 +188,19 @@ def join_predictions(
     return writer.finish(row_key=row_key, scores=tuple(wanted))
 
 
-def _joined(*, sent: str, rows: str, row_key: str, scores: Mapping[str, Any]) -> str:
+def _joined(*, sent: str, rows: str, row_key: str, kind: str, scores: Mapping[str, Any]) -> str:
     """Every private row once: a key that is sent twice after all counts once, at its highest."""
     highest = ", ".join(f"max({each}) AS {each}" for each, _ in scores.values())
-    once = f"SELECT {_plain('key')} AS key, {highest} FROM {sent} GROUP BY 1"
+    once = f"SELECT {sql.folded('key')} AS key, {highest} FROM {sent} GROUP BY 1"
+    # What a list or a record says depends on other rows' fields: it matches nothing.
+    own = "NULL" if NESTED.match(kind) else sql.folded(sql.canonical(row_key, kind))
     chosen = ", ".join(
         f"{_score(each, **ends)} AS {sql.identifier(name)}" for name, (each, ends) in scores.items()
     )
     return (
         f"SELECT held.*, {chosen}\n"
         f"FROM {rows} AS held\n"
-        f"LEFT JOIN ({once}) AS ours ON ours.key = {_plain(sql.as_text(row_key))}"
+        f"LEFT JOIN ({once}) AS ours ON ours.key = {own}"
     )
 
 
@@ -206,15 +209,10 @@ def _score(column: str, *, low: float, high: float, lowest: float) -> str:
     return f"CASE WHEN NOT isnan(ours.{column}) THEN {held} ELSE {sql.double(lowest)} END"
 
 
-def _plain(text: str) -> str:
-    """The text of a key; a whole number that went through a float is itself again."""
-    return f"regexp_replace({text}, '^(-?[0-9]+)[.]0+$', '\\1')"
-
-
 def _refuse_duplicates(path: Path) -> None:
     found = open_local(path)
     counted = found.fetch(
-        f"SELECT count(*) AS n, count(DISTINCT {_plain('key')}) AS d FROM {found.source}"
+        f"SELECT count(*) AS n, count(DISTINCT {sql.folded('key')}) AS d FROM {found.source}"
     )
     twice = int(counted["n"][0]) - int(counted["d"][0])
     if twice:
@@ -249,14 +247,16 @@ def _batches(task: Reading) -> Iterator[Any]:
     """
     until, rows, room = time.monotonic() + SECONDS, 0, MOST_TEXT
     names: tuple[str, ...] = ()
-    with started(read, task, None) as (_, _, answers):
+    with ExitStack() as closing:
+        try:
+            _, _, answers = closing.enter_context(started(read, task, None))
+        except Lost:
+            raise _unread() from None
         while True:
             message = heard(answers, max(until - time.monotonic(), 0.0)) or b""
             kind, content = message[:1], message[1:]
             if kind == b"E":
                 return
-            if kind == b"S":
-                raise NoSandbox(f"No sandbox: {words(content.decode('utf-8', 'replace'))}.")
             if kind == b"R":
                 raise _unusable(content.decode("utf-8", "replace").rstrip("."))
             if kind == b"N" and not names:

@@ -14,7 +14,7 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-from heldout.models.keeper import silence
+from heldout.models.keeper import shut_off, silence
 
 __all__ = ["BATCH", "LONGEST_KEY", "MOST_SCORES", "Inherited", "Reading", "read"]
 
@@ -67,21 +67,19 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
     import pyarrow.compute
     import pyarrow.parquet
 
-    from heldout.errors import NoSandbox
     from heldout.models import sandbox
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # others reserve more than there is
     pyarrow.set_io_thread_count(1)
     _warm(pyarrow)
-    if os.fstat(task.file).st_size == 0:
-        answers.send_bytes(b"Rit is empty.")
+    empty = os.fstat(task.file).st_size == 0
+    content = b"" if empty else mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
+    if not shut_off(task, requests, answers):
         return
-    content = mmap.mmap(task.file, 0, access=mmap.ACCESS_READ)
-    try:
-        confine = sandbox.confine if task.sandboxed else sandbox.limit_resources
-        confine(memory=task.memory, seconds=task.seconds)
-    except NoSandbox as error:
-        answers.send_bytes(b"S" + str(error).encode())
+    if task.sandboxed:
+        sandbox.forbid_fork()
+    if empty:
+        answers.send_bytes(b"Rit is empty.")
         return
     try:
         is_parquet = content[:4] == b"PAR1"

@@ -14,9 +14,9 @@ from heldout.data.engine import open_table
 from heldout.data.reading import check_names, check_new, or_raise
 from heldout.data.score_map import FURTHEST
 from heldout.data.validation import check_columns
-from heldout.errors import ArgumentError, UnreadableTable, UnusableModel
+from heldout.errors import ArgumentError, ScoringFailed, UnreadableTable, UnusableModel
 from heldout.models.columns import matched
-from heldout.models.isolate import START, Scorer, check_sandbox
+from heldout.models.isolate import START, Lost, Scorer, check_sandbox
 from heldout.models.keeper import Task, keep
 from heldout.models.model import MEMORY, Model
 from heldout.models.scored import ScoredRows, Writer
@@ -28,7 +28,9 @@ FORK = 0.1  # seconds for a process of its own
 
 
 def declared_seconds(*, rows: int, seconds_per_row: float, one_process_per_row: bool) -> float:
-    """The longest that scoring can take, from public facts alone.
+    """Return the longest that scoring may take, from public facts alone.
+
+    A job that is not finished by then fails as a whole.
 
     >>> declared_seconds(rows=100, seconds_per_row=0.5, one_process_per_row=True)
     120.0
@@ -72,16 +74,21 @@ def score(
     row_key
         A column that tells rows apart, by which their budget is found whatever their scores.
     default
-        The score of a row that fails, is late, lacks a cell that the model needs, or is scored
-        as NaN or infinite.
+        The score of a row that fails, lacks a cell that the model needs, or is scored as NaN or
+        infinite.
     into
         The name of the score's column; one a class, `into_class`, for three classes or more.
     column
         Which number of the output is the score. Left out: the second of two (the probability of
         the positive class), and all of three or more. {name: number} says which columns there
         are, in the place of `into`.
-    seconds_per_row, memory
-        What a row may take, and bytes that the model may use beside the runtime.
+    seconds_per_row
+        The declared time is so many seconds per row. If scoring takes longer, `ScoringFailed` is
+        raised and every score is discarded. A model that takes longer for a made-up row is refused
+        before a row is read. A row of a model that is not proven gets `default` after so much
+        processor time of its own.
+    memory
+        Bytes that the model may use beside the runtime.
     allow_unproven
         Run a model that is not proven row-wise after all, in one process per row.
     isolation
@@ -165,16 +172,40 @@ def _scoring(model: Model, task: Task, *, until: float) -> Iterator[Any]:
     if model.linear is not None:
         yield model.linear
         return
-    scorer = Scorer(task, until=until, main=keep)
     try:
-        if not scorer.started:  # before the first row is read
-            raise UnusableModel(
-                f"The model does not start within {task.memory // 2**20} MB and {START:g} seconds. "
-                "Raise memory=, or make the model smaller."
-            )
+        scorer = Scorer(task, until=until, main=keep)  # before the first row is read
+    except Lost:
+        raise UnusableModel(
+            f"The model does not start within {task.memory // 2**20} MB and {START:g} seconds. "
+            "Raise memory=, or make the model smaller."
+        ) from None
+    try:
+        if not task.one_process_per_row:
+            _check_speed(scorer, task)
         yield scorer
+    except Lost:
+        raise ScoringFailed(
+            "The machine could not score all rows in the time that was declared. All scores are "
+            "discarded. Score again on a machine that is less busy, or raise seconds_per_row."
+        ) from None
     finally:
         scorer.close()
+
+
+def _check_speed(scorer: Scorer, task: Task) -> None:
+    """Refuse a model that is too slow for its declared time, by a row that nobody has."""
+    import numpy as np
+
+    row = {field.name: np.zeros(field.width, field.dtype) for field in task.fields}
+    for _ in range(3):
+        began = time.monotonic()
+        scorer.score(row, 1)
+        if time.monotonic() - began <= task.row_seconds:
+            return
+    raise UnusableModel(
+        f"The model takes more than {task.row_seconds:g} seconds per row on this machine. Raise "
+        "seconds_per_row, or make the model smaller."
+    )
 
 
 def _scores(scorer: Any, block: dict[str, Any], rows: int, *, size: int) -> Any:

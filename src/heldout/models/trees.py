@@ -60,7 +60,7 @@ def _check_ensemble(call: Call, *, leaf: str, targets: int) -> None:
     if branch.any() and not (feature[branch].min() >= 0 and feature[branch].max() < width):
         raise NotRowWise(f"one of its nodes looks at a feature that is not one of {width}")
     keys = tree * _STRIDE + node
-    _check_trees(tree, keys, branch, (left, right))
+    call.steps = _check_trees(tree, keys, branch, (left, right))
     _check_leaves(call, leaf, targets, keys[~branch])
 
 
@@ -72,8 +72,11 @@ def _values(call: Call, name: str) -> Any:
     return plain if len(plain) else tensor
 
 
-def _check_trees(tree: Any, keys: Any, branch: Any, children: tuple[Any, Any]) -> None:
-    """Every node is reached once from the first of its tree: no loop, no node with two parents."""
+def _check_trees(tree: Any, keys: Any, branch: Any, children: tuple[Any, Any]) -> int:
+    """Check that every node is reached once from the first of its tree: no loop, no two parents.
+
+    Return the steps of a row that takes the longest way down every tree.
+    """
     import numpy as np
 
     order = np.argsort(keys, kind="stable")
@@ -94,7 +97,7 @@ def _check_trees(tree: Any, keys: Any, branch: Any, children: tuple[Any, Any]) -
     if len(np.unique(tree)) != len(roots):
         raise NotRowWise("the nodes of one of its trees do not stand together")
     reached = np.zeros(len(tree), int)
-    front = roots
+    front, steps = roots, 0
     for _ in range(DEEPEST):
         np.add.at(reached, front, 1)
         if reached.max() > 1:
@@ -102,11 +105,13 @@ def _check_trees(tree: Any, keys: Any, branch: Any, children: tuple[Any, Any]) -
         front = front[branch[front]]
         if not len(front):
             break
+        steps += len(np.unique(tree[front]))
         front = np.concatenate([places[0][front], places[1][front]])
     else:
         raise NotRowWise(f"one of its trees is deeper than {DEEPEST}")
     if reached.min() < 1:
         raise NotRowWise("one of its nodes cannot be reached from the first of its tree")
+    return steps
 
 
 def _check_leaves(call: Call, leaf: str, targets: int, leaves: Any) -> None:

@@ -7,23 +7,28 @@ Sensitivity: by induction over the nodes; every operator on the allow-list has a
              the claim, and what has no rule, or breaks its rule, is refused.
 Numerics:    exact: the graph is judged, no row is read.
 Refuses:     operators, types, attributes and files that are not known; control flow, randomness,
-             functions, other domains, sparse or external constants.
+             functions, other domains, sparse or external constants; more than `MOST_UNEVEN`
+             nanoseconds per row that depend on its cells.
 Reference:   Cousot and Cousot 1977, abstract interpretation; the ONNX operator specifications.
 Cost:        O(nodes + constants) time and memory.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heldout.models import classical, elementwise, shapes, trees
 from heldout.models.calls import FLOATS, RULES, Call
+from heldout.models.elementwise import FURTHEST
 from heldout.models.folding import folded
 from heldout.models.graph import MOST_PROBLEMS, Graph, Node, build, constant
 from heldout.models.values import Dims, NotRowWise, Problem, Rows, Value
 
 __all__ = ["Proof", "verify"]
 
+MOST_UNEVEN = 2**18
+"""Nanoseconds by which the time of a row may depend on its cells."""
 _ROOMS = (classical, elementwise, shapes, trees)  # where the rules are
 
 
@@ -56,10 +61,11 @@ def verify(graph: Graph) -> Proof:
         except NotRowWise as error:
             problems.append(Problem("the model", error.why, error.mend))
             values[name] = _Unknown()
-    fixed, kept = all(each.fixed for each in graph.inputs), []
+    fixed, needed, uneven = all(field.fixed for field in graph.inputs), [], 0
     for node in graph.nodes:
         try:
-            found = _judge(node, values, graph, fixed=fixed)
+            found, spread = _judge(node, values, graph, fixed=fixed)
+            uneven += spread
         except NotRowWise as error:
             problems.append(Problem(_named(node), error.why, error.mend))
             found = [_Unknown()] * len(node.outputs)
@@ -70,13 +76,16 @@ def verify(graph: Graph) -> Proof:
             (name, value) for name, value in zip(node.outputs, found, strict=False) if name
         )
         if any(isinstance(value, Rows | Dims) for value in found):
-            kept.append(node)
+            needed.append(node)
+    if uneven > MOST_UNEVEN:
+        why = "its time may differ too much between two rows"
+        problems.append(Problem("the model", why, "Use fewer or shallower trees, or floats."))
     score = values.get(graph.score)
     width, content = 1, b""
     if not problems:
         try:
             width = _score_width(score)
-            content = _built(graph, kept, values)
+            content = _built(graph, needed, values)
         except NotRowWise as error:
             problems.append(Problem(f"output {graph.output!r}", error.why, error.mend))
         except (ValueError, TypeError):
@@ -86,7 +95,8 @@ def verify(graph: Graph) -> Proof:
 
 def _judge(
     node: Node, values: dict[str, Value | _Unknown], graph: Graph, *, fixed: bool
-) -> Sequence[Value | _Unknown]:
+) -> tuple[Sequence[Value | _Unknown], int]:
+    """Return what a node gives, and by how many nanoseconds its time may differ between rows."""
     domain = node.operator.rpartition(".")[0]
     if node.operator not in RULES and node.operator != "Constant":
         raise NotRowWise(
@@ -101,7 +111,7 @@ def _judge(
             raise NotRowWise(f"its input {name!r} is made by no earlier node")
         given.append(values[name] if name else None)
     if any(isinstance(each, _Unknown) for each in given):
-        return [_Unknown()] * len(node.outputs)
+        return [_Unknown()] * len(node.outputs), 0
     if domain not in graph.opsets:
         raise NotRowWise(f"the model names no version of the operator set {domain or 'ai.onnx'!r}")
     call = Call(
@@ -113,10 +123,10 @@ def _judge(
         outputs=len(node.outputs),
     )
     if node.operator == "Constant" or not any(isinstance(each, Rows | Dims) for each in given):
-        return [folded(call)]
+        return [folded(call)], 0
     found = RULES[node.operator](call)
     call.finish()
-    return found
+    return found, call.uneven()
 
 
 def _score_width(score: Any) -> int:
@@ -128,11 +138,43 @@ def _score_width(score: Any) -> int:
 
 
 def _built(graph: Graph, nodes: Sequence[Node], values: dict[str, Any]) -> bytes:
+    values = dict(values)
+    nodes = [step for node in nodes for step in _bounded(node, values)]
     made = {name for node in nodes for name in node.outputs}
     used = {name for node in nodes for name in node.inputs if name} - made
-    taken = {each.name for each in graph.inputs}
+    taken = {field.name for field in graph.inputs}
     constants = {name: values[name] for name in sorted(used - taken)}
     return build(graph, nodes, constants, values[graph.score].kind)
+
+
+def _bounded(node: Node, values: dict[str, Any]) -> list[Node]:
+    """Bring an angle into the circle with the same few steps, however large it is."""
+    if node.operator not in ("Sin", "Cos"):
+        return [node]
+    import numpy as np
+    from onnx import helper
+
+    (angle,) = node.inputs
+    steps: list[Node] = []
+    kind, start = values[angle].kind, f"angle of {node.outputs[0]}: "
+    if any(name.startswith(start) for name in values):
+        raise NotRowWise(f"one of its names begins with {start!r}", "Rename values.")
+
+    def step(operator: str, given: str, other: str | float | None = None) -> str:
+        if isinstance(other, float):
+            constant = f"{start}constant {len(steps)}"
+            values[constant], other = np.asarray(other, kind), constant
+        inputs = (given,) if other is None else (given, other)
+        name = f"{start}{len(steps)}"
+        proto = helper.make_node(operator, inputs, [name])
+        steps.append(Node(name, operator, inputs, (name,), proto))
+        return name
+
+    bounded = step("Max", step("Min", angle, FURTHEST[kind]), -FURTHEST[kind])
+    if kind == "float64":  # of floats many are worked out at once, all in the same way
+        turns = step("Floor", step("Add", step("Mul", bounded, 0.5 / math.pi), 0.5))
+        bounded = step("Sub", bounded, step("Mul", turns, 2 * math.pi))
+    return [*steps, replace(node, inputs=(bounded,))]
 
 
 def _named(node: Node) -> str:
