@@ -62,6 +62,8 @@ def test_arrays_give_the_integers_that_the_engine_gives(
         first, second = (unseal(compute(statistic, each)) for each in (here, there))
         assert plain(first) == plain(second), statistic
     rivals = RankedRows("auc-difference")
+    declared |= {"rivals": ["q"], "score_range": {"p": score_range, "q": (0, 1)}}
+    here, there = (ho.Dataset(each, **declared) for each in (held, pa.table(held)))
     first, second = (unseal(compute(rivals, each.with_rival("q"))) for each in (here, there))
     assert first == second
     assert here.public_rows == there.public_rows

@@ -196,7 +196,7 @@ def test_labels_of_every_integer_type_are_counted_as_the_same_numbers(kind, peop
     rows = [f"{each},{each % 2},{each % 7 / 8},{each % 5 / 8}" for each in range(40)]
     path.write_text("\n".join(["id,y,p,q", *rows]))
     types = {"id": "BIGINT", "y": kind, "p": "DOUBLE", "q": "DOUBLE"}
-    private = ho.Dataset(path, label="y", score="p", schema=types, **people)
+    private = ho.Dataset(path, label="y", score="p", schema=types, rivals=["q"], **people)
     for body in (LABELS_AND_SCORES, grid_body(private.score_range)):
         assert np.asarray(private._fetch(body)["label"]).dtype.kind in "iu"
     session = ho.Session(private, budget=ho.Budget(epsilon="5"))

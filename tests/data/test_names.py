@@ -76,7 +76,7 @@ def test_a_comparison_prints_no_raw_escape(
     told = capfd.readouterr().out
     assert not unseen(told)
     assert json.loads(told)["parameters"]["rival"] == name
-    dataset = ho.Dataset(columns(name), label="y", score="p")
+    dataset = ho.Dataset(columns(name), label="y", score="p", rivals=[name])
     release = ho.Session(dataset, budget=ho.Budget(epsilon=1)).compare(score=name, epsilon=1)
     for text in (str(release), release._repr_html_(), repr(dataset.with_rival(name))):
         assert not unseen(text)

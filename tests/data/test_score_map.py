@@ -167,10 +167,12 @@ def test_the_rows_have_one_budget_with_any_map() -> None:
 
 def test_a_rival_is_mapped_like_the_score() -> None:
     rows = ho.Dataset(
-        {"y": [0, 1, 0], "x": [1.0, 2.0, -3.0], "z": [1.0, None, math.inf]},
+        {"y": [0, 1, 0], "x": [1.0, 2.0, -3.0], "z": [1.0, -math.inf, math.inf]},
         label="y",
         score="x",
+        rivals=["z"],
         score_map=(0, 1),
+        out_of_range="clip",
     )
     rival = rows.with_rival("z")._fetch("SELECT rival FROM evaluated")["rival"]
     assert list(rival) == [0.5, -1.0, 1.0]

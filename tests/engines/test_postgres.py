@@ -316,7 +316,7 @@ def test_the_command_line_reads_a_database_and_hides_the_password(
     for address in secret:
         assert main(["evaluate", address, "--table", place, *plain, "--json", "--yes"]) == 0
         assert main(["curves", address, "--query", f"SELECT * FROM {place}", *plain, "--yes"]) == 0
-        assert main(["compare", address, "--table", place, "--rival", "q", *plain]) == 0
+        assert main(["compare", address, "--table", place, "--rival", "q", "--yes", *plain]) == 0
         good = capsys.readouterr()
         assert '"rows": 60' in good.out
         for wrong in (

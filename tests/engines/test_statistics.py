@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
+from heldout import questions
 from heldout.data.regression_table import RegressionTable
 from heldout.mechanisms.base import unseal
 from heldout.privacy import Protection
@@ -87,6 +88,7 @@ def asked(score_range: tuple[float, float]) -> list[Statistic]:
 def examples() -> list[Statistic]:
     """Of every statistic that the conformance suite takes apart: a new one is among them."""
     protection = Protection(neighbours="add-remove")
+    questions.registered()  # families may hold statistics of their own
     return [each for kind in registered() for each in kind.examples(protection)]
 
 
@@ -262,7 +264,7 @@ def test_two_models_on_the_grid_differ_as_their_exact_scores_do_where_these_lie_
     generator = np.random.default_rng(9)
     points = [generator.integers(0, 2**16 + 1, 400) / 2**16 for _ in range(2)]
     table = {"y": generator.integers(0, 2, 400), "p": points[0], "q": points[1]}
-    rivals = ho.Dataset(table, label="y", score="p").with_rival("q")
+    rivals = ho.Dataset(table, label="y", score="p", rivals=["q"]).with_rival("q")
     on_grid = RankedTable("auc-difference", ScoreTable(score_range=(0, 1)))
     exact = unseal(compute(RankedRows("auc-difference"), rivals))
     assert unseal(compute(on_grid, rivals)) == exact

@@ -3,13 +3,14 @@
 import itertools
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from heldout.data.truth import Truth
 from heldout.data.two_tables import Table
-from heldout.errors import BudgetExceeded, MissingColumn
+from heldout.errors import ArgumentError, BudgetExceeded, MissingColumn
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.privacy import Budget, Ledger, Loss, price
@@ -201,3 +202,24 @@ def test_the_count_is_of_rows_called_true_and_of_the_others():
 def test_the_ridge_is_made_of_public_numbers():
     assert ridge_for(Fraction(1), moved=2, expected=10**9, dimension=9) == question.FLATTEST
     assert ridge_for(Fraction(1, 10**6), moved=2, expected=5, dimension=9) == question.STEEPEST
+
+
+def test_a_smaller_copy_makes_no_row_heavier_than_the_proof_allows():
+    """The truth may have 16 rows for each row that it was opened beside, not for each asked of."""
+    truth = {"a": np.arange(40.0), "u": [f"p{row}" for row in range(40)]}
+    dataset = Truth(truth, numbers=("a",), texts=(), expected_rows=30, unit="u")
+    for rows, expected in ((2, 15), (30, 15), (50, 25)):
+        asked = question.Separability(
+            epsilon="1", privatized={"numbers": {"a": np.linspace(0, 1, rows).tolist()}}
+        )
+        assert asked.request(dataset.description).statistic.expected == expected
+
+
+def test_words_that_a_server_reads_open_no_file(tmp_path: Path) -> None:
+    from heldout.separability.question import Columns
+
+    file = tmp_path / "copy.csv"
+    file.write_text("a\n1\n2\n", encoding="ascii")
+    assert Columns().from_command([str(file)], "privatized")["numbers"] == {"a": (1.0, 2.0)}
+    with pytest.raises(ArgumentError):
+        Columns().from_words([str(file)], "privatized")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
@@ -19,6 +19,7 @@ MOST_CLASSES: Final = 50
 class ClassifiedRows(Description):
     """What is public about rows of several classes."""
 
+    rows_in_words: ClassVar[str] = "rows with a label of several classes"
     label: str
     classes: tuple[str, ...]
     """What people call them, in the declared order."""
@@ -37,6 +38,11 @@ class ClassifiedRows(Description):
     def called_by_scores(self) -> bool:
         """Whether the class of the highest score is what the model says; else `prediction` is."""
         return self.prediction is None
+
+    @property
+    def no_scores(self) -> str | None:
+        """Return why a question cannot be asked that needs a score for each class, if so."""
+        return None if self.scores else "the rows have a predicted class and no scores"
 
     def check_scores(self) -> None:
         """Refuse a question that needs a score for each class."""
@@ -89,7 +95,8 @@ class ClassifiedDataset(Dataset):
 
     def _exposed(self) -> dict[str, str]:
         columns = (*self.scores, *(() if self.prediction is None else (self.prediction,)))
-        self._require(self.label, *columns, *self.groups)
+        self._require(*columns)
+        self._require_plain(self.label, *self.groups)
         found = {"truth": self._place(self.label)}
         if self.prediction is not None:
             found["called"] = self._place(self.prediction)

@@ -8,11 +8,18 @@ from typing import Any
 from heldout.arguments.rules import OneOf
 from heldout.data import sql, validation
 from heldout.data.arrays import ArraysEngine
-from heldout.data.declared import checked_range, checked_rivals, checked_weight, other_label
+from heldout.data.declared import (
+    Scale,
+    checked_rivals,
+    checked_weight,
+    declared_scales,
+    ends_of,
+    other_label,
+)
 from heldout.data.description import ScoredRows
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body, sound
-from heldout.data.groups import declared_groups
+from heldout.data.groups import declared_groups, kind_declared
 from heldout.data.keyed_rows import sortable
 from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
@@ -43,10 +50,8 @@ class Dataset(PrivateTable):
         `scores` or a column with the class that the model says in `prediction`, instead of
         `score`. Without predictions the highest score is the model's call, the first of equals.
     rivals
-        Columns with other models' scores, for `Session.compare`; they are validated like the
-        first. Rows in a database or a cluster, and more than five million in a file, may only be
-        compared on columns that are named here: a cell that was never looked at could fail, and
-        its failure would tell of a row.
+        Columns with other models' scores, for `Session.compare`. They are validated like the
+        first, each on its own scale (`score_range`, `score_map`); no other column can be compared.
     groups
         Columns by which questions may be asked (`by="sex"`), each with the values that are
         declared for it: `{"sex": ["F", "M"]}`. Every other value, and NULL, is in the group
@@ -57,11 +62,13 @@ class Dataset(PrivateTable):
     positive, negative
         The two values of the label. `negative` may be left out if `positive` is 0, 1 or a bool.
     score_range
-        The range that the model can give. Public, and never read off the data.
+        The range that the model can give. Public, and never read off the data. Where rivals have
+        other ranges, a range by column: `{"risk": (0, 1), "decile": (1, 10)}`.
     score_map
         For scores without a range: (centre, scale), or a `heldout.ScoreMap`. What counts is then
         each score's image z / (1 + |z|), with z = (score - centre) / scale, and `score_range` is
-        that of the images, (-1, 1). Thresholds stay in the scores' own unit.
+        that of the images, (-1, 1). Thresholds stay in the scores' own unit. Where models differ,
+        a map by column: `{"logit": (0, 1)}`.
     out_of_range
         "refuse" a table with a score outside the range (with a map: an infinite one), or "clip":
         it counts as the nearer end.
@@ -113,8 +120,11 @@ class Dataset(PrivateTable):
         unit: str | None = None,
         rows_per_unit: int = 1,
         row_key: str | None = None,
-        score_range: tuple[float, float] = (0, 1),
-        score_map: ScoreMap | tuple[float, float] | None = None,
+        score_range: tuple[float, float] | Mapping[str, tuple[float, float]] = (0, 1),
+        score_map: ScoreMap
+        | tuple[float, float]
+        | Mapping[str, ScoreMap | tuple[float, float]]
+        | None = None,
         out_of_range: str = "refuse",
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         schema: Mapping[str, str] | None = None,
@@ -135,11 +145,12 @@ class Dataset(PrivateTable):
         self.rivals = None if rivals is None else checked_rivals(rivals)
         self.groups = declared_groups(groups)
         self.weight, self.largest_weight = weight, checked_weight(weight, largest_weight)
-        declared = checked_range(score_range)
-        self.score_map = None if score_map is None else ScoreMap.parse(score_map)
-        if self.score_map is not None and declared != (0.0, 1.0):
-            raise ArgumentError("Pass either score_range= or score_map=, not both.")
-        self.score_range = declared if self.score_map is None else (-1.0, 1.0)
+        first = self.score if isinstance(self.score, str) else ""
+        scales = declared_scales(score_range, score_map, [first, *(self.rivals or ())])
+        own = scales.pop(first)
+        self.score_map = own if isinstance(own, ScoreMap) else None
+        self.score_range = ends_of(own)
+        self.rival_scales = {name: scale for name, scale in scales.items() if scale != own}
         self._values = validation.LabelValues(positive, other_label(positive, negative))
         self.out_of_range = OneOf(("refuse", "clip"))(out_of_range, "out_of_range")
         super().__init__(
@@ -154,6 +165,7 @@ class Dataset(PrivateTable):
 
     def _exposed(self) -> dict[str, str]:
         self._require(self.label, self.score, *(self.rivals or ()), *self.groups)
+        self._require_plain(self.label, *self.groups)
         types = self._engine.columns
         return {
             "label": sql.as_label(
@@ -200,10 +212,15 @@ class Dataset(PrivateTable):
             found += [replace(rule, name=f"{rule.name}_{place}") for rule in rules]
         return found + self._weight_rules() + self._group_rules()
 
+    def _scale(self, name: str) -> Scale:
+        """Return the scale of a column of scores: its own, or the first model's."""
+        own = self.score_range if self.score_map is None else self.score_map
+        return self.rival_scales.get(name, own)
+
     def _score_rules(self, name: str) -> list[validation.Rule]:
-        score_type = self._engine.columns[name]
-        if self._plain_scores:
-            return validation.score_rules(name, score_type, self.score_range)
+        score_type, scale = self._engine.columns[name], self._scale(name)
+        if not isinstance(scale, ScoreMap) and self.out_of_range == "refuse":
+            return validation.score_rules(name, score_type, scale)
         rules = validation.number_rules("score", name, score_type)
         return rules[:1] if self.out_of_range == "clip" else rules
 
@@ -309,6 +326,15 @@ class Dataset(PrivateTable):
         """What is public about these rows."""
         return self._described()
 
+    def _shown(self) -> dict[str, str]:
+        label = self.classes or (self._values.positive, self._values.negative)
+        scores = (*self.scores, self.score, self.weight, *(self.rivals or ()))
+        columns = {self.label: kind_declared(*label)}
+        columns |= {name: "number" for name in scores if name}
+        if self.prediction is not None:
+            columns[self.prediction] = kind_declared(*label)
+        return columns | super()._shown()
+
     def _described(self) -> ScoredRows:
         return ScoredRows(
             **self._public_facts(),
@@ -317,32 +343,27 @@ class Dataset(PrivateTable):
             score_range=self.score_range,
             score_map=self.score_map,
             out_of_range=self.out_of_range,
-            rivals=tuple(self._engine.columns) if self._read else tuple(self.rivals or ()),
+            rivals=tuple(self.rivals or ()),
+            rival_scales=dict(self.rival_scales) or None,
             weight=self.weight,
             largest_weight=self.largest_weight,
         )
 
-    @property
-    def _read(self) -> bool:
-        """Whether every cell of the table was read when it was validated."""
-        return not self.remote and (self._engine.copied or self._digests is not None)
-
     def with_rival(self, score: str) -> "Dataset":
         """The same rows with a second model's score beside the first, as `rival`.
 
-        An analyst names it, so no row may make it fail: it is a declared rival, or every cell of
-        the table was read when it was validated. Of an undeclared one what is missing or not a
-        number counts as the lowest score, and what is out of range as the nearest end. Only the
-        schema and the public number of rows decide whether it is refused.
+        An analyst names it, so no row may make it fail: it is a declared rival, which was
+        validated on its own scale. Only what is declared decides whether it is refused.
         """
         self.description.check_rival(score)
         other = object.__new__(Dataset)
         other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])
-        if self.score_map is None:
-            rival = sql.held_to(number, *self.score_range)
+        scale = self._scale(score)
+        if isinstance(scale, ScoreMap):
+            rival = scale.expression(sql.held_to(number, -FURTHEST, FURTHEST))
         else:
-            rival = self.score_map.expression(sql.held_to(number, -FURTHEST, FURTHEST))
+            rival = sql.held_to(number, *scale)
         other._exposed_columns = {**self._exposed_columns, "rival": rival}
         return other
 

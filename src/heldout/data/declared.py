@@ -2,13 +2,25 @@
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heldout.arguments import as_number, shown
+from heldout.data.score_map import ScoreMap
 from heldout.errors import ArgumentError
 
-__all__ = ["checked_range", "checked_rivals", "checked_weight", "other_label"]
+__all__ = [
+    "Scale",
+    "checked_range",
+    "checked_rivals",
+    "checked_weight",
+    "declared_scales",
+    "ends_of",
+    "other_label",
+]
+
+Scale = tuple[float, float] | ScoreMap
+"""The scale of a column of scores: its range, or the map that gives it one."""
 
 NARROWEST, WIDEST = 1e-150, 1e150  # the squared width, and cells over it, stay ordinary doubles
 
@@ -30,6 +42,42 @@ def checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
             "Rescale the scores."
         )
     return low, high
+
+
+def ends_of(scale: Scale) -> tuple[float, float]:
+    """Return the range of what scores of this scale count as."""
+    return (-1.0, 1.0) if isinstance(scale, ScoreMap) else scale
+
+
+def declared_scales(score_range: Any, score_map: Any, names: Sequence[str]) -> dict[str, Scale]:
+    """Return the scale of each column of scores; both arguments hold for all, or are by column.
+
+    >>> declared_scales({"decile": (1, 10)}, None, ["risk", "decile"])
+    {'risk': (0.0, 1.0), 'decile': (1.0, 10.0)}
+    """
+    ranges, maps = (
+        {name: given[name] for name in given} if isinstance(given, Mapping) else None
+        for given in (score_range, score_map)
+    )
+    for argument, columns in (("score_range", ranges), ("score_map", maps)):
+        for name in columns or ():
+            if name not in names:
+                raise ArgumentError(
+                    f"{argument} must name columns of scores, got {shown(name)}. Declare other "
+                    f"models' columns: rivals=[{shown(name)}]."
+                )
+    both = set(ranges or ()) & set(maps or ())
+    plain = ranges is None and maps is None and score_map is not None
+    if both or (plain and checked_range(score_range) != (0.0, 1.0)):
+        raise ArgumentError("Pass either score_range= or score_map= for a column, not both.")
+    everywhere: Scale = (0.0, 1.0) if ranges is not None else checked_range(score_range)
+    if maps is None and score_map is not None:
+        everywhere = ScoreMap.parse(score_map)
+    by_name: dict[str, Scale] = {
+        name: checked_range(given) for name, given in (ranges or {}).items()
+    }
+    by_name |= {name: ScoreMap.parse(given) for name, given in (maps or {}).items()}
+    return {name: by_name.get(name, everywhere) for name in names}
 
 
 def checked_weight(weight: Any, largest: Any) -> float:

@@ -6,12 +6,13 @@ the place of the rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from heldout.arguments import as_number, is_one_of, shown
+from heldout.data.declared import ends_of
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.score_map import FURTHEST, ScoreMap
-from heldout.errors import ArgumentError
+from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.privacy.neighbours import Protection
 
 __all__ = ["Description", "ScoredRows"]
@@ -21,12 +22,14 @@ __all__ = ["Description", "ScoredRows"]
 class Description:
     """The public facts of a private table of any kind."""
 
+    rows_in_words: ClassVar[str] = "private rows"
+    """What such rows are, for messages."""
     name: str
     protection: Protection
     rows: int | None
     """Their number, where the neighbouring relation makes it public."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Names and types."""
+    """The declared columns, each by its kind: a key, numbers, texts, truth values."""
     remote: bool = False
     """Whether the rows are in a database or a cluster, from where only counts should travel."""
     groups: Mapping[str, Groups] = field(default_factory=dict)
@@ -64,13 +67,16 @@ class Description:
 class ScoredRows(Description):
     """Rows with a label and a score."""
 
+    rows_in_words: ClassVar[str] = "rows with a label of two values and a score"
     label: str
     score: str
     score_range: tuple[float, float] = (0.0, 1.0)
     score_map: ScoreMap | None = None
     out_of_range: str = "refuse"
     rivals: tuple[str, ...] = ()
-    """Columns that another model's scores may be read from: those that were validated."""
+    """Columns that another model's scores may be read from: those that were declared."""
+    rival_scales: Mapping[str, tuple[float, float] | ScoreMap] | None = None
+    """The scales of rivals that have another one than the first model, by column."""
     scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
     """What is declared of the scores beside a range: public, and booked with each release."""
 
@@ -99,14 +105,26 @@ class ScoredRows(Description):
         return number
 
     def check_rival(self, score: str) -> None:
-        """Refuse a column that does not exist or was not validated."""
-        if not is_one_of(score, self.columns):
-            raise ArgumentError(f"score must be a column of the table, got {shown(score)}.")
-        if score not in self.rivals:
-            raise ArgumentError(
+        """Refuse a column that was not declared, and so never validated."""
+        if not is_one_of(score, (self.score, *self.rivals)):
+            raise UndeclaredRival(
                 f"score must be one of the data set's declared rivals, got {shown(score)}, which "
-                f"was never validated. Make the Dataset with rivals=[{shown(score)}]."
+                f"was never validated. Make the Dataset with rivals=[{shown(score)}], and where it "
+                f"is on another scale with score_range={{{shown(score)}: (lowest, highest)}}."
             )
+
+    def rival_range(self, score: str) -> tuple[float, float]:
+        """Return the range of what a rival's scores count as."""
+        return ends_of((self.rival_scales or {}).get(score, self.score_range))
+
+    def rival_parameters(self, score: str) -> dict[str, Any]:
+        """Return what is declared of a rival: public, and booked with a comparison."""
+        scale = (self.rival_scales or {}).get(score)
+        if scale is None:
+            return {"rival": score}
+        if isinstance(scale, ScoreMap):
+            return {"rival": score, "rival_map": [scale.centre, scale.scale]}
+        return {"rival": score, "rival_range": list(scale)}
 
     def counted_threshold(self, threshold: float) -> float:
         """What scores are compared with once they are mapped."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from heldout.arguments import shown
 from heldout.data import folder
+from heldout.data.cells import arrow_column, is_of_objects
 from heldout.data.reading import MOST_COLUMNS, as_numpy, check_names, or_raise
 from heldout.data.sql import COUNTED, KEPT, Columns, counted, text
 from heldout.data.unshown import Unshown
@@ -160,6 +161,7 @@ def open_local(source: Any, *, schema: Mapping[str, str] | None = None) -> DuckD
 def _open_dataset(connection: Any, dataset: Any) -> DuckDBEngine:
     """An Arrow data set, scanned where its files are; Arrow promises no order of their rows."""
     check_names(dataset.schema.names, "the data set")
+    folder.check_dataset(dataset)
     stamp = functools.partial(folder.arrow_stamp, dataset)
     return DuckDBEngine(connection, "heldout_rows", stamp=stamp, dataset=dataset)
 
@@ -262,11 +264,18 @@ def _to_arrow(source: Any) -> Any:
         if isinstance(source, pyarrow.Table):
             return source
         if type(source).__module__.split(".")[0] == "pandas":
-            return pyarrow.Table.from_pandas(source, preserve_index=False)
+            return pyarrow.Table.from_pandas(_without_objects(source), preserve_index=False)
         frame = source.collect() if _is_lazy(source) else source
         if isinstance(frame, pyarrow.RecordBatch) or hasattr(frame, "__arrow_c_stream__"):
             return pyarrow.table(frame)
-        return pyarrow.table(dict(frame)) if isinstance(frame, Mapping) else None
+        if not isinstance(frame, Mapping):
+            return None
+        return pyarrow.table(
+            {
+                name: arrow_column(values, str(name)) if is_of_objects(values) else values
+                for name, values in frame.items()
+            }
+        )
 
     found = _or_unreadable(table, None)
     if found is not None:
@@ -275,6 +284,20 @@ def _to_arrow(source: Any) -> Any:
         f"table must be a path, a pandas, Polars or Arrow table, or a DuckDB relation, "
         f"got {type(source).__name__}."
     )
+
+
+def _without_objects(frame: Any) -> Any:
+    """The frame of pandas with its columns of Python objects as Arrow's."""
+    import pandas
+
+    places = [place for place in range(frame.shape[1]) if is_of_objects(frame.iloc[:, place])]
+    if not places:
+        return frame
+    copy = frame.copy(deep=False)
+    for place in places:
+        cells = arrow_column(frame.iloc[:, place].tolist(), str(frame.columns[place]))
+        copy.isetitem(place, pandas.arrays.ArrowExtensionArray(cells))
+    return copy
 
 
 def _is_lazy(source: Any) -> bool:

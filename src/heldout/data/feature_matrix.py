@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from heldout.data.declared import other_label
 from heldout.data.description import Description
 from heldout.data.feature_bound import bounded
 from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest
+from heldout.data.groups import kind_declared
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.text import Space
 from heldout.errors import ArgumentError, DataError
@@ -28,6 +29,7 @@ MOST_ROWS = 2**32
 class FeatureRows(Description):
     """What is public about the rows of a feature matrix."""
 
+    rows_in_words: ClassVar[str] = "rows with 0/1 features and an outcome"
     features: int
     features_per_row: int
     feature_names: tuple[str, ...] | None = None
@@ -205,7 +207,8 @@ class FeatureMatrix(PrivateTable):
         return self._source.space if isinstance(self._source, Texts) else None
 
     def _exposed(self) -> dict[str, str]:
-        self._require(self._label, *self._source.needs)
+        self._require(*self._source.needs)
+        self._require_plain(self._label)
         types = self._types
         label = sql.as_label(
             sql.column(self._label),
@@ -213,7 +216,7 @@ class FeatureMatrix(PrivateTable):
             positive=self._values.positive,
             negative=self._values.negative,
         )
-        return {"label": label, **self._source.exposed(types)}
+        return {"label": label, **self._source.exposed(types, remote=self.remote)}
 
     def _rules(self) -> list[validation.Rule]:
         found = validation.label_rules(self._label, self._types[self._label], self._values)
@@ -253,6 +256,11 @@ class FeatureMatrix(PrivateTable):
     def description(self) -> FeatureRows:
         """What is public about these rows."""
         return self._described()
+
+    def _shown(self) -> dict[str, str]:
+        label = kind_declared(self._values.positive, self._values.negative)
+        needs = dict.fromkeys(self._source.needs, self._source.kind)
+        return {self._label: label} | needs | super()._shown()
 
     def _described(self) -> FeatureRows:
         return FeatureRows(
@@ -310,8 +318,10 @@ class FeatureMatrix(PrivateTable):
 
 
 def _column(values: Any, rows: int, name: str) -> Any:
-    column = as_array(values, name=name)
-    if column.shape != (rows,):
+    """One value a row. Python's own stay as they are: no array makes doubles of integers."""
+    column = list(values) if isinstance(values, list | tuple) else as_array(values, name=name)
+    shape = (len(column),) if isinstance(column, list) else column.shape
+    if shape != (rows,):
         raise DataError(f"{name} must have one value for each row of X.")
     return column
 

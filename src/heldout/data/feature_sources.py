@@ -27,8 +27,12 @@ class Rows(Protocol):
     def needs(self) -> tuple[str, ...]:
         """Columns of the table that must be there."""
 
+    @property
+    def kind(self) -> str:
+        """What those columns hold, for a description."""
+
     def names(self) -> tuple[str, ...] | None: ...
-    def exposed(self, types: Mapping[str, str]) -> dict[str, str]: ...
+    def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]: ...
     def matrix(self, columns: sql.Columns) -> Any:
         """A sparse matrix of 0 and 1, a row for each fetched row."""
 
@@ -37,6 +41,7 @@ class Stored:
     """A matrix in memory; the table holds a digest of each row, and its place is the row's id."""
 
     needs: tuple[str, ...] = ()
+    kind = "number"
 
     def __init__(self, matrix: Any) -> None:
         self._matrix = _binary(matrix)
@@ -54,7 +59,7 @@ class Stored:
             for a, b in itertools.pairwise(ends)
         ]
 
-    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
+    def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]:
         return {"row_id": "held.rowid"}
 
     def matrix(self, columns: sql.Columns) -> Any:
@@ -64,6 +69,8 @@ class Stored:
 class Texts:
     """A column of texts, and a public space of words."""
 
+    kind = "text"
+
     def __init__(self, column: str, space: Space) -> None:
         self._column, self.space = column, space
         self.needs = (column,)
@@ -72,8 +79,13 @@ class Texts:
     def names(self) -> tuple[str, ...] | None:
         return self.space.names()
 
-    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
-        return {"words": f"coalesce({sql.as_text(self._column)}, '')"}
+    def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]:
+        # By the number alone: one missing cell, or one 2.5, would give 10 the words of 10.0. The
+        # doubles of a database are so by its catalogue, which no row changes.
+        kind = types[self._column]
+        declared = remote and kind in sql.BINARY_TYPES
+        cell = sql.as_text(self._column) if declared else sql.canonical(self._column, kind)
+        return {"words": f"coalesce({cell}, '')"}
 
     def matrix(self, columns: sql.Columns) -> Any:
         return _binary(self.space.matrix([str(each) for each in columns["words"]]))
@@ -81,6 +93,8 @@ class Texts:
 
 class Flags:
     """Columns that are features by themselves."""
+
+    kind = "number"
 
     def __init__(self, names: tuple[str, ...]) -> None:
         if not names or len(set(names)) < len(names):
@@ -91,7 +105,7 @@ class Flags:
     def names(self) -> tuple[str, ...]:
         return self.needs
 
-    def exposed(self, types: Mapping[str, str]) -> dict[str, str]:
+    def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]:
         def flag(name: str) -> str:
             number = sql.as_double(sql.column(name), types[name])
             return f"CAST(coalesce({number} <> 0 AND NOT isnan({number}), FALSE) AS TINYINT)"

@@ -18,6 +18,7 @@ from heldout.errors import ArgumentError, HeldoutError, MissingDependency, Unrea
 __all__ = [
     "arrow_dataset",
     "arrow_stamp",
+    "check_dataset",
     "files_of",
     "is_arrow_dataset",
     "is_remote",
@@ -26,6 +27,10 @@ __all__ = [
 ]
 
 MOST_FILES = 100_000
+_DIFFER = (
+    "The files of a table must have the same columns, of the same types and in the same order. "
+    "Write those that differ anew."
+)
 REMOTE = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/+")  # of one letter, it is a drive
 PATTERN = re.compile(r"[*?\[]")
 
@@ -79,7 +84,10 @@ def _refuse_managed(folder: Path) -> None:
 def reader(connection: Any, files: list[Path], root: Path) -> str:
     """DuckDB's reader of all of them as one table, once they are seen to have the same columns."""
     listed = f"[{', '.join(map(literally, files))}]"
-    kinds = "name, type, type_length, num_children, converted_type, CAST(logical_type AS VARCHAR)"
+    kinds = (
+        "name, type, type_length, num_children, converted_type, scale, precision, "
+        "CAST(logical_type AS VARCHAR)"
+    )
     schemas = or_raise(
         lambda: connection.execute(
             f"SELECT count(DISTINCT columns) FROM (SELECT list(({kinds})) AS columns "
@@ -88,11 +96,8 @@ def reader(connection: Any, files: list[Path], root: Path) -> str:
         _unreadable,
     )
     if schemas != [(1,)]:
-        raise UnreadableTable(
-            "The files of a table must have the same columns, of the same types and in the same "
-            "order. Write those that differ anew."
-        )
-    hive = any("=" in part for part in files[0].relative_to(root).parts[:-1])
+        raise UnreadableTable(_DIFFER)
+    hive = bool(_partitions([str(file.relative_to(root)) for file in files]))
     # Which type the values of a partition happen to have is not guessed: they are texts.
     partitions = f"hive_partitioning={str(hive).lower()}, hive_types_autocast=false"
     return f"read_parquet({listed}, {partitions}, union_by_name=false)"
@@ -121,16 +126,74 @@ def arrow_dataset(place: str) -> Any:
     address = f"{scheme[1]}:///{path}" if scheme[1] == "file" else f"{scheme[1]}://{path}"
 
     def found() -> Any:
+        import pyarrow
         import pyarrow.dataset
         from pyarrow import fs
 
         system, inner = fs.FileSystem.from_uri(address)
-        hive = pyarrow.dataset.HivePartitioning.discover(infer_dictionary=False)
+        # A partition is a text: discovered, one folder's name would decide the type of all.
+        read = pyarrow.dataset.dataset(inner, filesystem=system, format="parquet")
+        base = inner.rstrip("/")
+        names = _partitions([file.removeprefix(base) for file in read.files])
+        hive = pyarrow.dataset.partitioning(
+            pyarrow.schema([(name, pyarrow.string()) for name in names]), flavor="hive"
+        )
         return pyarrow.dataset.dataset(
             inner, filesystem=system, format="parquet", partitioning=hive
         )
 
     return or_raise(found, _unreachable)
+
+
+def check_dataset(dataset: Any) -> None:
+    """Refuse an Arrow data set whose files differ, or with partitions of a guessed type."""
+    from pyarrow import types
+
+    known, partitions = dataset.schema, getattr(dataset, "partitioning", None)
+    for field in () if partitions is None else partitions.schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if not (types.is_string(kind) or types.is_large_string(kind)):
+            raise ArgumentError(
+                f"partition {field.name!r} must be a text: another type is guessed from the names "
+                "of all folders. Pass the data set's address, or pyarrow.dataset.partitioning("
+                "pyarrow.schema([(name, pyarrow.string())]), flavor='hive')."
+            )
+    wanted = {field.name: field.type for field in known}
+    for name in () if partitions is None else partitions.schema.names:
+        wanted.pop(name, None)
+
+    def differs() -> bool:
+        for fragment in dataset.get_fragments():
+            own = {field.name: field.type for field in fragment.physical_schema}
+            if partitions is None:  # by a catalogue, whose schema says what older files lack
+                own = wanted | {name: kind for name, kind in own.items() if name in wanted}
+            if {name: _unit_of_time(kind) for name, kind in own.items()} != {
+                name: _unit_of_time(kind) for name, kind in wanted.items()
+            }:
+                return True
+        return False
+
+    if or_raise(differs, _unreadable):
+        raise UnreadableTable(_DIFFER)
+
+
+def _unit_of_time(kind: Any) -> str:
+    """The type; all resolutions of a time are one, since files keep fewer than there are."""
+    return re.sub(r"^timestamp\[[a-z]+", "timestamp[", str(kind))
+
+
+def _partitions(files: list[str]) -> list[str]:
+    """The names of hive partitions, which must be the same in the path of every file."""
+    found = {
+        tuple(part.split("=", 1)[0] for part in Path(file).parts[:-1] if "=" in part)
+        for file in files
+    }
+    if len(found) > 1:
+        raise UnreadableTable(
+            "The files of a table must be in folders of the same partitions, name=value. Move "
+            "those that are not."
+        )
+    return [*found.pop()] if found else []
 
 
 def arrow_stamp(dataset: Any) -> tuple[Any, ...]:

@@ -1,6 +1,5 @@
 """Groups of rows by declared values of a column; every other value is in the group "other"."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
@@ -8,7 +7,7 @@ from functools import reduce
 from itertools import product
 from typing import Any, Final
 
-from heldout.arguments import as_number, as_whole, shown, visible
+from heldout.arguments import as_whole, shown, visible
 from heldout.data import sql
 from heldout.errors import ArgumentError
 
@@ -41,9 +40,10 @@ class Groups:
         return f"CASE {cases} ELSE {len(self.values)} END"
 
     def cells(self, column_type: str) -> tuple[Any, ...]:
-        """The declared values as the column holds them, or a refusal: its type is public.
+        """The declared values as the column holds them, or a refusal while it is opened.
 
         A value that no cell of the type can equal would leave its rows in "other", paid for.
+        Which cells a value that is not refused equals does not depend on the type.
 
         >>> Groups("b", ("True", "False")).cells("BOOLEAN")
         (True, False)
@@ -72,10 +72,7 @@ def _as_cell(value: Any, column_type: str) -> Any:
         truth = {"true": True, "1": True, "false": False, "0": False}
         return truth.get(str(value).strip().lower())
     if sql.is_numeric(column_type):
-        number = as_number(value)
-        if text is None or not math.isfinite(number):
-            return None if text is not None else value
-        return int(text) if text.lstrip("+-").isdigit() else number
+        return value if text is None else sql.number_called(text)
     if column_type.startswith(("DATE", "TIMESTAMP")):
         return None if text is None or "ZONE" in column_type else _as_moment(text, column_type)
     return value
@@ -99,10 +96,21 @@ def _advice(column_type: str) -> str:
     if column_type == "BOOLEAN":
         return "Declare true and false."
     if sql.is_numeric(column_type):
-        return "Declare numbers, or make it a column of texts."
+        return "Declare numbers as 1 or 0.5, or make it a column of texts."
     if "ZONE" in column_type:
         return "Make it a column of texts or of days first."
     return "Declare days such as '2025-01-31', or make it a column of texts."
+
+
+def kind_declared(*values: object) -> str:
+    """The kind of a column's declared values, for its description.
+
+    >>> kind_declared("F", "M"), kind_declared(1, 0), kind_declared(True, False)
+    ('text', 'number', 'boolean')
+    """
+    if all(isinstance(value, bool) for value in values):
+        return "boolean"
+    return "text" if any(isinstance(value, str) for value in values) else "number"
 
 
 def crossed_names(several: Sequence[Groups]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from heldout.arguments import as_number, shown
 from heldout.data import sql, validation
@@ -22,11 +22,17 @@ INTERCEPT = "intercept"
 class FittedRows(Description):
     """What is public about the rows of a regression."""
 
+    rows_in_words: ClassVar[str] = "rows with an observed and a predicted number"
     observed: str
     predicted: str
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.predicted)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        unit = self.protection.unit_name
+        return (self.name, self.observed, self.predicted, *self.groups, unit)
 
 
 class RegressionTable(PrivateTable):
@@ -84,7 +90,7 @@ class RegressionTable(PrivateTable):
 
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()
-        self._require(*self.groups)
+        self._require_plain(*self.groups)
         return {
             "observed": observed,
             "predicted": predicted,
@@ -130,6 +136,11 @@ class RegressionTable(PrivateTable):
                 ),
             ]
         return found + self._group_rules()
+
+    def _shown(self) -> dict[str, str]:
+        linear = [name for name in self.coefficients or () if name != INTERCEPT]
+        numbers = (self.observed, self.predicted, *linear)
+        return {name: "number" for name in numbers if name} | super()._shown()
 
     def _described(self) -> FittedRows:
         return FittedRows(

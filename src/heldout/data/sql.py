@@ -11,7 +11,10 @@ from typing import Any
 FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 LABEL_TYPES = FITTING_TYPES | {"UBIGINT"}  # what NumPy has as integers: wider ones come as objects
 INTEGER_TYPES = LABEL_TYPES | {"HUGEINT", "UHUGEINT"}
-NUMERIC_TYPES = INTEGER_TYPES | {"FLOAT", "DOUBLE", "REAL", "DECIMAL"}
+BINARY_TYPES = {"FLOAT", "DOUBLE", "REAL"}
+NUMERIC_TYPES = INTEGER_TYPES | BINARY_TYPES | {"DECIMAL"}
+KINDS = {"number", "text", "boolean", "time", "key", "other"}
+"""What a description calls the values of a column."""
 
 MOST_ROWS = 2**40
 """A table of more is refused when it is opened, so that sums over its rows have a known end."""
@@ -66,16 +69,80 @@ def is_numeric(column_type: str) -> bool:
     return column_type.split("(", maxsplit=1)[0] in NUMERIC_TYPES
 
 
+def kind_of(column_type: str) -> str:
+    """What a type is called where people see it: of what kind its values are, and no more.
+
+    >>> [kind_of(each) for each in ("DECIMAL(9,2)", "BIGINT", "ENUM('a')", "TIMESTAMP_NS", "UUID")]
+    ['number', 'number', 'text', 'time', 'text']
+    """
+    if column_type in KINDS:
+        return column_type
+    base = column_type.split("(", maxsplit=1)[0].upper()
+    if base in NUMERIC_TYPES:
+        return "number"
+    if base == "BOOLEAN":
+        return "boolean"
+    if base.startswith(("DATE", "TIME")):
+        return "time"
+    return "text" if base in ("VARCHAR", "ENUM", "UUID") else "other"
+
+
 def equals(column: str, column_type: str, value: object) -> str:
-    """A test of a label against a declared value that never fails, whatever the column holds."""
+    """A test of a cell against a declared value that never fails, whatever the column holds.
+
+    It is one of the cell's own value: the type of a number, and its scale, decide nothing. A
+    declared text equals a number if it is that number's canonical text, so "1" does and "01" and
+    "1.0" do not, which are other texts.
+
+    >>> equals("x", "DECIMAL(9,2)", "1"), equals("x", "DOUBLE", "01")
+    ('x = 1', 'FALSE')
+    """
     if isinstance(value, str):
-        return f"CAST({column} AS VARCHAR) = {text(value)}"
-    number = repr(int(value)) if isinstance(value, bool | int) else double(value)  # type: ignore[arg-type]
+        if not is_numeric(column_type):
+            return f"CAST({column} AS VARCHAR) = {text(value)}"
+        called = number_called(value)
+        return "FALSE" if called is None else equals(column, column_type, called)
+    if isinstance(value, bool | int):
+        number, exact = repr(int(value)), -(2**53) <= value <= 2**53
+        if not _can_hold(column_type, int(value)):
+            return "FALSE"
+    else:
+        number, exact = double(value), True  # type: ignore[arg-type]
     if is_numeric(column_type):
         return f"{column} = {number}"
     if column_type == "BOOLEAN":
         return f"CAST({column} AS INTEGER) = {number}"
-    return f"{number_of(f'CAST({column} AS VARCHAR)')} = {number}"
+    cell = f"CAST({column} AS VARCHAR)"
+    # A double would be the same for several such integers.
+    return f"{number_of(cell)} = {number}" if exact else f"{cell} = {text(number)}"
+
+
+def _can_hold(column_type: str, number: int) -> bool:
+    """Whether a cell can be the integer: else an engine rounds it to the type, or fails.
+
+    >>> _can_hold("DECIMAL(38,37)", 100), _can_hold("DOUBLE", 2**53 + 1), _can_hold("DOUBLE", 100)
+    (False, False, True)
+    """
+    digits = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", column_type)
+    if digits is not None:
+        beyond: int = 10 ** (int(digits[1]) - int(digits[2]))
+        return abs(number) < beyond
+    if column_type in BINARY_TYPES:
+        return abs(number) < 2**1023 and int(float(number)) == number
+    return True
+
+
+def number_called(value: str) -> int | float | None:
+    """The number whose canonical text it is; None where it is no number's.
+
+    >>> number_called("-7"), number_called("0.5"), number_called("07"), number_called("1.50")
+    (-7, 0.5, None, None)
+    """
+    if re.fullmatch(r"0|-?[1-9][0-9]{0,37}", value, re.ASCII):
+        return int(value)
+    if re.fullmatch(r"-?(0|[1-9][0-9]{0,37})[.][0-9]{0,37}[1-9]", value, re.ASCII):
+        return float(value)
+    return None
 
 
 def number_of(text: str) -> str:
@@ -99,15 +166,15 @@ def as_double(column: str, column_type: str) -> str:
         return column
     if column_type == "BOOLEAN":
         return f"CAST(CAST({column} AS INTEGER) AS DOUBLE)"
-    if is_numeric(column_type) and _rounds_once(column_type):
+    if is_numeric(column_type) and rounds_once(column_type):
         return f"CAST({column} AS DOUBLE)"
     return f"TRY_CAST(CAST({column} AS VARCHAR) AS DOUBLE)"
 
 
-def _rounds_once(column_type: str) -> bool:
+def rounds_once(column_type: str) -> bool:
     """Whether every engine casts the type to the nearest double; through a text all of them do.
 
-    >>> _rounds_once("DECIMAL(10,2)"), _rounds_once("DECIMAL(38,20)"), _rounds_once("BIGINT")
+    >>> rounds_once("DECIMAL(10,2)"), rounds_once("DECIMAL(38,20)"), rounds_once("BIGINT")
     (True, False, True)
     """
     if column_type.startswith("DECIMAL"):
@@ -122,9 +189,56 @@ def held_to(number: str, low: float, high: float) -> str:
     return f"least(greatest(coalesce({known}, {double(low)}), {double(low)}), {double(high)})"
 
 
+def canonical(name: str, column_type: str) -> str:
+    """The text of a cell by its own value alone: 101.1 in whatever type and scale it is stored.
+
+    Equal numbers have equal texts, plain decimals without zeros that say nothing; a text stays as
+    it is. Nothing of the type enters but how its values are read, so a type that other rows chose
+    changes no cell's text.
+
+    >>> canonical("id", "VARCHAR")
+    'CAST(held."id" AS VARCHAR)'
+    """
+    cell = as_text(name)
+    if column_type in BINARY_TYPES:
+        return _of_double(f"CAST({column(name)} AS DOUBLE)")
+    return _trimmed(cell) if column_type.startswith("DECIMAL") else cell
+
+
+def folded(cell: str) -> str:
+    """A text as keys of several tables are compared: "7", "7.0" and "7.00" become one.
+
+    Text files have no types: what one library wrote as 101.1 another wrote as 101.10.
+    """
+    return (
+        f"CASE WHEN regexp_matches({cell}, '^-?[0-9]+[.][0-9]+$') THEN {_cut(cell)} ELSE {cell} END"
+    )
+
+
+def _trimmed(cell: str) -> str:
+    return f"CASE WHEN {cell} LIKE '%.%' THEN {_cut(cell)} ELSE {cell} END"
+
+
+def _cut(cell: str) -> str:
+    return f"rtrim(rtrim({cell}, '0'), '.')"
+
+
+def _of_double(number: str) -> str:
+    """Whole numbers by all of their digits, small ones without an exponent; in DuckDB alone."""
+    cell = f"CAST({number} AS VARCHAR)"
+    digits = f"replace(ltrim(split_part({cell}, 'e', 1), '-'), '.', '')"
+    zeros = f"repeat('0', TRY_CAST(split_part({cell}, 'e-', 2) AS INTEGER) - 1)"
+    sign = f"CASE WHEN {number} < 0 THEN '-' ELSE '' END"
+    return (
+        f"CASE WHEN {number} = trunc({number}) AND abs({number}) < 1e38"
+        f" THEN CAST(TRY_CAST({number} AS HUGEINT) AS VARCHAR)"
+        f" WHEN {cell} LIKE '%e-%' THEN {sign} || '0.' || {zeros} || {digits} ELSE {cell} END"
+    )
+
+
 def key(name: str, column_type: str) -> str:
-    """A unit or row key as it is told apart: an integer, or its text."""
-    return column(name) if column_type in FITTING_TYPES else as_text(name)
+    """A unit or row key as it is told apart: an integer, or its canonical text."""
+    return column(name) if column_type in FITTING_TYPES else canonical(name, column_type)
 
 
 def key_number(name: str, column_type: str) -> str:
@@ -136,11 +250,28 @@ def key_number(name: str, column_type: str) -> str:
         return f"CAST({column(name)} AS BIGINT)"
     if column_type == "BOOLEAN":
         return f"CAST(CAST({column(name)} AS INTEGER) AS BIGINT)"
-    text = as_text(name)
+    cell = canonical(name, column_type)
+    cell = cell if is_numeric(column_type) else folded(cell)
     return (
-        f"coalesce(CASE WHEN regexp_matches({text}, '^-?[0-9]{{1,19}}([.]0+)?$')"
-        f" THEN TRY_CAST(split_part({text}, '.', 1) AS BIGINT) END,"
-        f" CAST('0x' || substr(md5({text}), 1, 15) AS BIGINT))"
+        f"coalesce(CASE WHEN regexp_matches({cell}, '^-?[0-9]{{1,19}}$')"
+        f" THEN TRY_CAST({cell} AS BIGINT) END,"
+        f" CAST('0x' || substr(md5({cell}), 1, 15) AS BIGINT))"
+    )
+
+
+def key_number_before(name: str, column_type: str) -> str | None:
+    """What `key_number` was when a scale counted; None where it is the same.
+
+    By it rows find an account that a ledger opened then.
+    """
+    scaled = column_type.startswith("DECIMAL") and not column_type.endswith(",0)")
+    if not scaled and column_type not in BINARY_TYPES | {"VARCHAR"}:
+        return None
+    cell = as_text(name)
+    return (
+        f"coalesce(CASE WHEN regexp_matches({cell}, '^-?[0-9]{{1,19}}([.]0+)?$')"
+        f" THEN TRY_CAST(split_part({cell}, '.', 1) AS BIGINT) END,"
+        f" CAST('0x' || substr(md5({cell}), 1, 15) AS BIGINT))"
     )
 
 
@@ -194,9 +325,9 @@ def evaluated(
         drawn = f"CAST({mixed('(owner * 2147483648 + row_key)')} AS INTEGER)"
     else:
         number = key_number(row_key, types[row_key])
-        keys = f"{key(row_key, types[row_key])} AS row_key,\n    "
-        keys += f"CAST({mixed(number)} AS INTEGER) AS drawn"
-        drawn = "drawn"
+        keys = f"{key(row_key, types[row_key])} AS row_key,\n    {number} AS number"
+        # Of equal draws first by the number, which a key has in whatever type it is stored.
+        drawn = f"CAST({mixed('number')} AS INTEGER), number"
     rows = (
         f"(\n    SELECT\n    {chosen},\n    {key(unit, types[unit])} AS unit_key,\n    {keys}\n"
         f"    FROM {source} AS held\n  ) AS named"

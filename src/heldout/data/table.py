@@ -9,7 +9,7 @@ from heldout.arguments import shown
 from heldout.data import bounding, sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import name_of, open_table
-from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member
+from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member, kind_declared
 from heldout.data.held_rows import HeldRows
 from heldout.data.keyed_rows import HELD_ROWS, KeyedRows, sortable
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
@@ -81,7 +81,7 @@ class PrivateTable(ABC):
             row_key = known
         self._keys = validation.Keys(unit=unit, row_key=row_key)
         self._engine = open_table(table, schema=schema)
-        self._require(*self._keys.names)
+        self._require_plain(*self._keys.names)
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
         rows, self._digests = self._validated()
@@ -105,10 +105,22 @@ class PrivateTable(ABC):
             "name": self.name,
             "protection": self.protection,
             "rows": self.public_rows,
-            "columns": dict(self._types),
+            "columns": self._shown(),
             "remote": self.remote,
             "groups": dict(self.groups),
         }
+
+    def _shown(self) -> dict[str, str]:
+        """The declared columns, each by what it is declared to be: no row can change it."""
+        groups = {name: kind_declared(*each.values) for name, each in self.groups.items()}
+        return dict.fromkeys(self._keys.names, "key") | groups
+
+    def kinds(self) -> dict[str, str]:
+        """All columns with the kind of values that the storage's own schema says they hold.
+
+        For the custodian, who may show them; see `heldout.data.sql.kind_of`.
+        """
+        return {name: sql.kind_of(kind) for name, kind in self._types.items()}
 
     def __setattr__(self, name: str, value: object) -> None:
         """What is declared is declared once: noise is made for it, and a budget kept under it."""
@@ -153,6 +165,11 @@ class PrivateTable(ABC):
     def _require(self, *names: str) -> None:
         """Refuse a table that lacks one of these columns."""
         validation.check_columns(self._engine, names)
+
+    def _require_plain(self, *names: str) -> None:
+        """Refuse a table without these columns, or with lists or records in them."""
+        self._require(*names)
+        validation.check_plain(self._engine, names)
 
     def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
         """The number of rows, and their digests where they were taken in the same pass."""

@@ -1,7 +1,7 @@
 """The ground truth as private rows: a table without a label or a score."""
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from heldout.data import sql, validation
 from heldout.data.description import Description
@@ -16,8 +16,11 @@ MOST_TIMES = 16  # the truth has at most so many rows for each row that is publi
 class TruthRows(Description):
     """What is public about the ground truth: which columns of the privatized table it has."""
 
+    rows_in_words: ClassVar[str] = "true rows, opened beside a privatized copy"
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
+    expected_rows: int | None = None
+    """The public number that bounds how many rows there are: at most `MOST_TIMES` for each."""
 
 
 class Truth(PrivateTable):
@@ -37,15 +40,24 @@ class Truth(PrivateTable):
         **custody: Unpack[Custody],
     ) -> None:
         self._numbers, self._texts = numbers, texts
-        self._most_rows = MOST_TIMES * expected_rows
+        self._expected_rows, self._most_rows = expected_rows, MOST_TIMES * expected_rows
         custody["name"] = custody.get("name") or "truth"
         super().__init__(as_frame(table), **custody)
         # Every cell is read once while only the custodian sees what fails.
         counts = ", ".join(f"count({name}) AS {name}" for name in self._exposed_columns)
         self._engine.fetch(self.statement(f"SELECT {counts} FROM evaluated"))
 
+    def _shown(self) -> dict[str, str]:
+        kinds = dict.fromkeys(self._numbers, "number") | dict.fromkeys(self._texts, "text")
+        return kinds | super()._shown()
+
     def _described(self) -> TruthRows:
-        return TruthRows(**self._public_facts(), numbers=self._numbers, texts=self._texts)
+        return TruthRows(
+            **self._public_facts(),
+            numbers=self._numbers,
+            texts=self._texts,
+            expected_rows=self._expected_rows,
+        )
 
     def _exposed(self) -> dict[str, str]:
         for name in (*self._numbers, *self._texts):
@@ -57,7 +69,8 @@ class Truth(PrivateTable):
         chosen = [as_number(name, self._engine) for name in self._numbers]
         chosen += [as_category(name, self._engine) for name in self._texts]
         keys = self._keys.names
-        key = f"CAST({sql.column(keys[0])} AS VARCHAR)" if keys else "CAST(NULL AS VARCHAR)"
+        types = self._engine.columns
+        key = sql.canonical(keys[0], types[keys[0]]) if keys else "CAST(NULL AS VARCHAR)"
         return {f"c{index}": each for index, each in enumerate(chosen)} | {"split_key": key}
 
     def _rules(self) -> list[validation.Rule]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.data.engine import Engine, open_table
-from heldout.data.sql import as_double, column, is_numeric
+from heldout.data.sql import as_double, as_text, canonical, column, folded, is_numeric
 from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 
 TIMES = ("DATE", "TIME", "TIMESTAMP")
@@ -116,9 +116,9 @@ def as_number(name: str, engine: Engine) -> str:
 
 
 def as_category(name: str, engine: Engine) -> str:
-    """The column as text; 600 and 600.0 are one category."""
-    text = f"CAST({column(name)} AS VARCHAR)"
-    return f"regexp_replace({text}, '^(-?[0-9]+)\\.0+$', '\\1')"
+    """The column as text; 600 and 600.0 are one category, whatever their type."""
+    kind = engine.columns[name]
+    return folded(canonical(name, kind) if engine.dialect == "duckdb" else as_text(name))
 
 
 def number_array(values: Any) -> Any:

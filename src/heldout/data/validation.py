@@ -9,11 +9,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 from heldout.arguments import shown
 from heldout.data.engine import Engine
 from heldout.data.sql import (
+    BINARY_TYPES,
     FITTING_TYPES,
     as_double,
     as_text,
@@ -23,8 +25,10 @@ from heldout.data.sql import (
     is_numeric,
     key,
     key_number,
+    key_number_before,
     mixed,
     number_of,
+    rounds_once,
 )
 from heldout.errors import (
     ArgumentError,
@@ -43,8 +47,11 @@ from heldout.errors import (
 )
 
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
+NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT)\b|.*\]$", re.DOTALL)  # written by all rows' fields
+EXACT = 2**53  # beyond it several whole numbers are one double
 
 _WIDTH = 32  # terms of one sum
+MOST_NAMED = 12  # columns that a message lists
 INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name
 LARGEST = 1.7976931348623157e308  # the finiteness test that all engines agree on
 
@@ -85,6 +92,7 @@ class Keys:
 
     def check(self, engine: Engine) -> None:
         """Rows elsewhere have no order, and no digest but that of keys which read alike there."""
+        check_plain(engine, self.names)
         if not engine.remote:
             if self.unit is not None and self.row_key is None and not engine.ordered:
                 raise ArgumentError(
@@ -100,10 +108,10 @@ class Keys:
             )
         for name in self.names:
             kind = engine.columns[name]
-            if kind not in PORTABLE_KEYS and not re.fullmatch(r"DECIMAL\(\d+,0\)", kind):
+            if kind not in PORTABLE_KEYS and not kind.startswith("DECIMAL"):
                 raise ArgumentError(
-                    f"key {name!r} must be an integer, a text, a date or a UUID, got {kind}, which "
-                    "engines write in different ways. Cast it to a text in a query."
+                    f"key {name!r} must be an integer, a decimal, a text, a date or a UUID, got "
+                    f"{kind}, which engines write in different ways. Cast it to a text in a query."
                 )
 
     def rules(self, types: Mapping[str, str]) -> list[Rule]:
@@ -119,6 +127,17 @@ class Keys:
             )
             missing = _missing_key(self.row_key, types[self.row_key])
             found.append(Rule("missing_key", missing, MissingUnit, message))
+        found += [
+            Rule(
+                f"rounded_{place}",
+                unsound(f"abs({column(name)}) <= {double(EXACT)}"),
+                DataError,
+                f"key {name!r} must be integers or texts, but some are doubles beyond 2^53, where "
+                "two keys may have become one. Read the column as integers.",
+            )
+            for place, name in enumerate(self.names)
+            if types[name] in BINARY_TYPES
+        ]
         return found
 
     def distinct(self, types: Mapping[str, str]) -> list[Rule]:
@@ -191,7 +210,8 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
     """A score is a finite number within the declared range."""
     declared = (
         "score_range. Declare the range that the model can give, not the one that the data "
-        "happens to have: (0, 100) for percentages. out_of_range='clip' (--clip) counts scores "
+        "happens to have: (0, 100) for percentages, {'decile': (1, 10)} for one column of several "
+        "(--rival-range). out_of_range='clip' (--clip) counts scores "
         "beyond it as its ends. Logits and other scores without a range need a map: "
         "score_map=(0, 1), on the command line --score-map 0 1."
     )
@@ -218,7 +238,7 @@ def _missing(name: str) -> str:
 
 def _missing_key(name: str, column_type: str) -> str:
     """NaN says whose a row is no more than NULL does, into which pandas turns it."""
-    if column_type in ("FLOAT", "DOUBLE"):
+    if column_type in BINARY_TYPES:
         return unsound(known(column(name)))
     if column_type.startswith("DECIMAL"):  # PostgreSQL's have a NaN, which a double could overflow
         return unsound(f"{as_text(name)} <> 'NaN'")
@@ -249,11 +269,28 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
                 own = [each for each in engine.columns if not INDEX.fullmatch(each)]
-                hint = f"Columns: {', '.join(map(repr, own[:12]))}."
+                hint = f"{_similar(name, own)}Columns: {', '.join(map(repr, own[:MOST_NAMED]))}"
+                hint += f", ... ({len(own)} in all)." if len(own) > MOST_NAMED else "."
                 if len(own) < len(engine.columns):
                     index = next(each for each in engine.columns if each not in own)
                     hint += f" {index!r} is the index that pandas wrote; it can be a row_key."
             raise MissingColumn(f"No column {shown(name)}. {hint}")
+
+
+def _similar(name: Any, columns: Sequence[str]) -> str:
+    """Guess which column was meant, by how names are spelt."""
+    near = get_close_matches(name, columns, n=1) if isinstance(name, str) else []
+    return f"Did you mean {near[0]!r}? " if near else ""
+
+
+def check_plain(engine: Engine, names: Sequence[str]) -> None:
+    """Keys, labels and groups are plain values: what nested ones say depends on other rows'."""
+    for name in names:
+        if NESTED.match(engine.columns[name]):
+            raise ArgumentError(
+                f"column {name!r} must hold numbers, texts, truth values or times, and holds lists "
+                "or records. Name another column, or make it a column of texts."
+            )
 
 
 def check_hash(engine: Engine) -> None:
@@ -292,30 +329,34 @@ def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
     is told apart too little shares a budget, which is safe; data that is told apart too much would
     get two.
     """
-    named = {"row_key": keys.row_key, "unit": keys.unit}
-    found = [
-        _key_sums(name, engine.columns[name], role)
-        for role, name in named.items()
-        if name is not None
-    ]
+    found, types = [], engine.columns
+    for role, name in {"row_key": keys.row_key, "unit": keys.unit}.items():
+        if name is not None:
+            found.append(_key_sums(key_number(name, types[name]), role))
+            before = key_number_before(name, types[name])
+            found += [] if before is None else [_key_sums(before, f"{role}_before")]
     if engine.remote:
         return found
     # pandas writes an index into a file and not into a frame: the rows are the same.
-    own = [name for name in engine.columns if not INDEX.fullmatch(name)]
-    also = [_row_sums(engine, own, "frame")] if 0 < len(own) < len(engine.columns) else []
-    return [*found, _row_sums(engine, list(engine.columns), "all"), *also]
+    own = [name for name in types if not INDEX.fullmatch(name)]
+    tables = {"all": list(types)} | ({"frame": own} if 0 < len(own) < len(types) else {})
+    for what, names in tables.items():
+        found.append(_row_sums([_hash(name, types[name]) for name in names], what))
+        if not all(rounds_once(types[name]) for name in names):
+            scaled = [_hash(name, types[name], by_scale=True) for name in names]
+            found.append(_row_sums(scaled, f"{what}_before"))
+    return found
 
 
-def _key_sums(name: str, column_type: str, role: str) -> str:
-    number = key_number(name, column_type)
+def _key_sums(number: str, role: str) -> str:
     first, second = (f"CAST(sum({mixed(f'({number})', which)}) AS VARCHAR)" for which in (0, 1))
     return f"{first} || '/' || {second} AS fingerprint_{role}"
 
 
-def _row_sums(engine: Engine, names: Sequence[str], what: str) -> str:
+def _row_sums(hashes: Sequence[str], what: str) -> str:
     # A sum over the row's cells: neither the columns' names nor their order enter. Shifted, so
     # that 65,536 columns do not overflow.
-    cells = [f"({_hash(name, engine.columns[name])} >> 16)" for name in names]
+    cells = [f"({cell} >> 16)" for cell in hashes]
     # Sums of sums where there are many: DuckDB refuses an expression a thousand deep.
     while len(cells) > _WIDTH:
         parts = (" + ".join(cells[i : i + _WIDTH]) for i in range(0, len(cells), _WIDTH))
@@ -328,16 +369,29 @@ def _row_sums(engine: Engine, names: Sequence[str], what: str) -> str:
 
 
 def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
-    """The digests by which a ledger finds the rows again, by keys first; takes them out."""
-    names = [f"fingerprint_{what}" for what in ("row_key", "unit", "all", "frame")]
+    """The digests by which a ledger finds the rows again, by keys first; takes them out.
+
+    With those that earlier versions took of the same rows, where they are others.
+    """
+    kinds = ("row_key", "unit"), ("all", "frame")
+    names = [
+        f"fingerprint_{what}{when}" for both in kinds for when in ("", "_before") for what in both
+    ]
     sums = [found.pop(name) for name in names if name in found]
-    return tuple(hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums)
+    digests = [hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums]
+    return tuple(dict.fromkeys(digests))
 
 
-def _hash(name: str, column_type: str) -> str:
-    """The same cell hashes alike, whether an engine calls it INTEGER, DOUBLE, BOOLEAN or text."""
+def _hash(name: str, column_type: str, *, by_scale: bool = False) -> str:
+    """The same cell hashes alike, whether an engine calls it INTEGER, DOUBLE, BOOLEAN or text.
+
+    Earlier versions rounded decimals of many digits `by_scale`, to another double than their text.
+    """
     if is_numeric(column_type) or column_type == "BOOLEAN":
-        return f"hash({_or_null(f'CAST({column(name)} AS DOUBLE)', column_type)})"
+        number = f"CAST({column(name)} AS DOUBLE)"
+        if not by_scale and not rounds_once(column_type):
+            number = as_double(column(name), column_type)
+        return f"hash({_or_null(number, column_type)})"
     text = as_text(name)
     number = number_of(text)
     return f"(CASE WHEN ({number}) IS NULL THEN hash({text}) ELSE hash({_or_null(number)}) END)"

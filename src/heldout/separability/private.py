@@ -58,7 +58,7 @@ def private_separability(
     price = exact(epsilon, name="epsilon", minimum=0)
     named = (custody.get("unit"), custody.get("row_key"))
     keys = tuple(key for key in named if key is not None)
-    private = _public_table(
+    private = public_table(
         privatized,
         ignore=(*names_of(ignore, name="ignore"), *keys),
         categorical=names_of(categorical, name="categorical"),
@@ -79,7 +79,8 @@ def private_separability(
     return found
 
 
-def _public_table(source: Any, *, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
+def public_table(source: Any, *, ignore: Sequence[str], categorical: Sequence[str]) -> Table:
+    """Read the privatized table, which is public: its columns of numbers, and of texts."""
     engine = open_table(as_frame(source))
     names = [name for name in engine.columns if name not in ignore]
     if not names:

@@ -3,19 +3,21 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.data.truth import TruthRows
-from heldout.data.two_tables import Table, number_array
+from heldout.data.truth import Truth, TruthRows
+from heldout.data.two_tables import Table, names_of, number_array
 from heldout.errors import ArgumentError
 from heldout.mechanisms.disjoint import Disjoint
 from heldout.questions import Question
+from heldout.questions.rules import Rule
+from heldout.questions.worst_cases import Pair, WorstCase, numbers
 from heldout.release import Drawn, Request
 from heldout.separability.release import SeparabilityRelease
 from heldout.statistics.recipe import Recipe
@@ -33,8 +35,10 @@ def as_columns(table: Table) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Rule):
     """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> dict[str, dict[str, tuple[Any, ...]]]:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
@@ -54,6 +58,28 @@ class Columns:
             raise ArgumentError(f"{name} must have columns of one length, of two rows at least.")
         return found
 
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        raise ArgumentError(f"{name} must be sent as columns: no file is opened by its name here.")
+
+    def from_command(self, words: Sequence[str], name: str) -> Any:
+        """Read a file, such as `copy.csv without=id,name codes=area`."""
+        from heldout.separability.private import public_table
+
+        file, *rest = words
+        options = dict(word.partition("=")[::2] for word in rest)
+        if not set(options) <= {"without", "codes"} or not all(options.values()):
+            raise ArgumentError(f"{name} must look like copy.csv without=id,name codes=area.")
+        table = public_table(
+            file,
+            ignore=names_of(options.get("without"), name=name),
+            categorical=names_of(options.get("codes"), name=name),
+        )
+        return self(as_columns(table), name)
+
+    def schema(self) -> dict[str, Any]:
+        cells = {"type": "object", "additionalProperties": {"type": "array"}}
+        return {"type": "object", "properties": dict.fromkeys(PARTS, cells)}
+
 
 def _cells(cells: Any, part: str) -> tuple[Any, ...]:
     if part == "texts":
@@ -63,15 +89,39 @@ def _cells(cells: Any, part: str) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Separability(Question):
+class Separability(Question[SeparabilityRelease]):
     """How well does a separator tell the private truth from the public, privatized rows?
 
     `privatized` is the public table, as columns.
     """
 
     kind: ClassVar[str] = "separability"
+    title: ClassVar[str] = "separability"
+    asks: ClassVar[str] = "Can a classifier tell the privatized copy from the truth?"
+    tells: ClassVar[str] = (
+        "How much better than chance a classifier tells true rows from privatized ones."
+    )
     of: ClassVar[tuple[type, ...]] = (TruthRows,)
-    privatized: Annotated[Mapping[str, Any], Columns()]
+    cannot_pool: ClassVar[str] = "every site trains a separator of its own"
+    privatized: Annotated[
+        Mapping[str, Any],
+        Columns(),
+        "The public copy, as columns of numbers and of texts; typed, it is a file, such as "
+        "copy.csv without=id,name codes=area.",
+    ]
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        case = WorstCase(
+            pairs=_PAIRS,
+            fields={"privatized": {"numbers": _PUBLIC}},
+            make=_truth,
+            read=_seen,
+            epsilon="4",
+            note="the separator and the rows that it calls true, jointly",
+            why="an answer takes long: few of them",
+        )
+        return (case,)
 
     @cached_property
     def table(self) -> Table:
@@ -103,7 +153,9 @@ class Separability(Question):
                 "privatized must have the columns that the truth was opened with, in their order."
             )
         recipe, vectors, out = self._recipe
-        rows = self.table.rows if about.rows is None else about.rows
+        rows = about.rows
+        if rows is None:  # of another copy than the truth was opened beside, with fewer rows, too
+            rows = max(self.table.rows, about.expected_rows or 0)
         expected, moved = max(1, rows // 2), about.protection.rows_moved
         statistic = Separator(
             recipe=recipe,
@@ -141,3 +193,66 @@ def ridge_for(price: Fraction, *, moved: int, expected: int, dimension: int) -> 
     """So strong that noise moves a row's margin by about a half. Of public numbers alone."""
     wanted = Fraction(math.sqrt(2 * dimension)) * moved / (expected * price)
     return min(max(power_of_two(wanted), FLATTEST), STEEPEST)
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+_PUBLIC: Final[Mapping[str, list[float]]] = {
+    "a": [0.0, 1.0, 0.5, 1.0] * 3,
+    "b": [1.0, 0.0, 0.5, 1.0] * 3,
+}
+_TRUE: Final = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]
+_TRAINS: Final = "x2"
+_COUNTED: Final = "x0"  # a hash of the key decides
+_FAR: Final = 9.0
+
+
+def _with(row: list[float], key: str) -> dict[str, list[Any]]:
+    """Return rows with one more, whose key decides whether it trains or is counted."""
+    rows = [*_TRUE, row]
+    keys = [*(f"p{place}" for place in range(len(_TRUE))), key]
+    return {"a": [a for a, _ in rows], "b": [b for _, b in rows], "u": keys}
+
+
+_OPTIONS: Final[Mapping[str, Any]] = {"unit": "u", "rows_per_unit": 1}
+_PAIRS: Final = (
+    Pair(
+        "a row that is counted goes to the other end",
+        _with([-_FAR, -_FAR], _COUNTED),
+        _with([_FAR, _FAR], _COUNTED),
+        _OPTIONS,
+    ),
+    Pair(
+        "a row that trains goes to the other end",
+        _with([-_FAR, -_FAR], _TRAINS),
+        _with([_FAR, _FAR], _TRAINS),
+        _OPTIONS,
+    ),
+)
+
+
+def _truth(content: Any, options: Mapping[str, Any]) -> Truth:
+    return Truth(content, numbers=tuple(_PUBLIC), texts=(), expected_rows=12, **options)
+
+
+def _seen(pair: Pair, release: Any) -> list[float]:
+    """Return all numbers, and what is left of the counts without the other rows.
+
+    An attacker knows on which side of the released separator either row would be.
+    """
+    found = numbers(release)
+    weights = np.array(list(release.coefficients.values()))
+    recipe = release._statistic.recipe
+
+    def side(rows: Mapping[str, Any], those: slice) -> tuple[Any, Any]:
+        columns = {name: np.array(rows[name][those]) for name in _PUBLIC}
+        keys = rows["u"][those]
+        vectors, out = recipe.vectors(Table(columns, {}, {}, rows=len(keys)), keys)
+        return vectors, out
+
+    others, held = side(pair.first, slice(-1))
+    left = np.array(found[-2:]) - called_true(weights, others[held])
+    first, second = (
+        called_true(weights, side(rows, slice(-1, None))[0]) for rows in (pair.first, pair.second)
+    )
+    return [*found, float((first - second) @ left)]

@@ -36,10 +36,31 @@ WITH evaluated AS (
               (
                 COALESCE(
                   CASE
-                    WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]{1,19}([.]0+)?$')
-                    THEN TRY_CAST(SPLIT_PART(CAST(held."patient" AS TEXT), '.', 1) AS BIGINT)
+                    WHEN REGEXP_MATCHES(
+                      CASE
+                        WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                        THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                        ELSE CAST(held."patient" AS TEXT)
+                      END,
+                      '^-?[0-9]{1,19}$'
+                    )
+                    THEN TRY_CAST(CASE
+                      WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                      THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                      ELSE CAST(held."patient" AS TEXT)
+                    END AS BIGINT)
                   END,
-                  CAST('0x' || SUBSTRING(MD5(CAST(held."patient" AS TEXT)), 1, 15) AS BIGINT)
+                  CAST('0x' || SUBSTRING(
+                    MD5(
+                      CASE
+                        WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                        THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                        ELSE CAST(held."patient" AS TEXT)
+                      END
+                    ),
+                    1,
+                    15
+                  ) AS BIGINT)
                 ) % 2147483647 + 2147483647
               ) * 314159265 % 2147483629
             ) * 358979323 % 2147483587

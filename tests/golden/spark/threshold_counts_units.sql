@@ -6,20 +6,23 @@ WITH evaluated AS (
     SELECT
       label,
       score,
-      ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY drawn NULLS LAST, row_key NULLS LAST) AS place
+      ROW_NUMBER() OVER (
+        PARTITION BY unit_key
+        ORDER BY CAST((
+          (
+            (
+              number % 2147483647 + 2147483647
+            ) * 314159265 % 2147483629
+          ) * 358979323 % 2147483587
+        ) * 846264338 % 2147483647 AS INT) NULLS LAST, number NULLS LAST, row_key NULLS LAST
+      ) AS place
     FROM (
       SELECT
         held.`readmitted` AS label,
         held.`risk` AS score,
         CAST(held.`patient` AS STRING) AS unit_key,
         held.`visit` AS row_key,
-        CAST((
-          (
-            (
-              CAST(held.`visit` AS BIGINT) % 2147483647 + 2147483647
-            ) * 314159265 % 2147483629
-          ) * 358979323 % 2147483587
-        ) * 846264338 % 2147483647 AS INT) AS drawn
+        CAST(held.`visit` AS BIGINT) AS number
       FROM heldout_rows AS held
     ) AS named
   ) AS placed
