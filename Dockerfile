@@ -1,5 +1,7 @@
 # The verification server, its workers and the command line: one image. See docs/server.md.
-FROM python:3.11-slim
+# Pin it by digest: --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:... (docs/server.md).
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE}
 
 # Everybody else's folder is read-only to it; /data holds the server's files, /data/private the
 # rows and scores, which compose.yaml gives to workers alone.

@@ -28,7 +28,7 @@ class Population:
 
     def session(self) -> ho.Session:
         table = {"y": self.labels, "own": self.own, "rival": self.rival}
-        dataset = ho.Dataset(table, label="y", score="own")
+        dataset = ho.Dataset(table, label="y", score="own", rivals=["rival"])
         return ho.Session(dataset, budget=ho.Budget(epsilon=1000))
 
     def placements(self, scores: Any) -> tuple[Any, Any]:

@@ -152,7 +152,7 @@ def page_beside_scoring(fleet: Fleet, service: Any) -> bool:
         began = time.perf_counter()
         caller("GET", "/datasets/many")
         times.append(time.perf_counter() - began)
-        if asked.find_one(service, ana, row.id).state != "waiting":
+        if asked.find_one(service, ana, row.id).state not in asked.UNPAID:
             break
         time.sleep(0.02)
     assert asked.find_one(service, ana, row.id).state == "answered"

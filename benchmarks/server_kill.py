@@ -67,7 +67,8 @@ def nursery() -> None:
 def settings(folder: Path, database: str | None) -> Any:
     from heldout.server.service import Settings
 
-    more = {"lease": LEASE, "tick": 0.05, "most_waiting": 1000, "requests_per_minute": 10**6}
+    more = {"lease": LEASE, "tick": 0.05, "scoring_tick": 0.05, "requests_per_minute": 10**6}
+    more |= {"most_waiting": 1000, "most_running": 100, "processor_seconds_per_hour": 10**9}
     return Settings.at(folder, database=database, **more)
 
 
@@ -328,8 +329,8 @@ def _judged(service: Any, people: list[Client], *, budget: int, killed: Any, hun
     wrong += [fault for client in people for fault in _faults(client, booked)]
     states = Counter(row.state for row in rows.values())
     refused = sum(each.refused for each in people)
-    if states["waiting"]:
-        wrong.append(f"{states['waiting']} evaluations never ended")
+    if states["waiting"] + states["booking"]:
+        wrong.append(f"{states['waiting'] + states['booking']} evaluations never ended")
     service.close()
     return Outcome(states, len(entries), spent, Fraction(budget), killed, refused, wrong)
 

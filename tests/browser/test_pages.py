@@ -191,4 +191,4 @@ def test_everything_works_without_scripts(
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Pay epsilon 0.025 and ask").click()
     expect(page.get_by_role("link", name="Open the report")).to_be_visible(timeout=30_000)
-    expect(page.get_by_role("heading", name="Its probabilities")).to_be_visible()
+    expect(page.get_by_role("heading", name="Are its probabilities right?")).to_be_visible()

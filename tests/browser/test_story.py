@@ -140,7 +140,7 @@ def _asks(nora: Page, button: str) -> str:
     expect(nora.get_by_label("I choose the price")).to_be_checked()
     expect(total).to_have_text("epsilon 6")
     expect(offer).to_contain_text("left of 13")
-    nora.get_by_label("Draw its curves").check()
+    nora.get_by_label("What do its curves look like?").check()
     expect(offer).to_contain_text("AUC of the curve", timeout=30_000)
     # The slider that nobody dragged went to where the price puts it.
     assert int(nora.locator("#exact").input_value()) > 6

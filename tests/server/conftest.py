@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 pytest.importorskip("fastapi")
 pytest.importorskip("onnxruntime")
@@ -15,7 +16,7 @@ pytest.importorskip("onnxruntime")
 from fastapi.testclient import TestClient
 from tests.conftest import new_schema
 
-from heldout.server import accounts
+from heldout.server import accounts, storage
 from heldout.server.app import make_app
 from heldout.server.first_start import prepare
 from heldout.server.service import Service, Settings
@@ -53,7 +54,8 @@ class Site:
     def __init__(self, folder: Path, **settings: Any) -> None:
         if ON_POSTGRES and "database" not in settings:
             _, settings["database"] = new_schema()  # which goes when the test server does
-        self.service = Service(Settings.at(folder, **settings))
+        usual = {"scoring_tick": settings.get("tick", 0.1), "hosts": ("testserver",)}
+        self.service = Service(Settings.at(folder, **usual | settings))
         self.link = prepare(self.service)
         self.app = make_app(self.service)
         self.worker = Worker(self.service)
@@ -78,9 +80,22 @@ class Site:
         return TestClient(self.app, headers=headers, raise_server_exceptions=False)
 
     def work(self) -> None:
-        """Everything that waits is done."""
-        while self.worker.step():
+        """Everything that waits is done, at its tick."""
+        while self.worker.step() or self.until_tick():
             pass
+
+    def until_tick(self) -> bool:
+        """Whether a job was to be begun at a tick, which has come now."""
+        first, then = storage.jobs.alias("first"), storage.jobs
+        query = sa.select(sa.func.min(first.c.due))
+        query = query.join_from(first, then, then.c.after == first.c.id)
+        query = query.where(then.c.state == "waiting", first.c.state == "done")
+        with self.service.store.read() as connection:
+            recent = first.c.due > storage.now() - 2  # it may have come since a worker looked
+            due = connection.execute(query.where(recent)).scalar()
+        if due is not None:
+            storage.wait_until(due)
+        return due is not None
 
     def register(self, file: Path, *, name: str = "readmissions", budget: str = "3") -> Any:
         body = {
@@ -127,6 +142,14 @@ class Site:
         )
         found.raise_for_status()
         return found.json()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: Any, tmp_path: Path) -> str:
+    """A database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'server.sqlite'}"
+    return str(request.getfixturevalue("postgres"))
 
 
 @pytest.fixture

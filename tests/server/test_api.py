@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from heldout import questions as q
-from heldout.data.classes import ClassifiedRows
-from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.server import evaluations
 from heldout.server.declaration import Declared
 
 AUC = {"question": "auc", "epsilon": "1/2"}
@@ -35,15 +31,6 @@ def test_a_model_is_asked_about_and_paid_for(opened: Any) -> None:
     page = opened.client("ana").get(f"/api/v1/reports/{found['id']}.html")
     assert page.status_code == 200
     assert "heldout-statement" in page.text
-
-
-def test_every_question_about_scores_can_be_asked(opened: Any) -> None:
-    rows = {ScoredRows, ClassifiedRows}
-    about_scores = {kind for name, (kind, _) in q.PLACES.items() if rows & set(getattr(q, name).of)}
-    assert set(evaluations.ASKABLE) == about_scores
-    asked = {"question": "log-loss", "epsilon": "1/4"}
-    found = opened.answer(asked, artifact=opened.upload()["id"], key="k")
-    assert list(found["answers"][0]["measures"]) == ["log loss"]
 
 
 def test_the_same_key_is_charged_once(opened: Any) -> None:

@@ -30,7 +30,7 @@ def _judged(site: Site, who: str = "ana") -> list[Any]:
     import time
 
     site.work()
-    time.sleep(0.25)
+    time.sleep(0.5)
     return list(site.client(who).get("/api/v1/boards/spring/submissions").json())
 
 
@@ -50,7 +50,7 @@ def test_submissions_learn_whether_they_improved(site: Site, tmp_path: Path) -> 
     assert [each["analyst"] for each in board["shown"]] == ["ana"]
     assert "whatever the other" in board["certificate"]["words"]
     spent = site.client("carol").get("/api/v1/datasets/readmissions").json()["allowance"]["spent"]
-    assert spent["epsilon"] == "20/3"  # the bar, and one score
+    assert spent["epsilon"] == "8"  # the whole price, when it opened
     assert site.client("olga").get("/api/v1/ledger/verify").json()["intact"]
 
 

@@ -119,9 +119,9 @@ def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: F
     assert brier["value"] < 0.5
     assert set(by_sex["groups"]) == {"0", "1", "other"}
     assert set(report["releases"]) == {
-        "confusion_of_classes",
-        "auc_of_classes",
-        "top_k",
+        "class-confusion",
+        "class-auc",
+        "top-k",
         "brier",
     }
     page = flowers.client("ana").get(f"/api/v1/reports/{answer['id']}.html")
@@ -265,6 +265,6 @@ def test_the_pages_register_classes_and_offer_their_questions(
     waited = flowers.client("ana").get(f"/api/v1{paid.url.path}", headers={"Prefer": "wait=5"})
     assert waited.json()["state"] == "answered"
     done = ana.get(paid.url.path).text
-    assert "How often it is right" in done
-    assert "How well it ranks each class" in done
+    assert "How often is it right, class by class?" in done
+    assert "How well does it rank each class?" in done
     assert "matrix" in done

@@ -20,13 +20,6 @@ from tests.server.conftest import Site, write_rows
 from heldout.server.storage import Store, log, metadata
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: Any, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'server.sqlite'}"
-    return str(request.getfixturevalue("postgres"))
-
-
 def test_tables_go_up_and_down_and_are_what_the_code_says(url: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
@@ -146,3 +139,41 @@ def test_a_port_that_is_taken_is_one_line_and_nothing_is_made(
     assert "heldout: The server cannot listen at 127.0.0.1:" in said.err
     assert "serves on" not in said.out
     assert not (tmp_path / "server").exists()
+
+
+def test_an_older_server_goes_on_and_can_go_back(url: str) -> None:
+    """Rows of the tables before turns and quotas: kept on the way up, and on the way down."""
+    from alembic import command
+
+    from heldout.server import jobs
+    from heldout.server.storage import alembic_configuration
+
+    store = Store(url)
+    store.migrate("2")
+    insert = [
+        "INSERT INTO server_people (name, role, failures, retry, created) "
+        "VALUES ('ana', 'analyst', 3, 0, 1)",
+        "INSERT INTO server_tokens (id, person, kind, digest, label, scopes, created, expires) "
+        "VALUES ('t', 'ana', 'api', 'd', 'l', '[]', 1, 2)",
+        "INSERT INTO server_jobs (kind, subject, state, lease, attempts, created) "
+        "VALUES ('evaluate', 'e', 'waiting', 0, 0, 1)",
+    ]
+    with store.write() as connection:
+        for statement in insert:
+            connection.exec_driver_sql(statement)
+    store.migrate()
+    job = jobs.claim(store, worker="w", lease=30.0)
+    assert job is not None
+    assert (job.kind, job.subject) == ("evaluate", "e")
+    with store.write() as connection:
+        more = {"owner": "ana", "seconds": 1.0}
+        jobs.enqueue(connection, "evaluate", "later", **more)  # type: ignore[arg-type]
+        assert jobs.cancel(connection, "evaluate", "later")
+    command.downgrade(alembic_configuration(store.url.render_as_string(hide_password=False)), "2")
+    with store.read() as connection:
+        people = connection.exec_driver_sql("SELECT name, failures FROM server_people").all()
+        states = connection.exec_driver_sql("SELECT state FROM server_jobs ORDER BY id").all()
+    assert [tuple(row) for row in people] == [("ana", 0)]
+    assert [row[0] for row in states] == ["running", "done"], "older code takes up no cancelled job"
+    store.migrate("base")
+    store.close()

@@ -39,10 +39,12 @@ DELETE  /api/v1/datasets/{{name}}/grants/{{analyst}}   custodian
 PUT     /api/v1/artifacts                          analyst
 GET     /api/v1/artifacts                          analyst
 GET     /api/v1/artifacts/{{identity}}               analyst
+DELETE  /api/v1/artifacts/{{identity}}               analyst
 POST    /api/v1/quotes                             analyst
 POST    /api/v1/evaluations                        analyst
 GET     /api/v1/evaluations                        analyst custodian
 GET     /api/v1/evaluations/{{identity}}             analyst custodian
+DELETE  /api/v1/evaluations/{{identity}}             analyst
 GET     /api/v1/reports/{{identity}}.html            analyst custodian
 GET     /api/v1/ledger                             custodian auditor
 GET     /api/v1/ledger/head                        custodian analyst auditor
@@ -53,6 +55,7 @@ POST    /api/v1/boards                             custodian
 GET     /api/v1/boards/{{name}}                      {EVERYBODY}
 GET     /api/v1/boards/{{name}}/submissions          analyst custodian
 POST    /api/v1/boards/{{name}}/submissions          analyst
+DELETE  /api/v1/boards/{{name}}/submissions/{{identity}}   analyst
 GET     /api/v1/me                                 {EVERYBODY}
 GET     /api/v1/tokens                             {EVERYBODY}
 POST    /api/v1/tokens                             {EVERYBODY}
@@ -69,6 +72,7 @@ GET     /boards                                    anybody
 POST    /boards                                    custodian
 GET     /boards/{{name}}                             anybody
 POST    /boards/{{name}}/submissions                 analyst
+POST    /boards/{{name}}/submissions/{{identity}}/cancel   analyst
 GET     /sign-in                                   anybody
 POST    /sign-in                                   anybody
 GET     /sign-in/{{secret}}                          anybody
@@ -84,6 +88,7 @@ POST    /people/{{name}}/disable                     administrator
 GET     /artifacts                                 analyst
 POST    /artifacts                                 analyst
 GET     /artifacts/{{identity}}                      analyst
+POST    /artifacts/{{identity}}/delete               analyst
 GET     /datasets/{{name}}                           custodian analyst auditor
 GET     /datasets/{{name}}/twin.csv                  custodian analyst
 GET     /datasets/{{name}}/ask                       analyst
@@ -91,6 +96,7 @@ GET     /datasets/{{name}}/confirm                   analyst
 POST    /evaluations                               analyst
 GET     /evaluations/{{identity}}                    analyst custodian
 GET     /evaluations/{{identity}}/report.html        analyst custodian
+POST    /evaluations/{{identity}}/cancel             analyst
 GET     /compare                                   analyst
 GET     /register                                  custodian
 POST    /register                                  custodian
@@ -166,7 +172,7 @@ def call(site: Any, method: str, path: str, *, token: str | None, held: str = ""
     values = {
         "name": held or ("nobody" if ending else "readmissions"),
         "analyst": "bert",
-        "identity": site.own.get(kind, "nothing"),
+        "identity": "nothing" if ending and not held else site.own.get(kind, "nothing"),
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
     if path.endswith("/verify"):
@@ -352,7 +358,7 @@ def open_page(site: Any, browser: Any, method: str, path: str, **form: str) -> A
     values = {
         "name": "readmissions" if method == "GET" else "nothing",
         "analyst": "nobody",
-        "identity": site.own.get(kind, "nothing"),
+        "identity": site.own.get(kind, "nothing") if method == "GET" else "nothing",
     }
     filled = re.sub(r"\{(\w+)\}", lambda found: values[found[1]], path)
     words: dict[str, Any] = {"data": form} if method == "POST" else {}

@@ -25,9 +25,10 @@ from tests.server import test_threats_roles as roles  # noqa: E402
 from tests.server.conftest import DECLARATION, Site, write_rows  # noqa: E402
 
 from heldout import questions as q  # noqa: E402
-from heldout.server import declaration, evaluations  # noqa: E402
+from heldout.server import declaration  # noqa: E402
 from heldout.server import site as site_module  # noqa: E402
 from heldout.server.app import make_app  # noqa: E402
+from heldout.server.datasets import SERVED  # noqa: E402
 from heldout.server.service import Service, Settings  # noqa: E402
 
 DEEP = os.environ.get("HELDOUT_FUZZ") == "deep"
@@ -132,11 +133,11 @@ ODD = strategies.one_of(
     strategies.lists(strategies.integers(-2, 2) | strategies.text(max_size=3), max_size=3),
     strategies.dictionaries(strategies.text(max_size=3), strategies.integers(), max_size=2),
 )
-ASKED = [getattr(q, name) for name, (kind, _) in q.PLACES.items() if kind in evaluations.ASKABLE]
+ASKED = [kind for kind in q.registered() if set(kind.of) & set(SERVED)]
 FIELDS = sorted({each.name for kind in ASKED for each in fields(kind)})
 QUESTION = strategies.builds(
     lambda kind, more: {"question": kind, "epsilon": "1/100"} | more,
-    strategies.sampled_from(evaluations.ASKABLE),
+    strategies.sampled_from([kind.kind for kind in ASKED]),
     strategies.dictionaries(strategies.sampled_from(FIELDS), ODD, max_size=2),
 )
 DECLARED = strategies.builds(

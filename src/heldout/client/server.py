@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 from urllib.parse import quote as escaped
 
 from heldout import questions as q
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Evaluation", "Quoted", "RemoteDataset", "Server"]
 
 WAIT = 20
+R = TypeVar("R")
 Model = str | os.PathLike[str]
 
 
@@ -200,12 +201,30 @@ class RemoteDataset:
     def _allowance(self) -> Any:
         return self.facts["allowance"]
 
-    def quote(self, *questions: q.Question, **guess: Any) -> "Quoted":
+    def quote(self, *questions: q.Question[Any], **guess: Any) -> "Quoted":
         """What `ask` would charge, exactly, and the half-widths to expect. Charges nothing."""
         content = {"dataset": self.name, "questions": _as_data(questions), "guess": guess}
         return Quoted(questions, self._server._transport.post("/quotes", content))
 
-    def ask(self, *questions: q.Question, model: Model, **options: Any) -> Any:
+    @property
+    def questions(self) -> dict[str, str | None]:
+        """Every kind of question that the server knows: None, or why these rows cannot answer."""
+        return {each["question"]: each["why_not"] for each in self.facts["questions"]}
+
+    @overload
+    def ask(
+        self,
+        question: q.Question[R],
+        /,
+        *,
+        model: Model,
+        rival: Model | None = None,
+        features: list[str] | None = None,
+        key: str | None = None,
+    ) -> R: ...
+    @overload
+    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> Any: ...
+    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> Any:
         """Pay for the questions, wait for the answers, and give the releases.
 
         One question gives its release, several a tuple of them, as `Session.ask` does; `options`
@@ -214,13 +233,13 @@ class RemoteDataset:
         releases = self.answer(*questions, model=model, **options).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question, model: Model, **options: Any) -> Answered:
+    def answer(self, *questions: q.Question[Any], model: Model, **options: Any) -> Answered:
         """As `ask`, with all that is needed to keep the answers; `options` as in `submit`."""
         return self.submit(*questions, model=model, **options).wait()
 
     def submit(
         self,
-        *questions: q.Question,
+        *questions: q.Question[Any],
         model: Model,
         rival: Model | None = None,
         features: list[str] | None = None,
@@ -272,7 +291,7 @@ class RemoteDataset:
 class Quoted:
     """The exact price of some questions on a server, and the half-widths to expect."""
 
-    questions: tuple[q.Question, ...]
+    questions: tuple[q.Question[Any], ...]
     content: Mapping[str, Any]
 
     @property
@@ -301,7 +320,7 @@ class Evaluation:
 
     @property
     def state(self) -> str:
-        """waiting, answered, refused (nothing was charged) or lost (the price stays booked)."""
+        """waiting, answered, refused or cancelled (nothing was charged), or lost (it was)."""
         return str(self._record["state"])
 
     @property
@@ -310,7 +329,7 @@ class Evaluation:
         return str(self._record["words"])
 
     @property
-    def questions(self) -> tuple[q.Question, ...]:
+    def questions(self) -> tuple[q.Question[Any], ...]:
         return tuple(q.from_dict(each) for each in self._record["questions"])
 
     @property
@@ -325,7 +344,7 @@ class Evaluation:
             with _Progress() as progress:
                 while self.state == "waiting":
                     place = self._record.get("queue_place") or 0
-                    progress.say(f"{place} before yours" if place else "Being worked on")
+                    progress.say(f"At most {place} before yours" if place else "Being worked on")
                     self._refresh(wait=WAIT)
         except KeyboardInterrupt as stopped:
             stopped.add_note(f"The server goes on with evaluation {self.id}; history() has it.")
@@ -336,6 +355,10 @@ class Evaluation:
         if self.state != "answered":
             raise PrivacyError(self.words)
         return self._server._accepted(self._record["statement"])
+
+    def cancel(self) -> None:
+        """Cancel it before its price is booked; refused afterwards."""
+        self._record = self._server._transport.delete(f"/evaluations/{self.id}")
 
     def page(self) -> str:
         """The self-contained page of the answer, with its signed statement."""
@@ -348,7 +371,7 @@ class Evaluation:
         return f"Evaluation({self.id!r}, {self.state}: {visible(self.words)})"
 
 
-def _as_data(questions: tuple[q.Question, ...]) -> list[dict[str, Any]]:
+def _as_data(questions: tuple[q.Question[Any], ...]) -> list[dict[str, Any]]:
     if not questions or not all(isinstance(each, q.Question) for each in questions):
         raise ArgumentError(
             "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."

@@ -77,6 +77,10 @@ class Transport:
         headers["Idempotency-Key"] = key
         return _parsed(self._patiently("POST", path, body=body, headers=headers))
 
+    def delete(self, path: str) -> Any:
+        """Delete what is at a path, and read what is said of it."""
+        return _parsed(self._once("DELETE", path, headers={}) or "null")
+
     def upload(self, path: str, file: Path, **query: Any) -> Any:
         """Send a file, a piece at a time."""
         if file.suffix.lower() not in KINDS:

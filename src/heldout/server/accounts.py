@@ -24,7 +24,7 @@ from heldout.server.service import (
     TooMany,
     checked_path_name,
 )
-from heldout.server.storage import new_id, now, people, tokens
+from heldout.server.storage import new_id, now, people, tokens, tries
 
 __all__ = [
     "ROLES",
@@ -51,8 +51,10 @@ LIVES: Final = {"api": 90 * DAY, "browser": 12 * 3600, "link": 7 * DAY}
 LONGEST: Final = 366 * DAY
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 128
 FREE_FAILURES: Final = 5
-MOST_STRANGERS: Final = 10_000
+FORGOTTEN: Final = 3600
+"""Seconds after which a try no longer counts: far more than the longest wait."""
 BY_LINK: Final = "browser, by a link"
+BROWSER: Final[dict[str, Any]] = {"kind": "browser", "label": "browser", "scopes": SCOPES}
 WRONG = "Name or password is wrong."
 
 
@@ -99,8 +101,8 @@ def new_link(service: Service, name: str) -> str:
         found = connection.execute(sa.select(people).where(people.c.name == name)).first()
         if found is None or found.disabled is not None:
             raise Missing(f"There is no person {shown(name)}.")
-        old = (tokens.c.person == name) & (tokens.c.kind == "link") & tokens.c.revoked.is_(None)
-        connection.execute(tokens.update().where(old).values(revoked=now()))
+        old = (tokens.c.person == name) & (tokens.c.kind == "link")
+        connection.execute(_still_open(old).values(revoked=now()))
         return _add_token(connection, name, kind="link", label="sign-in link", scopes=())[1]
 
 
@@ -119,9 +121,23 @@ def everyone(service: Service) -> list[dict[str, Any]]:
     ]
 
 
-def disable(service: Service, name: str) -> None:
-    """Nothing of this person's opens any door from now on; what they asked stays on record."""
+def disable(service: Service, name: str, *, by: str | None = None) -> None:
+    """Nothing of this person's opens any door from now on; what they asked stays on record.
+
+    Nobody disables themself, and of all administrators one who can sign in stays.
+    """
+    if name == by:
+        raise Forbidden("You cannot disable yourself. Let another administrator do it.")
     with service.store.write() as connection:
+        others = (people.c.role == "administrator") & people.c.disabled.is_(None)
+        others &= (people.c.name != name) & people.c.password.is_not(None)
+        role = connection.execute(sa.select(people.c.role).where(people.c.name == name)).scalar()
+        stays = connection.execute(sa.select(people.c.name).where(others).limit(1)).first()
+        if role == "administrator" and stays is None:
+            raise Conflict(
+                f"{shown(name)} is the last administrator: no other one has set a password. Add "
+                "another, let them set their password, and try again."
+            )
         done = connection.execute(
             people.update()
             .where(people.c.name == name, people.c.disabled.is_(None))
@@ -129,11 +145,7 @@ def disable(service: Service, name: str) -> None:
         )
         if done.rowcount != 1:
             raise Missing(f"There is no person {shown(name)}.")
-        connection.execute(
-            tokens.update()
-            .where(tokens.c.person == name, tokens.c.revoked.is_(None))
-            .values(revoked=now())
-        )
+        connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
 
 
 # --- signing in ----------------------------------------------------------------------------------
@@ -151,10 +163,11 @@ def _nobodys() -> str:
     return str(_hasher().hash(secrets.token_hex(16)))
 
 
-def change_password(service: Service, person: Person, password: str, *, current: str = "") -> None:
-    """Set the password and end every other browser session of this person.
+def change_password(service: Service, person: Person, password: str, *, current: str = "") -> str:
+    """Set the password and end every session, token and link of this person, this one too.
 
     Whoever signed in by the one they have says it again; by a link, they may have forgotten it.
+    Returns the secret of a new session.
     """
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise ArgumentError(
@@ -168,63 +181,70 @@ def change_password(service: Service, person: Person, password: str, *, current:
         known = sa.select(people.c.password).where(people.c.name == person.name)
         must_say = connection.execute(known).scalar() is not None
         must_say = must_say and connection.execute(by_link).first() is None
-    if must_say and not _fits(service, person.name, current):
+    # An open session that is not its owner's guesses on an account of its own.
+    if must_say and not _fits(service, person.name, current, f"session {person.token}"):
         raise Forbidden("The current password is wrong.")
-    hashed = _hasher().hash(password)
-    others = (tokens.c.person == person.name) & (tokens.c.kind != "api")
-    others &= (tokens.c.id != person.token) & tokens.c.revoked.is_(None)
+    with service.hashing():
+        hashed = _hasher().hash(password)
     with service.store.write() as connection:
         change = people.update().where(people.c.name == person.name)
-        connection.execute(change.values(password=hashed, failures=0, retry=0.0))
-        connection.execute(tokens.update().where(others).values(revoked=now()))
+        connection.execute(change.values(password=hashed))
+        everything = tokens.c.person == person.name
+        connection.execute(_still_open(everything).values(revoked=now()))
+        connection.execute(tries.delete().where(tries.c.name == digest_of(person.name)))
+        return _add_token(connection, person.name, **BROWSER)[1]
 
 
-def sign_in(service: Service, *, name: str, password: str) -> str:
-    """The secret of a browser session. Each failure after a few makes the next one wait longer."""
-    if not _fits(service, name, password):
+def sign_in(service: Service, *, name: str, password: str, address: str = "") -> str:
+    """The secret of a browser session. Each failure after a few makes the next one wait longer.
+
+    Failures count by name and address: a stranger's guesses do not lock the owner out.
+    """
+    if not _fits(service, name, password, address):
         raise Forbidden(WRONG)
     with service.store.write() as connection:
-        mine = people.update().where(people.c.name == name)
-        connection.execute(mine.values(failures=0, retry=0.0))
-        return _add_token(connection, name, kind="browser", label="browser", scopes=SCOPES)[1]
+        connection.execute(tries.delete().where(_tried(name, address)))
+        return _add_token(connection, name, **BROWSER)[1]
 
 
-def _fits(service: Service, name: str, password: str) -> bool:
+def _fits(service: Service, name: str, password: str, address: str) -> bool:
     """Whether it is this person's password; a try that is counted."""
     from argon2.exceptions import Argon2Error, InvalidHashError
 
-    found = _counted_try(service, name)
-    usable = found is not None and found.password is not None and found.disabled is None
-    known = found.password if usable and found is not None else _nobodys()
-    try:
-        return bool(_hasher().verify(known, password[: LONGEST_PASSWORD + 1])) and usable
-    except (Argon2Error, InvalidHashError):
-        return False
+    with service.hashing():
+        known = _counted_try(service, name, address)
+        usable = known is not None and known.password is not None and known.disabled is None
+        digest = known.password if usable and known is not None else _nobodys()
+        try:
+            return bool(_hasher().verify(digest, password[: LONGEST_PASSWORD + 1])) and usable
+        except (Argon2Error, InvalidHashError):
+            return False
 
 
-def _counted_try(service: Service, name: str) -> Any:
+def _tried(name: str, address: str) -> sa.ColumnElement[bool]:
+    return (tries.c.name == digest_of(name)) & (tries.c.address == address)
+
+
+def _counted_try(service: Service, name: str, address: str) -> Any:
     """Who it would be. A try is counted before it is looked at: of many at once, each counts.
 
     Names that nobody has are counted too, so that waiting tells nothing of who is there.
     """
     with service.store.write() as connection:
-        found = connection.execute(sa.select(people).where(people.c.name == name)).first()
-        tries, retry = service.strangers.get(name, (0, 0.0))
-        if found is not None:
-            tries, retry = found.failures, found.retry
-        if retry > now():
-            wait = int(retry - now()) + 1
+        connection.execute(tries.delete().where(tries.c.time < now() - FORGOTTEN))
+        old = connection.execute(sa.select(tries).where(_tried(name, address))).first()
+        if old is not None and old.retry > now():
+            wait = int(old.retry - now()) + 1
             raise TooMany(f"Too many wrong passwords. Try again in {wait} seconds.", wait)
-        tries += 1
-        retry = now() + (min(2 ** (tries - FREE_FAILURES), 300) if tries >= FREE_FAILURES else 0)
-        if found is None:
-            if len(service.strangers) >= MOST_STRANGERS:
-                service.strangers.clear()
-            service.strangers[name] = (tries, retry)
+        count = 1 if old is None else old.failures + 1
+        retry = now() + (min(2 ** (count - FREE_FAILURES), 300) if count >= FREE_FAILURES else 0)
+        row = {"failures": count, "retry": retry, "time": now()}
+        if old is None:
+            row |= {"name": digest_of(name), "address": address}
+            connection.execute(tries.insert(), row)
         else:
-            mine = people.update().where(people.c.name == name)
-            connection.execute(mine.values(failures=tries, retry=retry))
-    return found
+            connection.execute(tries.update().where(_tried(name, address)).values(row))
+        return connection.execute(sa.select(people).where(people.c.name == name)).first()
 
 
 def sign_in_by_link(service: Service, secret: str) -> str:
@@ -236,8 +256,7 @@ def sign_in_by_link(service: Service, secret: str) -> str:
         used = tokens.update().where(tokens.c.id == link.token, tokens.c.revoked.is_(None))
         if connection.execute(used.values(revoked=now())).rowcount != 1:
             raise Forbidden("This link was used before, or is too old. Ask for another one.")
-        named = {"kind": "browser", "label": BY_LINK, "scopes": SCOPES}
-        return _add_token(connection, link.name, **named)[1]  # type: ignore[arg-type]
+        return _add_token(connection, link.name, **BROWSER | {"label": BY_LINK})[1]
 
 
 # --- tokens --------------------------------------------------------------------------------------
@@ -249,9 +268,13 @@ def make_token(
     *,
     label: str,
     scopes: Sequence[str] = SCOPES,
-    days: float = LIVES["api"] / DAY,
+    days: float | None = None,
 ) -> dict[str, Any]:
-    """A new token for programs; its secret is in the answer and nowhere else, ever."""
+    """A new token for programs; its secret is in the answer and nowhere else, ever.
+
+    One that a token makes does not outlive it, and is revoked with it. Left out, `days` is 90, or
+    what is left of the token that makes it.
+    """
     checked_name("label", label)
     unknown = [each for each in scopes if each not in SCOPES]
     if unknown or not scopes:
@@ -259,12 +282,25 @@ def make_token(
     beyond = [each for each in scopes if each not in person.scopes]
     if beyond:
         raise Forbidden(f"A token cannot give more than the one that makes it: {beyond[0]!r}.")
-    if not 0 < days * DAY <= LONGEST:
+    if days is not None and not 0 < days * DAY <= LONGEST:
         raise ArgumentError(f"days must be above 0 and at most 366, got {shown(days)}.")
+    parent = person.token if person.kind == "api" else None
     with service.store.write() as connection:
-        row, secret = _add_token(
-            connection, person.name, kind="api", label=label, scopes=scopes, lives=days * DAY
-        )
+        expires = now() + (LIVES["api"] if days is None else days * DAY)
+        mine = sa.select(tokens.c.expires).where(tokens.c.id == person.token)
+        ends = connection.execute(mine.where(tokens.c.revoked.is_(None))).scalar()
+        if person.token and ends is None:  # while this request was on its way; a session's too
+            raise Forbidden("The token or session that asks was revoked.")
+        if parent is not None:
+            assert ends is not None
+            if days is not None and expires > ends:
+                raise Forbidden(
+                    "A token cannot outlive the one that makes it. Ask for fewer days, or make it "
+                    "on the page of your account."
+                )
+            expires = min(expires, ends)
+        made: dict[str, Any] = {"kind": "api", "label": label, "scopes": scopes}
+        row, secret = _add_token(connection, person.name, **made, expires=expires, parent=parent)
     return _shown_token(row) | {"token": secret}
 
 
@@ -276,11 +312,20 @@ def list_tokens(service: Service, person: Person) -> list[dict[str, Any]]:
 
 
 def revoke_token(service: Service, person: Person, token: str) -> None:
-    mine = tokens.update().where(tokens.c.id == token, tokens.c.person == person.name)
+    """The token, and every one that was made by it, opens nothing from now on."""
+    mine = _still_open((tokens.c.id == token) & (tokens.c.person == person.name))
     with service.store.write() as connection:
-        done = connection.execute(mine.where(tokens.c.revoked.is_(None)).values(revoked=now()))
-    if done.rowcount != 1:
-        raise Missing("There is no such token of yours.")
+        if connection.execute(mine.values(revoked=now())).rowcount != 1:
+            raise Missing("There is no such token of yours.")
+        above = [token]
+        while above:
+            children = sa.select(tokens.c.id).where(tokens.c.parent.in_(above))
+            above = list(connection.execute(children).scalars())
+            connection.execute(_still_open(tokens.c.id.in_(above)).values(revoked=now()))
+
+
+def _still_open(which: sa.ColumnElement[bool]) -> Any:
+    return tokens.update().where(which, tokens.c.revoked.is_(None))
 
 
 def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
@@ -304,7 +349,8 @@ def _add_token(
     kind: str,
     label: str,
     scopes: Sequence[str],
-    lives: float | None = None,
+    expires: float | None = None,
+    parent: str | None = None,
 ) -> tuple[dict[str, Any], str]:
     secret = f"heldout_{secrets.token_urlsafe(32)}"
     row = {
@@ -315,8 +361,9 @@ def _add_token(
         "label": label,
         "scopes": list(scopes),
         "created": now(),
-        "expires": now() + (LIVES[kind] if lives is None else lives),
+        "expires": now() + LIVES[kind] if expires is None else expires,
         "revoked": None,
+        "parent": parent,
     }
     connection.execute(tokens.insert(), row)
     return row, secret

@@ -1,7 +1,7 @@
 """The page of a signed answer: one file with its numbers, and the statement they come from."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from heldout.drawing.page import rendered
 from heldout.errors import ArgumentError
 from heldout.questions.answered import Answered
 from heldout.report import Report
-from heldout.report.sections import section
+from heldout.report.answers import answers_page
 
 __all__ = ["answer_page", "statement_of"]
 
@@ -24,7 +24,7 @@ def answer_page(signed: Mapping[str, Any]) -> str:
     """
     answered = Answered.from_dict(signed["statement"]["answer"])
     only = answered.releases[0] if len(answered.releases) == 1 else None
-    page = only.html(LEVEL) if isinstance(only, Report) else _sections(answered)
+    page = only.html(LEVEL) if isinstance(only, Report) else answers_page(answered)
     words = rendered("signed.html", receipt=answered.receipt, key=signed["key"])
     before, end, after = page.rpartition("</main>")
     page = f"{before}{words}{end}{after}"
@@ -32,32 +32,6 @@ def answer_page(signed: Mapping[str, Any]) -> str:
     return (
         f'{before}<script type="application/json" id="{MARK}">{_held(signed)}</script>{end}{after}'
     )
-
-
-def _sections(answered: Answered) -> str:
-    parts, about = list(_parts(answered)), answered.drawn.about
-    return rendered(
-        "answer.html",
-        title=f"{about.model} on {about.name}: private evaluation",
-        heading=f"How good is {about.model} on {about.name}?",
-        about=about,
-        level=LEVEL,
-        parts=parts,
-        receipt=answered.receipt,
-        releases=[release for _, release in parts],
-        standing=answered.standing,
-    )
-
-
-def _parts(answered: Answered) -> Iterator[tuple[str, Any]]:
-    """Every release with a title; those of a report among other questions follow one another."""
-    for at, release in enumerate(answered.releases, start=1):
-        if isinstance(release, Report):
-            for name, each in release.releases.items():
-                yield f"{at}. {section(name).title}", each
-        else:
-            kind = answered.questions[at - 1].kind.replace("-", " ")
-            yield f"{at}. {kind[:1].upper()}{kind[1:]}", release
 
 
 def _held(content: Any) -> str:

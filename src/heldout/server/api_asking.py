@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import HTMLResponse
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from heldout.errors import ArgumentError
 from heldout.server import artifacts, evaluations, quotes
-from heldout.server.api_ground import ASKING, PROBLEMS, Body, Json, Wait, logs_of, seconds
+from heldout.server.api_ground import ASKING, PROBLEMS, QUESTION, Body, Json, Wait, logs_of, seconds
+from heldout.server.evaluations import MOST_QUESTIONS
 from heldout.server.gate import REPORT_POLICY, Anyone, Caller
 from heldout.server.waiting import until
 
@@ -17,11 +18,20 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 
 
+Questions = Annotated[
+    list[Json],
+    WithJsonSchema(
+        {"type": "array", "items": {"$ref": QUESTION}, "minItems": 1, "maxItems": MOST_QUESTIONS}
+    ),
+]
+"""Questions as `Question.as_dict` gives them; they are read by their own rules, in words."""
+
+
 class NewQuote(Body):
     """Questions as data; the guess says what the rows may be like."""
 
     dataset: str
-    questions: list[Json]
+    questions: Questions
     guess: Json = Field(default_factory=dict)
 
 
@@ -31,7 +41,7 @@ class NewEvaluation(Body):
     dataset: str | None = None
     artifact: str
     rival: str | None = None
-    questions: list[Json] | None = None
+    questions: Questions | None = None
     quote: str | None = None
 
 
@@ -64,6 +74,7 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
         content_type=request.headers.get("content-type", ""),
         name=name,
         features=features,
+        length=_length(request),
     )
     logs_of(service, person, "upload", identity)
 
@@ -73,6 +84,12 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
 
     found = await until(look, seconds(prefer, 5))
     return found or artifacts.public(artifacts.find(service, person, identity))
+
+
+def _length(request: Request) -> int | None:
+    """How many bytes a request says that it has."""
+    told = request.headers.get("content-length", "")
+    return int(told[:20]) if told.isascii() and told.isdigit() else None
 
 
 @router.get("/artifacts")
@@ -95,6 +112,14 @@ async def show_artifact(
 
     found = await until(look, seconds(prefer, 0))
     return found or artifacts.public(artifacts.find(service, person, identity))
+
+
+@router.delete("/artifacts/{identity}", status_code=204)
+def delete_artifact(service: Anyone, person: Caller, identity: str) -> None:
+    """Forget an artefact and its scores; one that waits to be checked is cancelled by it."""
+    person.must_be(*ASKING, scope="ask")
+    artifacts.delete(service, person, identity)
+    logs_of(service, person, "delete artefact", identity)
 
 
 # --- quotes and evaluations ----------------------------------------------------------------------
@@ -158,10 +183,20 @@ async def show_evaluation(
     return found or evaluations.public(service, evaluations.find_one(service, person, identity))
 
 
+@router.delete("/evaluations/{identity}")
+def cancel_evaluation(service: Anyone, person: Caller, identity: str) -> Json:
+    """Cancel an own evaluation before its price is booked; nothing is charged."""
+    person.must_be(*ASKING, scope="ask")
+    row = evaluations.cancel(service, person, identity)
+    logs_of(service, person, "cancel", identity)
+    return evaluations.public(service, row)
+
+
 @router.get("/reports/{identity}.html", response_class=HTMLResponse)
 def report(service: Anyone, person: Caller, identity: str) -> HTMLResponse:
     """The answer as one self-contained page, with its receipt."""
     person.must_be("analyst", "custodian")
     row = evaluations.find_one(service, person, identity)
     headers = {"Content-Security-Policy": REPORT_POLICY.decode()}
-    return HTMLResponse(evaluations.page(row), headers=headers)
+    with service.free.of(person.name):
+        return HTMLResponse(evaluations.page(row), headers=headers)

@@ -36,7 +36,7 @@ class NewSubmission(Body):
 def list_boards(service: Anyone, person: Caller) -> list[Json]:
     """Every board."""
     person.must_be(*EVERYBODY)
-    return [each.public() for each in boards.everyone(service)]
+    return [each.public(person.name) for each in boards.everyone(service)]
 
 
 @router.post("", status_code=201)
@@ -45,14 +45,14 @@ def open_board(service: Anyone, person: Caller, body: NewBoard) -> Json:
     person.must_be("custodian", scope="manage")
     boards.open_board(service, person, **body.model_dump())
     logs_of(service, person, "open board", body.name)
-    return boards.find_board(service, body.name).public()
+    return boards.find_board(service, body.name).public(person.name)
 
 
 @router.get("/{name}")
 def show_board(service: Anyone, person: Caller, name: str) -> Json:
     """What the board has shown, with intervals and certificate."""
     person.must_be(*EVERYBODY)
-    return boards.find_board(service, name).public()
+    return boards.find_board(service, name).public(person.name)
 
 
 @router.get("/{name}/submissions")
@@ -74,4 +74,13 @@ def submit(
     person.must_be("analyst", scope="ask")
     row = boards.submit(service, person, name, key=idempotency_key, **body.model_dump())
     logs_of(service, person, "submit to board", f"{name} {row.id}")
+    return boards.public_submission(row)
+
+
+@router.delete("/{name}/submissions/{identity}")
+def cancel(service: Anyone, person: Caller, name: str, identity: str) -> Json:
+    """Cancel an own submission before it is judged; it does not count as one."""
+    person.must_be("analyst", scope="ask")
+    row = boards.cancel(service, person, name, identity)
+    logs_of(service, person, "cancel submission", f"{name} {identity}")
     return boards.public_submission(row)

@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from heldout.errors import ArgumentError
-from heldout.server import datasets
+from heldout.server import datasets, evaluations
 from heldout.server.api_ground import LOOKING, PROBLEMS, Amount, Body, Json, Wait, logs_of, seconds
 from heldout.server.gate import Anyone, Caller
 from heldout.server.service import Forbidden
@@ -102,9 +102,9 @@ def twin(
 ) -> StreamingResponse:
     """Made-up rows of the same columns, from the declaration alone."""
     person.must_be("custodian", "analyst")
-    return StreamingResponse(
-        datasets.twin(datasets.seen(service, person, name), rows), media_type="text/csv"
-    )
+    with service.free.of(person.name):
+        lines = list(datasets.twin(datasets.seen(service, person, name), rows))
+    return StreamingResponse(iter(lines), media_type="text/csv")
 
 
 @router.get("/datasets/{name}/grants")
@@ -148,12 +148,18 @@ def _view(service: Any, person: Any, held: datasets.Held) -> Json:
         try:
             account = datasets.share_of(service, person, held.name)
         except Forbidden as error:  # it has expired; the other data sets are shown all the same
-            return held.public() | {"words": str(error), "allowance": None}
-        return held.public() | {"words": "", "allowance": datasets.standing(service, account)}
+            return _facts(held) | {"words": str(error), "allowance": None}
+        standing = datasets.standing(service, account)
+        return _facts(held) | {"words": "", "allowance": standing}
     return _own_view(service, held)
 
 
 def _own_view(service: Any, held: datasets.Held) -> Json:
     opened = held.state in ("open", "closed")
     standing = datasets.standing(service, held.name) if opened else None
-    return held.public() | {"words": held.words, "allowance": standing}
+    return _facts(held) | {"words": held.words, "allowance": standing}
+
+
+def _facts(held: datasets.Held) -> Json:
+    """Return what is public of a data set, and which questions it can answer."""
+    return held.public() | {"questions": evaluations.askable(held)}

@@ -6,9 +6,22 @@ from typing import Annotated, Any
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict
 
+from heldout import questions
 from heldout.server import logs
 
-__all__ = ["ASKING", "LOOKING", "PROBLEMS", "Amount", "Body", "Json", "Wait", "logs_of", "seconds"]
+__all__ = [
+    "ASKING",
+    "LOOKING",
+    "PROBLEMS",
+    "QUESTION",
+    "Amount",
+    "Body",
+    "Json",
+    "Wait",
+    "logs_of",
+    "question_schemas",
+    "seconds",
+]
 
 
 class Problem(BaseModel):
@@ -33,8 +46,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         405: "No such method here.",
         409: "It does not fit the state that things are in.",
         413: "More bytes than are taken.",
+        421: "Addressed to a name that this server does not answer to.",
         422: "An argument breaks its rule.",
-        429: "Too many requests.",
+        429: "Too many requests, waiting jobs or processor seconds; Retry-After says when.",
         503: "The ledger cannot be trusted; nothing is booked.",
     }.items()
 }
@@ -49,6 +63,22 @@ class Body(BaseModel):
     """A request's JSON: fields that are not known are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+QUESTION = "#/components/schemas/Question"
+"""Where the description of the API says what a question may be."""
+
+
+def question_schemas() -> dict[str, Json]:
+    """Return the schema of every registered kind of question, and of any of them."""
+    several = {f"Question-{each.kind}": each.schema() for each in questions.registered()}
+    places = {name: f"#/components/schemas/{name}" for name in several}
+    kinds = {name.removeprefix("Question-"): place for name, place in places.items()}
+    any_kind = {
+        "oneOf": [{"$ref": place} for place in places.values()],
+        "discriminator": {"propertyName": "question", "mapping": kinds},
+    }
+    return {"Question": any_kind, **several}
 
 
 Amount = str | int | float | dict[str, str]

@@ -2,13 +2,16 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
 import heldout
-from heldout.server import api_asking, api_boards, api_books, api_datasets, gate, site
+from heldout.errors import LedgerTampered
+from heldout.server import api_asking, api_boards, api_books, api_datasets, gate, receipts, site
+from heldout.server.api_ground import question_schemas
 from heldout.server.service import Service
 
 __all__ = ["make_app"]
@@ -36,6 +39,7 @@ def make_app(service: Service) -> FastAPI:
         lifespan=life,
     )
     app.state.service = service
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]
     for each in (api_datasets, api_asking, api_books, api_boards):
         app.include_router(each.router)
     gate.install(app)
@@ -49,13 +53,25 @@ def make_app(service: Service) -> FastAPI:
 
     @app.get("/ready", include_in_schema=False)
     def ready() -> JSONResponse:
-        """The database answers and the ledger can be read."""
+        """The database answers, and the ledger can be read and has what was paid with it."""
         try:
             with service.store.read() as connection:
                 connection.execute(sa.select(sa.literal(1)))
+            receipts.check(service)
             service.ledger.head()
+        except LedgerTampered:
+            words = "The ledger was changed or put back. Nothing is charged until it is restored."
+            return JSONResponse({"state": "not ready", "words": words}, 503)
         except Exception:
             return JSONResponse({"state": "not ready"}, 503)
         return JSONResponse({"state": "ready"})
 
     return app
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    """Return the description of the API, with every registered kind of question."""
+    if app.openapi_schema is None:
+        made = FastAPI.openapi(app)
+        made["components"]["schemas"] |= question_schemas()
+    return FastAPI.openapi(app)

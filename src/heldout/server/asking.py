@@ -15,12 +15,13 @@ from typing import Any, Final
 from heldout import questions as q
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.privacy import Loss
+from heldout.questions.base import FormField
 from heldout.server import datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held
 from heldout.server.service import Service
 
-__all__ = ["LADDER", "WIDTHS", "Choice", "Line", "Offer", "Wish", "choices", "offered"]
+__all__ = ["LADDER", "WIDTHS", "Choice", "Control", "Line", "Offer", "Wish", "choices", "offered"]
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER: Final = (
@@ -37,50 +38,84 @@ WIDTHS: Final = (0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.
 
 @dataclass(frozen=True)
 class Choice:
-    """A question as the page offers it."""
+    """A kind of question as the page offers it, or why it does not."""
 
-    kind: str
-    title: str
-    tells: str
+    question: type[q.Question[Any]]
+    why_not: str | None
+
+    @property
+    def kind(self) -> str:
+        return self.question.kind
+
+    @property
+    def title(self) -> str:
+        return self.question.asks
+
+    @property
+    def tells(self) -> str:
+        return self.question.tells
+
+    def controls(self, wish: "Wish") -> tuple["Control", ...]:
+        """Return the inputs of its form, filled in."""
+        return tuple(Control.of(self.kind, each, wish) for each in _shown(self.question))
 
 
-CHOICES: Final = (
-    Choice("auc", "How well does it rank?",
-           "AUC: how often a positive row scores higher than a negative one."),
-    Choice("average-precision", "How good are its highest scores?",
-           "Average precision: how many of the rows it ranks first are positive."),
-    Choice("confusion", "How often is it right?",
-           "Accuracy, precision, recall and the four counts at one threshold."),
-    Choice("brier", "Are its probabilities right?",
-           "Brier score: the mean squared distance between score and outcome."),
-    Choice("curves", "Draw its curves",
-           "ROC, precision-recall and calibration, with bands; one purchase."),
-    Choice("compare", "Is it better than another model of mine?",
-           "The difference in AUC on the same rows: sharper than two AUCs side by side."),
-    Choice("report", "Write a full report",
-           "AUC, average precision, confusion matrix and Brier score on one page."),
-)  # fmt: skip
-OF_CLASSES: Final = (
-    Choice("class-confusion", "How often is it right?",
-           "The matrix of true and called classes, accuracy, and precision and recall of each."),
-    Choice("class-auc", "How well does it rank?",
-           "AUC of each class against all others, and their mean."),
-    Choice("top-k", "Is the truth among its first calls?",
-           "How often the true class is among the k of the highest scores, for every k."),
-    Choice("brier", "Are its probabilities right?",
-           "Brier score: the squared distance between scores and outcome, over all classes."),
-    Choice("report", "Write a full report", "All of these on one page."),
-)  # fmt: skip
-"""The same for rows of more than two classes."""
-BY_GROUP: Final = ("auc", "confusion", "brier", "class-confusion")
-"""What can be asked by group."""
+def _shown(question: type[q.Question[Any]]) -> list[FormField]:
+    """Return the fields that a form shows; price, group and the other model have their own."""
+    own = (question.rival_field(),)
+    return [each for each in question.form() if each.name not in _ASIDE and each not in own]
+
+
+_ASIDE: Final = ("epsilon", "by")
+
+
+@dataclass(frozen=True)
+class Control:
+    """One input of a form, by the rule of its field."""
+
+    name: str
+    label: str
+    hint: str
+    input: str
+    """number, text, checkbox or select."""
+    words: tuple[str, ...]
+    """What was typed or chosen."""
+    choices: tuple[str, ...]
+    several: bool
+    usual: str
+    """What it is if nothing is given, in words."""
+    in_sight: bool
+
+    @classmethod
+    def of(cls, kind: str, form_field: FormField, wish: "Wish") -> "Control":
+        schema = form_field.rule.schema()
+        choices = schema.get("enum") or schema.get("items", {}).get("enum") or ()
+        flag, default = schema.get("type") == "boolean", form_field.default
+        if flag and default:
+            choices = ("yes", "no")
+        number = schema.get("type") in ("number", "integer")
+        return cls(
+            name=f"{kind}.{form_field.name}",
+            label=form_field.name.replace("_", " ").capitalize(),
+            hint=form_field.help,
+            input="select" if choices else "checkbox" if flag else "number" if number else "text",
+            words=wish.fields.get(kind, {}).get(form_field.name, ()),
+            choices=tuple(choices),
+            several=form_field.rule.takes_several,
+            usual="" if default in (None, {}, ()) else "yes" if default is True else str(default),
+            in_sight=form_field.in_sight,
+        )
 
 
 def choices(held: Held) -> tuple[Choice, ...]:
-    """What may be asked of a data set."""
-    found = OF_CLASSES if held.declared.classes else CHOICES
-    probabilities = held.declared.of_dataset["score_range"] == (0.0, 1.0)
-    return tuple(each for each in found if each.kind != "brier" or probabilities)
+    """Return every registered kind: what may be asked of a data set first, as reports order it."""
+    every = [Choice(each, evaluations.why_not(held, each)) for each in q.registered()]
+    return tuple(sorted(every, key=_order))
+
+
+def _order(choice: Choice) -> tuple[bool, int]:
+    section = choice.question.section
+    return choice.why_not is not None, 1000 if section is None else section.place
 
 
 @dataclass(frozen=True)
@@ -90,7 +125,8 @@ class Wish:
     artifact: str
     rival: str
     ticked: tuple[str, ...]
-    threshold: str
+    fields: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """What was typed for the fields of each kind."""
     group: str
     by: str
     exact: int
@@ -100,34 +136,46 @@ class Wish:
     @classmethod
     def of(cls, told: Any, held: Held) -> "Wish":
         """From the query of an address; what is not there has its usual value."""
-        known = [each.kind for each in choices(held)]
+        may = [each for each in choices(held) if each.why_not is None]
+        known = [each.kind for each in may]
         chosen = "by" in told
         ticked = tuple(each for each in known if each in told.getlist("question"))
         return cls(
             artifact=told.get("artifact", ""),
             rival=told.get("rival", ""),
-            ticked=ticked if chosen else ticked or (known[0],),
-            threshold=told.get("threshold", "0.5").strip(),
+            ticked=ticked if chosen else ticked or tuple(known[:1]),
+            fields={each.kind: _typed(told, each.question) for each in may},
             group=told.get("group", ""),
             by="price" if told.get("by") == "price" else "exact",
             exact=_step(told.get("exact", ""), WIDTHS, 8),
             cost=_step(told.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
-            guess={each: told.get(each, "").strip() for each in ("rows", "positives", "auc")},
+            guess={each: told.get(each, "").strip() for each in q.Guess.numbers()},
         )
+
+    @property
+    def compares(self) -> bool:
+        """Whether a question needs a second model."""
+        return any(q.find(kind).rival_field() is not None for kind in self.ticked)
 
     def questions(self) -> list[dict[str, Any]]:
         """What is asked, without prices."""
-        found = []
-        for kind in self.ticked:
-            asked: dict[str, Any] = {"question": kind}
-            if kind == "confusion" or (kind == "report" and "confusion" in self.ticked):
-                asked["threshold"] = _number("threshold", self.threshold)
-            if kind == "compare":
-                asked["score"] = evaluations.RIVAL
-            if self.group and kind in BY_GROUP:
-                asked["by"] = self.group
-            found.append(asked)
-        return found
+        return [self._asked(q.find(kind)) for kind in self.ticked]
+
+    def _asked(self, question: type[q.Question[Any]]) -> dict[str, Any]:
+        typed = self.fields[question.kind]
+        chosen = {
+            each.name: each.rule.from_words(typed[each.name], each.name)
+            for each in _shown(question)
+            if typed.get(each.name)
+        }
+        compared = question.rival_field()
+        if compared is not None:
+            chosen[compared.name] = evaluations.RIVAL
+        if self.group and question.by_group():
+            chosen["by"] = self.group
+        asked = question(epsilon=1, **chosen).as_dict()
+        del asked["epsilon"]
+        return asked
 
     def guessed(self) -> dict[str, Any]:
         """What the rows may be like, where somebody said so."""
@@ -135,8 +183,19 @@ class Wish:
         for name, value in self.guess.items():
             if value:
                 number = _number(name, value)
-                told[name] = number if name == "auc" else int(number)
+                told[name] = int(number) if number.is_integer() else number
         return told
+
+
+def _typed(told: Any, question: type[q.Question[Any]]) -> dict[str, tuple[str, ...]]:
+    """Return what an address has for the fields of a kind, as words."""
+    typed = {}
+    for each in _shown(question):
+        texts = [text.strip() for text in told.getlist(f"{question.kind}.{each.name}")]
+        given = [text for text in texts if text]
+        words = [word for text in given for word in text.replace(", ", " ").split()]
+        typed[each.name] = tuple(words if each.rule.takes_several else given)
+    return typed
 
 
 @dataclass(frozen=True)
@@ -190,7 +249,7 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         name, found = width(price)
         lines.append(
             Line(
-                choice=next(each for each in choices(held) if each.kind == asked["question"]),
+                choice=Choice(q.find(asked["question"]), None),
                 question=asked | {"epsilon": str(price)},
                 price=price,
                 name=name,
@@ -201,7 +260,8 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
             )
         )
     content = [dict(each.question) for each in lines]
-    quoted = q.Quote(evaluations.parsed(content), evaluations.asked_of(held, content), q.Guess())
+    questions = evaluations.parsed(content)
+    quoted = q.Quote(questions, evaluations.asked_of(held, questions), q.Guess())
     why_not = ""
     try:
         account = datasets.share_of(service, person, held.name)
@@ -251,10 +311,9 @@ def _width(  # noqa: PLR0917
     found = priced.quote.half_widths[0]
     if not found:
         return "", None
-    kind, first = asked["question"], next(iter(found))
-    if kind in ("confusion", "class-confusion") and "accuracy" in found:
-        first = "accuracy"
-    return "difference in AUC" if kind == "compare" else first, found[first]
+    question = q.find(asked["question"])
+    first = question.headline if question.headline in found else next(iter(found))
+    return question.title if question.rival_field() is not None else first, found[first]
 
 
 def _lowest(width: Any, target: float) -> Fraction:

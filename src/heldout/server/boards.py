@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -11,15 +11,33 @@ from heldout.board import Plan
 from heldout.board.board import certificate_of
 from heldout.errors import ArgumentError
 from heldout.privacy.books import checked_name
-from heldout.server import artifacts, jobs
+from heldout.server import artifacts, jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, owned
 from heldout.server.declaration import checked_facts
-from heldout.server.evaluations import scored_first
+from heldout.server.evaluations import (
+    CANCELLED,
+    may_cancel,
+    not_needed,
+    scored_first,
+    tick_of,
+)
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
 from heldout.server.storage import boards, new_id, now, submissions
 
-__all__ = ["Posted", "everyone", "find_board", "mine", "open_board", "public_submission", "submit"]
+__all__ = [
+    "Posted",
+    "cancel",
+    "everyone",
+    "find_board",
+    "mine",
+    "open_board",
+    "public_submission",
+    "submit",
+]
+
+
+COULD_NOT_OPEN: Final = "The board could not open. Nothing was charged; its custodian knows why."
 
 
 @dataclass(frozen=True)
@@ -58,15 +76,16 @@ class Posted:
             return "The board has had its last submission."
         return None
 
-    def public(self) -> dict[str, Any]:
-        """What everybody may know."""
+    def public(self, viewer: str | None = None) -> dict[str, Any]:
+        """What everybody may know; only its custodian is told why a board could not open."""
+        hidden = self.state == "refused" and viewer != self.owner
         certificate = certificate_of(self.plan)
         return {
             "name": self.name,
             "dataset": self.dataset,
             "facts": self.facts,
             "state": "over" if self.state == "open" and self.over else self.state,
-            "words": self.over or self.words,
+            "words": COULD_NOT_OPEN if hidden else self.over or self.words,
             "plan": self.plan.as_dict(),
             "best": self.best,
             "shown": list(self.shown),
@@ -90,7 +109,7 @@ def open_board(
     each: int | None = None,
     ends: float | None = None,
 ) -> None:
-    """Open a board on an own data set; its price is a share of the data set's budget."""
+    """Open a board on an own data set, which pays the board's whole price when it opens."""
     checked_path_name("name", name)
     held = owned(service, person, dataset)
     about = held.ready()
@@ -121,7 +140,7 @@ def open_board(
         if connection.execute(sa.select(boards.c.name).where(boards.c.name == name)).first():
             raise Conflict(f"There is a board {shown(name)} already. Choose another name.")
         connection.execute(boards.insert(), row)
-        jobs.enqueue(connection, "open-board", name)
+        jobs.enqueue(connection, "open-board", name, owner=person.name, seconds=0)
 
 
 def find_board(service: Service, name: str) -> Posted:
@@ -207,20 +226,38 @@ def submit(
         old = _of_key(connection, person, key, name, artifact)
         if old is not None:  # the same key at the same time
             return old
+        limits.check_jobs(service, connection, person.name)
         # One that was refused counts until that is told, at its tick.
-        untold = submissions.c.visible.is_(None) | (submissions.c.visible > now())
         made = sa.select(sa.func.count()).where(
             submissions.c.board == name,
             submissions.c.owner == person.name,
-            (submissions.c.state != "refused") | untold,
+            submissions.c.state.not_in(("refused", "cancelled")) | limits.waits(submissions),
         )
         if connection.execute(made).scalar_one() >= posted.each:
             raise Forbidden(f"You have made your {posted.each} submissions to this board.")
-        after = scored_first(connection, brought, held, None)
+        after = scored_first(service, connection, brought, held, None)
         connection.execute(submissions.insert(), row)
-        jobs.enqueue(connection, "judge", str(row["id"]), after=after)
+        subject, seconds = str(row["id"]), tick_of(service, held)
+        jobs.enqueue(connection, "judge", subject, owner=person.name, seconds=seconds, after=after)
         found = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"]))
         return found.one()
+
+
+def cancel(service: Service, person: Person, name: str, identity: str) -> Any:
+    """Cancel an own submission that is not being judged yet; it does not count as one."""
+    posted = find_board(service, name)
+    mine = (submissions.c.id == identity) & (submissions.c.owner == person.name)
+    mine &= submissions.c.board == name
+    with service.store.write() as connection:
+        row = connection.execute(sa.select(submissions).where(mine)).first()
+        if row is None:
+            raise Missing("There is no such submission of yours.")
+        if may_cancel(row):
+            ended = {"state": "cancelled", "words": CANCELLED, "visible": now()}
+            connection.execute(submissions.update().where(mine).values(ended))
+            jobs.cancel(connection, "judge", identity)
+            not_needed(connection, row.artifact, posted.dataset, posted.revision)
+        return connection.execute(sa.select(submissions).where(mine)).one()
 
 
 def _of_key(connection: sa.Connection, person: Person, key: str, name: str, artifact: str) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heldout import questions as q
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.colours import MUTED, PALETTE
 from heldout.drawing.pictures import interval_plot
@@ -17,20 +18,6 @@ from heldout.server import evaluations
 __all__ = ["Block", "SideBySide", "blocks", "side_by_side"]
 
 LEVEL = 0.95
-HEADINGS = {
-    "auc": "How well it ranks",
-    "average-precision": "Its highest scores",
-    "confusion": "How often it is right",
-    "brier": "Its probabilities",
-    "class-auc": "How well it ranks each class",
-    "class-average-precision": "Its highest scores of each class",
-    "class-confusion": "How often it is right",
-    "top-k": "Its first calls",
-    "curves": "Its curves",
-    "compare": "Against the other model",
-    "report": "The report",
-}
-"""What a page writes above an answer, by the kind of question."""
 MOST = len(PALETTE)
 """Curves that one picture shows: as many as there are colours to tell them apart."""
 
@@ -85,9 +72,9 @@ def _block(question: Mapping[str, Any], release: Any) -> Block:
         figures = list(release.figures(LEVEL)) or _intervals(measures)
     value, interval, noise = spread(headline, LEVEL)
     rows = tuple((_capital(name), *spread(each, LEVEL)) for name, each in measures.items())
-    heading = HEADINGS.get(question["question"], _capital(headline.name))
+    heading = q.find(question["question"]).asks
     if isinstance(release, ConfusionRelease):
-        heading = f"{heading}, from a score of {release.threshold:g}"
+        heading = f"{heading} Calling rows positive from a score of {release.threshold:g}"
     title = _capital(headline.name)
     return Block(heading, title, value, interval, noise, tuple(figures), rows)
 

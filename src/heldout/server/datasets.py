@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
+from heldout.data.sql import kind_of
 from heldout.errors import ArgumentError
 from heldout.privacy import Account, Budget
 from heldout.questions.kept import from_plain
@@ -29,12 +30,14 @@ from heldout.server.storage import datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
 
 __all__ = [
+    "SERVED",
     "Held",
     "change_grant",
     "check_there",
     "close",
     "find",
     "grant",
+    "has_share",
     "owned",
     "raise_budget",
     "register",
@@ -48,6 +51,8 @@ __all__ = [
 ]
 
 CHECKING: Final = "A worker is looking at the rows."
+SERVED: Final = (ScoredRows, ClassifiedRows)
+"""The kinds of rows that a data set may have."""
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
 
@@ -78,7 +83,10 @@ class Held:
     @classmethod
     def _read(cls, row: Any) -> "Held":
         about = None if row.about is None else from_plain(row.about)
-        assert about is None or isinstance(about, ScoredRows | ClassifiedRows)
+        assert about is None or isinstance(about, SERVED)
+        if about is not None:  # earlier versions stored the types of an engine
+            kinds = {name: kind_of(kind) for name, kind in about.columns.items()}
+            about = replace(about, columns=kinds)
         return cls(
             row.name,
             row.owner,
@@ -95,7 +103,7 @@ class Held:
 
     @property
     def features(self) -> dict[str, str]:
-        """The columns that a model may see, with their types."""
+        """The columns that a model may see, with the kind of their values."""
         if self.about is None:
             return {}
         own = {*self.declared.own_columns, *self.declared.scores}
@@ -172,7 +180,7 @@ def register(
         if old is None:
             fresh = {"name": name, "owner": person.name, "revision": 1, "created": now()}
             connection.execute(datasets.insert(), row | fresh)
-            jobs.enqueue(connection, "register", f"{name}/1")
+            _look_at_rows(connection, person, f"{name}/1")
             return
         if old.owner != person.name or old.state == "closed":
             raise Conflict(f"There is a data set {shown(name)} already. Choose another name.")
@@ -188,7 +196,11 @@ def register(
             )
         row["revision"] = old.revision + 1
         connection.execute(datasets.update().where(datasets.c.name == name).values(row))
-        jobs.enqueue(connection, "register", f"{name}/{row['revision']}")
+        _look_at_rows(connection, person, f"{name}/{row['revision']}")
+
+
+def _look_at_rows(connection: sa.Connection, person: Person, subject: str) -> None:
+    jobs.enqueue(connection, "register", subject, owner=person.name, seconds=0)
 
 
 def grant(
@@ -366,6 +378,15 @@ def shares(service: Service, name: str) -> list[dict[str, Any]]:
         | standing(service, Account(row.account, Budget(epsilon=1)))
         for row in rows
     ]
+
+
+def has_share(service: Service, name: str, analyst: str) -> bool:
+    """Whether an analyst was granted something of a data set, and may know its columns."""
+    try:
+        _share(service, name, analyst)
+    except Missing:
+        return False
+    return True
 
 
 def _share(service: Service, name: str, analyst: str) -> Any:

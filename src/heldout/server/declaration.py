@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from heldout.arguments import as_number, is_one_of, shown
 from heldout.data.classes import class_columns, declared_classes
+from heldout.data.dataset import Dataset
 from heldout.data.groups import declared_groups
 from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
@@ -133,6 +135,16 @@ class Declared:
         groups = self.of_dataset["groups"] or {}
         named = [self.row_key, self.unit, self.label, *groups]
         return list(dict.fromkeys(each for each in named if each is not None))
+
+    def described(self, table: Dataset) -> Any:
+        """What analysts see: the declared columns, and of what kind those for models are."""
+        about = table.description
+        columns = {
+            name: about.columns.get(name, kind)
+            for name, kind in table.kinds().items()
+            if self.features is None or name in self.features or name in about.columns
+        }
+        return replace(about, columns=columns)
 
     @property
     def of_account(self) -> dict[str, Any]:

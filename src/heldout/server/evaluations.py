@@ -3,8 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Final
@@ -13,21 +13,24 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
-from heldout.data.description import ScoredRows
+from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
+from heldout.models.score import declared_seconds
 from heldout.privacy.books import checked_name
 from heldout.questions.answered import Answered
 from heldout.questions.kept import from_plain, plain
-from heldout.server import artifacts, jobs
+from heldout.questions.rules import Rival
+from heldout.server import artifacts, jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, seen, share_of
-from heldout.server.service import Conflict, Missing, Service, TooMany
-from heldout.server.storage import evaluations, new_id, now, scorings
+from heldout.server.service import Conflict, Missing, Service
+from heldout.server.storage import boards, evaluations, new_id, now, scorings, submissions
 
 __all__ = [
-    "ASKABLE",
     "Priced",
+    "askable",
     "asked_of",
+    "cancel",
     "find_one",
     "guess_of",
     "history",
@@ -36,34 +39,21 @@ __all__ = [
     "quote",
     "releases",
     "scored_first",
+    "scoring_tick",
+    "shown_at",
     "submit",
     "tick_of",
+    "why_not",
+    "with_rival",
 ]
 
-ASKABLE: Final = (
-    "auc",
-    "average-precision",
-    "brier",
-    "class-auc",
-    "class-average-precision",
-    "class-confusion",
-    "compare",
-    "confusion",
-    "curves",
-    "grid-ties",
-    "log-loss",
-    "mean-absolute-error",
-    "mean-squared-error",
-    "ndcg",
-    "precision-at-k",
-    "report",
-    "top-k",
-)
-RIVAL: Final = "rival"
+RIVAL: Final = Rival.elsewhere
 """What the scores of a second model are called beside the rows."""
 MOST_QUESTIONS: Final = 20
-ROWS_A_TICK: Final = 50_000
-SCORED_A_TICK: Final = 2_000
+ROWS_A_TICK: Final = 100_000
+SCORED_A_TICK: Final = 20_000
+UNPAID: Final = ("waiting", "booking")
+CANCELLED: Final = "You cancelled it. Nothing was charged."
 
 
 @dataclass(frozen=True)
@@ -77,15 +67,10 @@ class Priced:
         return {"dataset": self.dataset} | self.quote.as_dict()
 
 
-def parsed(content: Any) -> tuple[q.Question, ...]:
-    """Questions from JSON; kinds that need other rows are refused."""
+def parsed(content: Any) -> tuple[q.Question[Any], ...]:
+    """Read questions from JSON. Whether rows can answer them is for their description to say."""
     if not isinstance(content, list) or not 0 < len(content) <= MOST_QUESTIONS:
         raise ArgumentError(f"questions must be a list of 1 to {MOST_QUESTIONS} questions.")
-    for each in content:
-        if isinstance(each, Mapping) and each.get("question") not in ASKABLE:
-            raise ArgumentError(
-                f"question must be one of {', '.join(ASKABLE)}, got {shown(each.get('question'))}."
-            )
     return tuple(q.from_dict(each) for each in content)
 
 
@@ -102,29 +87,47 @@ def quote(
 ) -> Priced:
     """The exact price, and half-widths by a guess; no row is read, nothing is charged."""
     held = seen(service, person, dataset)
-    about = asked_of(held, content)
+    questions = parsed(content)
+    about = asked_of(held, questions)
     said = guess_of(held, guess)
-    found = q.Quote(parsed(content), about, said)
+    found = q.Quote(questions, about, said)
     known = json.dumps(plain(about), sort_keys=True)
     # What Quote.half_widths would work out, from what was worked out before.
-    vars(found)["half_widths"] = tuple(
-        _expected(json.dumps(each, sort_keys=True), known, said) for each in content
-    )
+    widths = []
+    for each in content:
+        with service.free.of(person.name):
+            widths.append(_expected(json.dumps(each, sort_keys=True), known, said))
+    vars(found)["half_widths"] = tuple(widths)
     return Priced(dataset, found)
 
 
-def asked_of(held: Held, content: Any) -> Any:
-    """The public facts that questions are priced from; a comparison has a rival beside."""
-    from dataclasses import replace
-
+def asked_of(held: Held, questions: Sequence[q.Question[Any]]) -> Description:
+    """Return the public facts that questions are priced from, with a rival if one is compared."""
     about = held.ready()
-    compares = isinstance(content, list) and any(
-        isinstance(each, Mapping) and each.get("question") == "compare" for each in content
-    )
-    if not compares or not isinstance(about, ScoredRows):
+    return with_rival(about) if any(each.rivals for each in questions) else about
+
+
+def with_rival(about: Description) -> Description:
+    """Return the facts of the rows beside the scores of a second model, where they have scores."""
+    if not isinstance(about, ScoredRows):
         return about
-    columns = dict(about.columns) | {RIVAL: "DOUBLE"}
+    columns = dict(about.columns) | {RIVAL: "number"}
     return replace(about, columns=columns, rivals=(RIVAL,))
+
+
+def why_not(held: Held, question: type[q.Question[Any]]) -> str | None:
+    """Return why a kind of question cannot be asked of a data set; None if it can."""
+    return question.why_not(with_rival(held.ready()))
+
+
+def askable(held: Held) -> list[dict[str, Any]]:
+    """Return every kind of question, and why a data set cannot answer it; none while it is shut."""
+    if held.state != "open":
+        return []
+    return [
+        {"question": each.kind, "asks": each.asks, "why_not": why_not(held, each)}
+        for each in q.registered()
+    ]
 
 
 def guess_of(held: Held, guess: Mapping[str, Any]) -> q.Guess:
@@ -133,7 +136,7 @@ def guess_of(held: Held, guess: Mapping[str, Any]) -> q.Guess:
 
 
 def _guessed(held: Held, guess: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("rows", "positives", "auc", "average_precision", "mean_error", "error_spread")
+    known = q.Guess.numbers()
     strange = [each for each in guess if each not in known]
     if strange:
         raise ArgumentError(f"guess has no field {shown(strange[0])}. Fields: {', '.join(known)}.")
@@ -172,14 +175,14 @@ def submit(
     held = seen(service, person, dataset)
     account = share_of(service, person, dataset)
     questions = parsed(content)
-    wants_rival = any(isinstance(each, q.Compare) for each in questions)
-    if wants_rival != (rival is not None):
+    compared = {name for question in questions for name in question.rivals}
+    if bool(compared) != (rival is not None):
         raise ArgumentError(
             "A comparison needs rival, the id of the second model; other questions take none."
         )
-    if any(isinstance(each, q.Compare) and each.score != RIVAL for each in questions):
+    if compared - {RIVAL}:
         raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
-    priced = q.Quote(questions, asked_of(held, content), q.Guess())
+    priced = q.Quote(questions, asked_of(held, questions), q.Guess())
     if most is not None and dict(most) != priced.loss.as_dict():
         raise Conflict("The price is another one than was agreed to. Ask for a new quote.")
     service.ledger.check(account, priced.event)
@@ -210,12 +213,15 @@ def submit(
         old = _of_key(connection, person, key)
         if old is not None:  # the same key at the same time
             return _same(old, digest), False
-        _not_too_many(service, connection, person)
+        limits.check_jobs(service, connection, person.name)
         after = None
         for each in brought:
-            after = scored_first(connection, each, held, after)
+            after = scored_first(service, connection, each, held, after)
         connection.execute(evaluations.insert(), row)
-        jobs.enqueue(connection, "evaluate", str(row["id"]), after=after)
+        subject, seconds = str(row["id"]), tick_of(service, held)
+        jobs.enqueue(
+            connection, "evaluate", subject, owner=person.name, seconds=seconds, after=after
+        )
     return Row(**row), True
 
 
@@ -223,25 +229,78 @@ class Row(SimpleNamespace):
     """An evaluation that was just written, as it would be read."""
 
 
-def scored_first(connection: sa.Connection, row: Any, held: Held, after: int | None) -> int:
+def scored_first(
+    service: Service, connection: sa.Connection, row: Any, held: Held, after: int | None
+) -> int:
     """The job after which the scores of an artefact are there."""
     place = {"artifact": row.id, "dataset": held.name, "revision": held.revision}
     known = sa.select(scorings.c.state).filter_by(**place)
     if connection.execute(known).first() is None:
-        waiting = {"state": "waiting", "words": "", "visible": 0.0}
+        scores = len(held.declared.scores) or 1
+        size = limits.SCORE_BYTES * scores * (held.rows_told or ROWS_A_TICK)
+        limits.check_room(service, connection, row.owner, size)
+        waiting = {"state": "waiting", "words": "", "visible": 0.0, "size": size}
         connection.execute(scorings.insert(), place | waiting)
-    looked_at = jobs.enqueue(connection, "quarantine", row.id)
-    subject = f"{row.id}/{held.revision}/{held.name}"
-    return jobs.enqueue(connection, "score", subject, after=max(looked_at, after or 0))
+    looked_at = artifacts.quarantine(connection, row.id, owner=row.owner)
+    return jobs.enqueue(
+        connection,
+        "score",
+        f"{row.id}/{held.revision}/{held.name}",
+        owner=row.owner,
+        seconds=scoring_seconds(service, held),
+        after=max(looked_at, after or 0),
+    )
 
 
-def _not_too_many(service: Service, connection: sa.Connection, person: Person) -> None:
-    # Not by their state: a place that is free before the tick would tell when the work was done.
-    waiting = sa.select(sa.func.count()).where(evaluations.c.owner == person.name, _waits())
-    if connection.execute(waiting).scalar_one() >= service.settings.most_waiting:
-        raise TooMany(
-            f"{service.settings.most_waiting} evaluations of yours are waiting. Wait for them.", 5
-        )
+def not_needed(connection: sa.Connection, artifact: str, dataset: str, revision: int) -> None:
+    """Cancel a scoring that nobody waits for any more, if no worker has begun it."""
+    asked = (evaluations.c.artifact == artifact) | (evaluations.c.rival == artifact)
+    asked &= (evaluations.c.dataset == dataset) & (evaluations.c.revision == revision)
+    asked &= evaluations.c.state.in_(UNPAID)
+    on_rows = sa.select(boards.c.name).where(boards.c.dataset == dataset)
+    shown_to = submissions.c.board.in_(on_rows) & (submissions.c.artifact == artifact)
+    shown_to &= submissions.c.state.in_(UNPAID)
+    for query in (
+        sa.select(evaluations.c.id).where(asked),
+        sa.select(submissions.c.id).where(shown_to),
+    ):
+        if connection.execute(query.limit(1)).first() is not None:
+            return
+    if jobs.cancel(connection, "score", f"{artifact}/{revision}/{dataset}"):
+        place = {"artifact": artifact, "dataset": dataset, "revision": revision}
+        connection.execute(scorings.delete().filter_by(**place))
+
+
+def cancel(service: Service, person: Person, identity: str) -> Any:
+    """Cancel an own evaluation whose price is not booked yet; nothing is charged."""
+    mine = (evaluations.c.id == identity) & (evaluations.c.owner == person.name)
+    with service.store.write() as connection:
+        row = connection.execute(sa.select(evaluations).where(mine)).first()
+        if row is None:
+            raise Missing("There is no such evaluation of yours.")
+        if may_cancel(row):
+            ended = {"state": "cancelled", "words": CANCELLED, "visible": now()}
+            connection.execute(evaluations.update().where(mine).values(ended))
+            jobs.cancel(connection, "evaluate", identity)
+            for each in (row.artifact, row.rival):
+                if each:
+                    not_needed(connection, each, row.dataset, row.revision)
+        return connection.execute(sa.select(evaluations).where(mine)).one()
+
+
+def may_cancel(row: Any) -> bool:
+    """Whether something still waits, and nothing of it is booked; refuses what is over.
+
+    One that was refused, which nobody is told before its tick, is still cancelled.
+    """
+    if row.state == "cancelled":
+        return False
+    told = row.visible is not None and row.visible <= now()
+    if row.state == "waiting" or (row.state == "refused" and not told):
+        return True
+    if told:
+        raise Conflict("It is over already, and cannot be cancelled.")
+    raise Conflict("Its price is being booked, or was booked: it can no longer be cancelled.")
 
 
 def _of_key(connection: sa.Connection, person: Person, key: str) -> Any:
@@ -316,15 +375,16 @@ def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any
 
 
 def _place(service: Service, row: Any) -> int:
-    """How many that came before it still wait, as far as anybody is told: it changes at ticks."""
-    before = sa.select(sa.func.count()).where(evaluations.c.created < row.created, _waits())
+    """How many may come before it, as far as anybody is told: it changes at ticks.
+
+    People take turns, so of everybody else at most one more than one's own that came before.
+    """
+    waiting = sa.select(evaluations.c.owner, sa.func.count()).where(limits.waits(evaluations))
+    others = waiting.where(evaluations.c.owner != row.owner).group_by(evaluations.c.owner)
+    before = waiting.where(evaluations.c.owner == row.owner, evaluations.c.created < row.created)
     with service.store.read() as connection:
-        return int(connection.execute(before).scalar_one())
-
-
-def _waits() -> sa.ColumnElement[bool]:
-    """Whether an evaluation still waits, as far as anybody is told."""
-    return evaluations.c.visible.is_(None) | (evaluations.c.visible > now())
+        own = sum(int(row[1]) for row in connection.execute(before.group_by(evaluations.c.owner)))
+        return own + sum(min(int(row[1]), own + 1) for row in connection.execute(others))
 
 
 def releases(row: Any) -> tuple[Any, ...]:
@@ -347,7 +407,10 @@ def page(row: Any) -> str:
 
 
 def tick_of(service: Service, held: Held) -> float:
-    """How far apart the moments are at which answers appear: by public facts alone."""
+    """How far apart the moments are at which prices are booked and answers appear.
+
+    By public facts alone.
+    """
     rows = held.rows_told or ROWS_A_TICK
     return service.settings.tick * math.ceil(rows / ROWS_A_TICK)
 
@@ -355,9 +418,24 @@ def tick_of(service: Service, held: Held) -> float:
 def scoring_tick(service: Service, held: Held) -> float:
     """The same for the scoring of a model."""
     rows = held.rows_told or ROWS_A_TICK
-    return service.settings.tick * math.ceil(rows / SCORED_A_TICK)
+    return service.settings.scoring_tick * math.ceil(rows / SCORED_A_TICK)
 
 
-def shown_at(begun: float, tick: float) -> float:
-    """The first moment from now that is a whole number of ticks after the beginning."""
-    return begun + math.ceil(max(now() - begun, 1e-9) / tick) * tick
+def scoring_seconds(service: Service, held: Held) -> float:
+    """The longest that the scoring of a model may take, and what it counts for."""
+    return declared_seconds(
+        rows=held.rows_told or ROWS_A_TICK,
+        seconds_per_row=service.settings.seconds_per_row,
+        one_process_per_row=False,
+    )
+
+
+def shown_at(service: Service, begun: float, tick: float) -> float:
+    """The next moment that is a whole number of ticks after the beginning, on the server's clock.
+
+    How many ticks it takes is fixed by public figures unless the work takes longer than a tick.
+    The clock, whose steps are `settings.tick`, is the one that the ledger's times are read from.
+    """
+    moment = begun + math.ceil(max(now() - begun, 1e-9) / tick) * tick
+    step = max(1, round(service.settings.tick * 1e6))  # microseconds, as the ledger counts
+    return -(-round(moment * 1e6) // step) * step / 1e6

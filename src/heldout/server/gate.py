@@ -1,5 +1,6 @@
 """What every request passes: limits, headers, errors in words, and who is asking."""
 
+import re
 import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,6 +13,7 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
+from heldout.arguments import shown
 from heldout.errors import (
     AccountClosed,
     BudgetExceeded,
@@ -20,15 +22,28 @@ from heldout.errors import (
     LedgerTampered,
 )
 from heldout.server.accounts import Person, of_token
-from heldout.server.artifacts import TooLarge
+from heldout.server.limits import address_of
 from heldout.server.logs import told
-from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany
+from heldout.server.service import (
+    Busy,
+    Conflict,
+    Forbidden,
+    Missing,
+    Service,
+    TooLarge,
+    TooMany,
+)
 
 __all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class Misdirected(HeldoutError):
+    """A request for another host."""
+
 
 STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
     (BudgetExceeded, 402),
@@ -38,6 +53,8 @@ STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
     (Conflict, 409),
     (BudgetMismatch, 409),
     (TooLarge, 413),
+    (Misdirected, 421),
+    (Busy, 503),
     (TooMany, 429),
     (LedgerTampered, 503),
 )
@@ -63,6 +80,9 @@ REPORT_POLICY: Final = (
 
 
 ADDRESS_SHARE: Final = 10
+UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
+"""The routes whose body is an artefact: these and no others, so that a path that merely looks like
+one of them takes no more than any other."""
 MOST_BUCKETS: Final = 50_000
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
@@ -125,6 +145,7 @@ class Gate:
 
     def __init__(self, app: Any, *, service: Service, page: Callable[[int, str], Response]) -> None:
         self._app, self._settings, self._page = app, service.settings, page
+        self._hosts = service.settings.known_hosts
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,10 +169,9 @@ class Gate:
                 message["headers"] = [*message["headers"], *own]
             await send(message)
 
-        wait = self._wait(headers, scope)
-        if wait is not None:
-            error = TooMany(f"Too many requests. Try again in {wait} seconds.", wait)
-            await self._told(scope, problem(error), str(error))(scope, receive, decorated)
+        refused = self._refused(headers, scope)
+        if refused is not None:
+            await self._told(scope, problem(refused), str(refused))(scope, receive, decorated)
             return
         most = self._settings.most_body
         if _streams(scope):  # a form has the file and little else
@@ -177,15 +197,28 @@ class Gate:
             found.headers["retry-after"] = answer.headers["retry-after"]
         return found
 
+    def _refused(self, headers: dict[bytes, bytes], scope: Scope) -> HeldoutError | None:
+        """Why a request goes no further, if it does not."""
+        host = _host(headers.get(b"host", b""))
+        if host not in self._hosts:
+            return Misdirected(
+                f"This server does not answer to the name {shown(host)}. Use the address that its "
+                "administrator gave you. (Whoever runs it: start it with --address, or --hosts.)"
+            )
+        wait = self._wait(headers, scope)
+        if wait is not None:
+            return TooMany(f"Too many requests. Try again in {wait} seconds.", wait)
+        return None
+
     def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
         """Seconds to wait, for whoever asks more often than is allowed.
 
         Who asks is first of all where they ask from: credentials may be made up.
         """
-        address = (scope.get("client") or ("", 0))[0]
+        address = address_of(scope)
         most = self._settings.requests_per_minute
         asked = [(f"at {address}", ADDRESS_SHARE * most)]
-        if scope["method"] == "POST" and scope["path"].startswith("/sign-in"):
+        if scope["method"] == "POST" and scope["path"].split("/")[1:2] == ["sign-in"]:
             asked.append((f"sign in at {address}", self._settings.sign_ins_per_minute))
         shown = headers.get(b"authorization") or headers.get(b"cookie")
         if shown is not None:
@@ -223,8 +256,19 @@ def _route(scope: Scope) -> str:
 
 def _streams(scope: Scope) -> bool:
     """Whether the body is an artefact, which has a limit of its own."""
-    path = scope["path"]
-    return bool(path.endswith("/artifacts") and scope["method"] in ("PUT", "POST"))
+    return (scope["method"], scope["path"]) in UPLOADS
+
+
+def _host(header: bytes) -> str:
+    """The name in a Host header, without its port.
+
+    >>> _host(b"Evaluate.example.org:8000"), _host(b"[::1]:8000"), _host(b"a@b"), _host(b"")
+    ('evaluate.example.org', '::1', '', '')
+    """
+    found = re.fullmatch(
+        r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d+)?", header.decode("latin-1").lower()
+    )
+    return "" if found is None else found[1] or found[2]
 
 
 def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:

@@ -9,15 +9,20 @@ import sqlalchemy as sa
 from heldout.board import Board
 from heldout.board.board import BoardEnded
 from heldout.errors import LedgerError, PrivacyError
-from heldout.server import jobs, rows
+from heldout.server import jobs, receipts, rows
 from heldout.server.boards import Posted, find_board
-from heldout.server.datasets import check_there, find
-from heldout.server.evaluations import scoring_tick, shown_at
+from heldout.server.datasets import check_there, find, has_share
+from heldout.server.evaluations import UNPAID, scoring_tick, shown_at, tick_of
 from heldout.server.jobs import Job
 from heldout.server.service import Service
-from heldout.server.storage import boards, scorings, submissions
+from heldout.server.storage import boards, scorings, submissions, wait_until
 
 __all__ = ["fail", "judge", "open_board"]
+
+DOES_NOT_FIT = (
+    "The model could not be scored on the rows of this board. Its custodian can tell you which "
+    "columns they have."
+)
 
 
 def _board(service: Service, posted: Posted) -> Board:
@@ -29,13 +34,16 @@ def _board(service: Service, posted: Posted) -> Board:
 
 
 def open_board(service: Service, job: Job) -> None:
-    """Set the board's price aside, pay for its bar, and draw it."""
+    """Pay the board's whole price, and draw its bar."""
     posted = find_board(service, job.subject)
+    receipts.check(service)
     if posted.state == "opening":
         _board(service, posted)
+    paid = service.ledger.head()
     values = {"state": "open", "words": "Submissions are judged."}
     with service.store.write() as connection:
         connection.execute(boards.update().where(boards.c.name == posted.name).values(values))
+        receipts.note(connection, paid)
         jobs.finish(connection, job)
 
 
@@ -45,17 +53,23 @@ def judge(service: Service, job: Job) -> None:
         row = connection.execute(
             sa.select(submissions).where(submissions.c.id == job.subject)
         ).one()
-    if row.state != "waiting":
-        with service.store.write() as connection:
-            jobs.finish(connection, job)
-        return
+    if row.state not in UNPAID:
+        return _done(service, job)
     check_there(service, row.owner)
     posted = find_board(service, row.board)
     held = find(service, posted.dataset)
     if held.revision != posted.revision:
         raise BoardEnded("The rows were refreshed since the board opened: it has ended.")
-    _check_scored(service, row.artifact, posted)
+    _check_scored(service, row, posted)
+    receipts.check(service)
     table = rows.opened(held, private=service.settings.private, artifact=row.artifact, rival=None)
+    booked = shown_at(service, job.begun, tick_of(service, held))
+    wait_until(booked)
+    with service.store.write() as connection:
+        mine = submissions.update().where(submissions.c.id == row.id)
+        mine = mine.where(submissions.c.state.in_(UNPAID))
+        if connection.execute(mine.values(state="booking")).rowcount != 1:  # cancelled meanwhile
+            return jobs.finish(connection, job)
     try:
         found = _board(service, posted).submit(table, submission=row.id)
         values: dict[str, Any] = {
@@ -66,19 +80,29 @@ def judge(service: Service, job: Job) -> None:
         }
     except LedgerError as error:
         values = {"state": "refused", "words": str(error)}
-    values["visible"] = shown_at(row.created, scoring_tick(service, held))
+    values["visible"] = shown_at(service, booked, scoring_tick(service, held))
     with service.store.write() as connection:
         connection.execute(submissions.update().where(submissions.c.id == row.id).values(values))
+        receipts.note(connection, service.ledger.head())
         jobs.finish(connection, job)
 
 
-def _check_scored(service: Service, artifact: str, posted: Posted) -> None:
-    which = (scorings.c.artifact == artifact) & (scorings.c.dataset == posted.dataset)
+def _done(service: Service, job: Job) -> None:
+    with service.store.write() as connection:
+        jobs.finish(connection, job)
+
+
+def _check_scored(service: Service, row: Any, posted: Posted) -> None:
+    which = (scorings.c.artifact == row.artifact) & (scorings.c.dataset == posted.dataset)
     which &= scorings.c.revision == posted.revision
     with service.store.read() as connection:
         found = connection.execute(sa.select(scorings).where(which)).first()
-    if found is None or found.state != "ready":
-        raise PrivacyError("The model could not be scored." if found is None else found.words)
+    if found is not None and found.state == "ready":
+        return
+    # Why names columns, which are for those to know who have a share.
+    if found is None or not has_share(service, posted.dataset, row.owner):
+        raise PrivacyError(DOES_NOT_FIT)
+    raise PrivacyError(found.words)
 
 
 def fail(service: Service, connection: sa.Connection, job: Job, error: str) -> None:
@@ -89,7 +113,7 @@ def fail(service: Service, connection: sa.Connection, job: Job, error: str) -> N
         return
     row = connection.execute(sa.select(submissions).where(submissions.c.id == job.subject)).one()
     held = find(service, find_board(service, row.board).dataset)
-    visible = shown_at(row.created, scoring_tick(service, held))
+    visible = shown_at(service, job.begun, scoring_tick(service, held))
     change = submissions.update().where(submissions.c.id == job.subject)
-    change = change.where(submissions.c.state == "waiting")  # another worker may have judged it
+    change = change.where(submissions.c.state.in_(UNPAID))  # another worker may have judged it
     connection.execute(change.values(state="refused", words=error, visible=visible))

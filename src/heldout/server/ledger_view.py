@@ -3,7 +3,7 @@
 from typing import Any
 
 from heldout.errors import LedgerTampered
-from heldout.server import logs
+from heldout.server import logs, receipts
 from heldout.server.accounts import Person
 from heldout.server.datasets import seen, visible
 from heldout.server.service import Forbidden, Service
@@ -52,6 +52,7 @@ def verify(service: Service, person: Person, receipt: str | None) -> dict[str, A
     if person.role == "analyst" and receipt is None:
         raise Forbidden("Name the receipt to look for: ?receipt=HASH.")
     try:
+        receipts.check(service)
         found = service.ledger.verify(receipt=receipt).as_dict()
     except LedgerTampered as error:
         return {"intact": False, "words": str(error)}

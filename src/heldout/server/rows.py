@@ -24,7 +24,15 @@ from heldout.server.declaration import SCORE, Declared, check_place
 from heldout.server.evaluations import RIVAL
 from heldout.server.service import Settings
 
-__all__ = ["copy_rows", "opened", "people_of", "score_rows", "scores_file", "snapshot_file"]
+__all__ = [
+    "copy_rows",
+    "forget_scores",
+    "opened",
+    "people_of",
+    "score_rows",
+    "scores_file",
+    "snapshot_file",
+]
 
 BATCH = 2**16
 KEPT = 8
@@ -41,6 +49,12 @@ def snapshot_file(private: Path, name: str, revision: int) -> Path:
 
 def scores_file(private: Path, name: str, revision: int, artifact: str) -> Path:
     return private / f"scores-{_short(name)}-{revision}-{artifact}.parquet"
+
+
+def forget_scores(private: Path, artifact: str) -> None:
+    """Remove every score of an artefact."""
+    for file in private.glob(f"scores-*-{artifact}.parquet"):
+        file.unlink(missing_ok=True)
 
 
 def _short(name: str) -> str:

@@ -16,17 +16,24 @@ from heldout.server.service import Service, Settings
 
 __all__ = ["application", "serve", "work"]
 
-FOLDER, DATABASE, ROWS, ADDRESS, PARENT = (
-    f"HELDOUT_SERVER_{each}" for each in ("FOLDER", "DATABASE", "ROWS", "ADDRESS", "PARENT")
+FOLDER, DATABASE, ROWS, ADDRESS, HOSTS, PARENT = (
+    f"HELDOUT_SERVER_{name}"
+    for name in ("FOLDER", "DATABASE", "ROWS", "ADDRESS", "HOSTS", "PARENT")
 )
 PATIENCE = 30.0
 """Seconds that workers have to finish what they began."""
 
 
 def settings_of(
-    folder: Path, *, database: str | None, rows: Path | None, address: str | None = None
+    folder: Path,
+    *,
+    database: str | None,
+    rows: Path | None,
+    address: str | None = None,
+    hosts: Sequence[str] = (),
 ) -> Settings:
     found: dict[str, Any] = {"database": database or os.environ.get(DATABASE) or None}
+    found["hosts"] = tuple(hosts) or tuple(os.environ.get(HOSTS, "").split())
     if rows is not None:
         try:
             found["rows"] = rows.resolve()
@@ -65,24 +72,33 @@ def serve(
     processes: int,
     rows: Path | None,
     address: str | None,
+    hosts: Sequence[str] = (),
     demo: bool,
+    prepare_only: bool = False,
 ) -> None:
     """Run the web and its workers until somebody says stop."""
     _check_installed()
-    _check_port(host, port)
+    if not prepare_only:
+        _check_port(host, port)
     import uvicorn
 
     from heldout.server.first_start import prepare
 
     reached = address or f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
-    settings = settings_of(folder, database=database, rows=rows, address=reached)
+    settings = settings_of(folder, database=database, rows=rows, address=reached, hosts=hosts)
     service = Service(settings)
-    link = prepare(service, worker=workers > 0)
+    link = prepare(service, worker=workers > 0 and not prepare_only)
     if link is not None:
         print(f"Sign in as the administrator, once, by {reached}/sign-in/{link}", flush=True)
+    if prepare_only:
+        from heldout.server.roles import give_rights
+
+        give_rights(service.store)
     service.close()
+    if prepare_only:
+        return
     own = {FOLDER: str(settings.folder), ADDRESS: reached, PARENT: str(os.getpid())}
-    environment = os.environ | own
+    environment = os.environ | own | {HOSTS: " ".join(settings.hosts)}
     for name, value in ((DATABASE, settings.database), (ROWS, settings.rows)):
         if value is not None:
             environment[name] = str(value)

@@ -5,45 +5,30 @@ import os
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from heldout.arguments import shown
-from heldout.errors import ArgumentError, HeldoutError
+from heldout.errors import ArgumentError
 from heldout.privacy import Ledger
+from heldout.server.limits import FreeWork, Turnstile
+from heldout.server.refusals import Busy, Conflict, Forbidden, Missing, TooLarge, TooMany
 from heldout.server.storage import Store
 
 __all__ = [
+    "Busy",
     "Conflict",
     "Forbidden",
     "Missing",
     "Service",
     "Settings",
+    "TooLarge",
     "TooMany",
     "checked_path_name",
     "kept",
 ]
-
-
-class Missing(HeldoutError):
-    """There is no such thing, or this person may not know of it."""
-
-
-class Forbidden(HeldoutError):
-    """This person may not do this."""
-
-
-class Conflict(HeldoutError):
-    """It cannot be done in the state that things are in."""
-
-
-class TooMany(HeldoutError):
-    """Too many requests; `seconds` says when to come back."""
-
-    def __init__(self, message: str, seconds: int) -> None:
-        super().__init__(message)
-        self.seconds = seconds
 
 
 def checked_path_name(what: str, name: object) -> str:
@@ -86,16 +71,31 @@ class Settings:
     most_body: int = 2**20
     most_prediction_rows: int = 20_000_000
     most_kept: int = 4 * 2**30
-    """Bytes of all artefacts of one analyst."""
+    """Bytes of all artefacts of one analyst, of copies made of them, and of their scores."""
     most_waiting: int = 50
-    """Evaluations of one analyst that may wait at once."""
+    """Jobs of one person that may wait at once: uploads, evaluations and submissions together."""
+    most_running: int = 1
+    """Jobs of one person that run at once: with two workers nobody waits for one other person."""
+    processor_seconds_per_hour: float = 14_400
+    """What the jobs of one person may count for within an hour; a job counts for as long as it is
+    allowed to take, which is far longer than it usually takes."""
+    free_seconds_per_minute: float = 10.0
+    """Processor seconds for one person's quotes and pages, in one web process."""
+    most_hashing: int = 2
+    """Passwords that one web process looks at at once: 64 MB of memory each."""
+    hosts: tuple[str, ...] = ()
+    """Names that the server answers to, beside this machine's own and that of its address."""
     requests_per_minute: int = 6000
     """Of one person in one web process; of one address ten times as many."""
     sign_ins_per_minute: int = 60
     """Of one address in one web process."""
-    tick: float = 0.1
-    """Answers appear at multiples of this many seconds after they were asked for."""
-    seconds_per_row: float = 0.5
+    tick: float = 0.2
+    """Prices are booked, and answers appear, at whole multiples of this many seconds of the clock,
+    and a whole number of ticks after a worker took the question up; more for large tables."""
+    scoring_tick: float = 1.0
+    """The same for the scoring of a model, for every 20,000 rows."""
+    seconds_per_row: float = 0.002
+    """What the scoring of a model may take beyond its start, for every row; then it fails whole."""
     lease: float = 30.0
     """Seconds after which a job of a silent worker is taken up again."""
     quote_seconds: int = 3600
@@ -115,6 +115,13 @@ class Settings:
         return cls(folder=place, **more)  # type: ignore[arg-type]
 
     @property
+    def known_hosts(self) -> frozenset[str]:
+        """Every name that a request may be addressed to."""
+        own = urlsplit(self.address).hostname or ""
+        names = {"localhost", "127.0.0.1", "::1", own, *map(str.lower, self.hosts)}
+        return frozenset(names - {""})  # what a missing or a garbled header is read as
+
+    @property
     def artifacts(self) -> Path:
         return self.folder / "artifacts"
 
@@ -129,8 +136,16 @@ class Service:
     """The server's tables and the ledger, opened where they are first needed."""
 
     settings: Settings
-    strangers: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Names that nobody has, under which this process was asked in vain."""
+
+    @cached_property
+    def free(self) -> FreeWork:
+        """What people may have worked out for nothing."""
+        return FreeWork(self.settings.free_seconds_per_minute)
+
+    @cached_property
+    def hashing(self) -> Turnstile:
+        """Where passwords are looked at."""
+        return Turnstile(self.settings.most_hashing, waiting=4 * self.settings.most_hashing)
 
     @cached_property
     def store(self) -> Store:
@@ -144,7 +159,8 @@ class Service:
         folder = self.settings.folder
         where = self.settings.database or folder / "ledger.sqlite"
         witness = folder / "ledger.sqlite.witness" if self.settings.database is None else None
-        return Ledger.open(where, key=folder / "ledger.key", witness=witness)
+        key, tick = self.settings.private / "ledger.key", self.settings.tick
+        return Ledger.open(where, key=key, witness=witness, tick=tick)
 
     def close(self) -> None:
         if "store" in self.__dict__:

@@ -29,7 +29,7 @@ from heldout.server import logs
 from heldout.server.accounts import LIVES, Person, of_token
 from heldout.server.gate import Unknown, service_of, status_of
 from heldout.server.quotes import secret_of
-from heldout.server.service import Forbidden, Missing, Service
+from heldout.server.service import Forbidden, Missing, Service, TooMany
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -70,8 +70,9 @@ DONE: Final = {
     "raised": "The budget is raised.",
     "closed": "The data set is closed.",
     "registered": "Sent. A worker checks the rows against what you declared.",
-    "password": "The password is set. Other sessions of yours are signed out.",
-    "token": "The token is revoked.",
+    "password": "The password is set. All other sessions and all tokens of yours have ended.",
+    "token": "The token is revoked, and every one that was made by it.",
+    "deleted": "The model is deleted. Answers about it stay.",
     "disabled": "This person can no longer sign in.",
 }
 """What a page says after something was done, by the word in its address."""
@@ -252,8 +253,8 @@ def _static(name: str) -> FileResponse:
 
 
 TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not for you",
-                 404: "Not found", 413: "Too large", 429: "Too many requests",
-                 500: "Something went wrong"}  # fmt: skip
+                 404: "Not found", 413: "Too large", 421: "Wrong address",
+                 429: "Too many requests", 500: "Something went wrong", 503: "Busy"}  # fmt: skip
 
 
 def wrong(request: Request, status: int, words: str) -> Response:
@@ -323,7 +324,10 @@ def _pages_or(api: Any) -> Any:
             answer: Response = api(request, error)
             return answer
         if isinstance(error, HeldoutError):
-            return wrong(request, status_of(error), str(error))
+            found = wrong(request, status_of(error), str(error))
+            if isinstance(error, TooMany):
+                found.headers["retry-after"] = str(error.seconds)
+            return found
         if isinstance(error, HTTPException):
             words = "There is no such page." if error.status_code == 404 else str(error.detail)
             return wrong(request, error.status_code, words)

@@ -9,7 +9,8 @@ from starlette.datastructures import FormData
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import accounts, artifacts, datasets, evaluations
 from heldout.server.gate import Anyone, status_of
-from heldout.server.service import Forbidden
+from heldout.server.limits import address_of
+from heldout.server.service import Forbidden, TooMany
 from heldout.server.site import (
     Posted,
     Signed,
@@ -45,11 +46,21 @@ def sign_in(service: Anyone, request: Request, form: Form) -> Response:
     name, password = str(form.get("name", "")), str(form.get("password", ""))
     then = inside(str(form.get("next", "/")))
     try:
-        secret = accounts.sign_in(service, name=name, password=password)
+        secret = accounts.sign_in(
+            service, name=name, password=password, address=address_of(request.scope)
+        )
     except HeldoutError as error:
         noted(request, name, "sign in", "refused", status_of(error))
         words, status = str(error), status_of(error)
-        return page(request, "sign_in.html", status=status, name=name, then=then, wrong=words)
+        headers = {"Retry-After": str(error.seconds)} if isinstance(error, TooMany) else {}
+        shown: dict[str, Any] = {
+            "status": status,
+            "headers": headers,
+            "name": name,
+            "then": then,
+            "wrong": words,
+        }
+        return page(request, "sign_in.html", **shown)
     return _opened(request, secret, name, then)
 
 
@@ -140,11 +151,13 @@ def set_password(service: Anyone, request: Request, sent: Posted) -> Response:
         if password != again:
             raise ArgumentError("The two passwords differ. Type the same one twice.")
         current = str(sent.form.get("current", ""))
-        accounts.change_password(service, sent.person, password, current=current)
+        secret = accounts.change_password(service, sent.person, password, current=current)
     except (ArgumentError, Forbidden) as error:
         return _account(service, request, sent.person, wrong=str(error))
     noted(request, sent.person.name, "set password", sent.person.name)
-    return redirect("/account?done=password")
+    answer = redirect("/account?done=password")
+    keep(request, answer, "heldout", secret, accounts.LIVES["browser"])
+    return answer
 
 
 @router.post("/account/tokens")
@@ -214,8 +227,6 @@ def _with_link(service: Any, request: Request, name: str, secret: str) -> Respon
 def disable(service: Anyone, request: Request, sent: Posted, name: str) -> Response:
     """Nothing of theirs opens any door from now on."""
     sent.person.must_be("administrator", scope="manage")
-    if name == sent.person.name:
-        raise Forbidden("You cannot disable yourself. Let another administrator do it.")
-    accounts.disable(service, name)
+    accounts.disable(service, name, by=sent.person.name)
     noted(request, sent.person.name, "disable", name)
     return redirect("/?done=disabled")

@@ -9,12 +9,13 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import artifacts, comparing, datasets, evaluations
 from heldout.server.accounts import Person
 from heldout.server.gate import REPORT_POLICY, Anyone, status_of
 from heldout.server.service import Forbidden
-from heldout.server.site import Signed, noted, page, redirect, sent
+from heldout.server.site import Posted, Signed, noted, page, redirect, sent
 
 __all__ = ["router"]
 
@@ -63,12 +64,22 @@ async def submit(service: Anyone, request: Request, person: Analyst) -> Response
             content_type=artifacts.ENDINGS[ending],
             name=name,
             features=form.lines("features") or None,
+            length=file.size,
         )
     except HeldoutError as error:
         mine = await run_in_threadpool(artifacts.mine, service, person)
         return page(request, "models.html", status=status_of(error), mine=mine, wrong=str(error))
     await run_in_threadpool(noted, request, person.name, "upload", identity)
     return redirect(f"/artifacts/{identity}")
+
+
+@router.post("/artifacts/{identity}/delete")
+def delete(service: Anyone, request: Request, posted: Posted, identity: str) -> Response:
+    """Forget a model and its scores; the answers about it stay."""
+    posted.person.must_be("analyst", scope="ask")
+    artifacts.delete(service, posted.person, identity)
+    noted(request, posted.person.name, "delete artefact", identity)
+    return redirect("/artifacts?done=deleted")
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
@@ -141,9 +152,10 @@ def twin(
 ) -> StreamingResponse:
     """Made-up rows to try code on."""
     person.must_be("custodian", "analyst")
-    lines = datasets.twin(datasets.seen(service, person, name), rows)
+    with service.free.of(person.name):
+        lines = list(datasets.twin(datasets.seen(service, person, name), rows))
     headers = {"Content-Disposition": f'attachment; filename="{name}-twin.csv"'}
-    return StreamingResponse(lines, media_type="text/csv", headers=headers)
+    return StreamingResponse(iter(lines), media_type="text/csv", headers=headers)
 
 
 # --- waiting and answers -------------------------------------------------------------------------
@@ -171,15 +183,28 @@ def evaluation(
         if found["queue_place"] == place:
             return Response(status_code=204)
         return page(request, "state_evaluation.html", found=found)
-    blocks = comparing.blocks(row) if found["state"] == "answered" else ()
+    blocks: tuple[comparing.Block, ...] = ()
+    if found["state"] == "answered":
+        with service.free.of(person.name):
+            blocks = comparing.blocks(row)
     names = artifacts.names(service, [row.artifact, row.rival or ""])
     return page(request, "evaluation_page.html", found=found, blocks=blocks, names=names)
+
+
+@router.post("/evaluations/{identity}/cancel")
+def cancel(service: Anyone, request: Request, posted: Posted, identity: str) -> Response:
+    """Cancel an own evaluation before its price is booked."""
+    posted.person.must_be("analyst", scope="ask")
+    evaluations.cancel(service, posted.person, identity)
+    noted(request, posted.person.name, "cancel", identity)
+    return redirect(f"/evaluations/{identity}")
 
 
 @router.get("/evaluations/{identity}/report.html")
 def report(service: Anyone, person: Reader, identity: str, download: bool = False) -> HTMLResponse:
     """The answer as one self-contained file, with its receipt."""
-    text = evaluations.page(evaluations.find_one(service, person, identity))
+    with service.free.of(person.name):
+        text = evaluations.page(evaluations.find_one(service, person, identity))
     headers = {"Content-Security-Policy": REPORT_POLICY.decode()}
     if download:
         headers["Content-Disposition"] = f'attachment; filename="report-{identity}.html"'
@@ -204,7 +229,11 @@ def compare(
         if evaluations.public(service, row, answers=False)["state"] == "answered"
     ]
     names = artifacts.names(service, [row.artifact for row in answered])
-    side_by_side = comparing.side_by_side(
-        [(names.get(row.artifact, row.artifact), row) for row in answered], measure
+    sharper = [each for each in q.registered() if each.rival_field() is not None]
+    with service.free.of(person.name):
+        side_by_side = comparing.side_by_side(
+            [(names.get(row.artifact, row.artifact), row) for row in answered], measure
+        )
+    return page(
+        request, "compare.html", known=known, chosen=chosen, found=side_by_side, sharper=sharper
     )
-    return page(request, "compare.html", known=known, chosen=chosen, found=side_by_side)

@@ -12,6 +12,7 @@ from heldout.errors import ArgumentError
 from heldout.server import artifacts, asking, datasets, evaluations, quotes
 from heldout.server.accounts import Person
 from heldout.server.gate import Anyone
+from heldout.server.service import TooMany
 from heldout.server.site import Posted, noted, page, redirect
 from heldout.server.site_analyst import Analyst
 
@@ -34,7 +35,7 @@ def ask(service: Anyone, request: Request, person: Analyst, name: str) -> Respon
     if part or "by" in request.query_params:
         try:
             offer = asking.offered(service, person, held, wish)
-        except ArgumentError as error:
+        except (ArgumentError, TooMany) as error:
             wrong = str(error)
     content = _asking(service, person, held, wish, offer) | {"wrong": wrong}
     return page(request, "offer.html" if part else "ask.html", **content)
@@ -68,7 +69,7 @@ def _missing(wish: asking.Wish, mine: list[str]) -> str:
         return "Choose the model that it is about."
     if not wish.ticked:
         return "Tick at least one question."
-    if "compare" in wish.ticked and (wish.rival not in mine or wish.rival == wish.artifact):
+    if wish.compares and (wish.rival not in mine or wish.rival == wish.artifact):
         return "Choose the other model to compare with."
     return ""
 
@@ -98,7 +99,7 @@ def confirm(service: Anyone, request: Request, person: Analyst, name: str) -> Re
         quote=agreed["quote"],
         key=secrets.token_urlsafe(16),
         model=named[wish.artifact],
-        rival=named.get(wish.rival, "") if "compare" in wish.ticked else "",
+        rival=named.get(wish.rival, "") if wish.compares else "",
         back=urlencode(list(request.query_params.multi_items())),
     )
 

@@ -6,12 +6,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
+from heldout.board.plan import TITLES
 from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.metrics.measure import Measure
 from heldout.server import artifacts, boards, datasets
 from heldout.server.gate import Anyone, status_of
+from heldout.server.limits import address_of
 from heldout.server.site import Posted, Sent, noted, page, redirect, visitor
 from heldout.server.site_custodian import custodian
 
@@ -19,12 +21,6 @@ __all__ = ["router"]
 
 router = APIRouter()
 Order = Annotated[Sent, Depends(custodian)]
-METRICS = {
-    "accuracy": "accuracy at a score of 0.5",
-    "auc": "AUC",
-    "brier": "1 less the Brier score",
-    "mean-absolute-error": "1 less the mean absolute error",
-}
 
 
 @router.get("/boards")
@@ -38,7 +34,7 @@ def _list(service: Any, request: Request, **more: Any) -> Response:
     own = datasets.visible(service, person) if person and person.role == "custodian" else []
     public = [each for each in own if each.about is not None and each.about.rows is not None]
     found = [each.public() for each in boards.everyone(service)]
-    return page(request, "boards.html", boards=found, metrics=METRICS, own=public, **more)
+    return page(request, "boards.html", boards=found, metrics=TITLES, own=public, **more)
 
 
 @router.post("/boards")
@@ -92,12 +88,15 @@ def _show(service: Any, request: Request, name: str, **more: Any) -> Response:
         mine = boards.mine(service, person, name)
     if person is not None and person.role == "analyst":
         models = [each for each in artifacts.mine(service, person) if each["state"] != "refused"]
+    who = f"at {address_of(request.scope)}" if person is None else person.name
+    with service.free.of(who):
+        figures = _figures(posted)
     return page(
         request,
         "board.html",
-        board=posted.public(),
-        metric=METRICS[posted.plan.metric],
-        figures=_figures(posted),
+        board=posted.public(None if person is None else person.name),
+        metric=TITLES[posted.plan.metric],
+        figures=figures,
         mine=mine,
         models=models,
         owner=person is not None and person.name == posted.owner,
@@ -144,4 +143,13 @@ def submit(service: Anyone, request: Request, posted: Posted, name: str) -> Resp
     except HeldoutError as error:
         return _show(service, request, name, wrong=str(error), status=status_of(error))
     noted(request, posted.person.name, "submit to board", f"{name} {row.id}")
+    return redirect(f"/boards/{name}#mine")
+
+
+@router.post("/boards/{name}/submissions/{identity}/cancel")
+def cancel(service: Anyone, request: Request, posted: Posted, name: str, identity: str) -> Response:
+    """Cancel an own submission before it is judged."""
+    posted.person.must_be("analyst", scope="ask")
+    boards.cancel(service, posted.person, name, identity)
+    noted(request, posted.person.name, "cancel submission", f"{name} {identity}")
     return redirect(f"/boards/{name}#mine")

@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from heldout.errors import ArgumentError
 
-__all__ = ["Store", "metadata", "new_id", "now"]
+__all__ = ["Store", "metadata", "new_id", "now", "wait_until"]
 
 BUSY_SECONDS = 60
 WRITERS = 0x736572766572  # "server", for PostgreSQL's advisory lock
@@ -46,11 +46,18 @@ people = _table(
     _text("name", primary_key=True),
     _text("role"),
     _text("password", nullable=True),
-    sa.Column("failures", sa.Integer, nullable=False, default=0),
-    _when("retry", default=0.0),
     _when("created"),
     _when("disabled", nullable=True),
 )
+tries = _table(
+    "tries",
+    _text("name", primary_key=True),  # a digest: people type passwords where names belong
+    _text("address", primary_key=True),
+    sa.Column("failures", sa.Integer, nullable=False),
+    _when("retry"),
+    _when("time", index=True),
+)
+"""Passwords that were tried, by name and address, whether or not anybody has the name."""
 tokens = _table(
     "tokens",
     _text("id", primary_key=True),
@@ -62,6 +69,7 @@ tokens = _table(
     _when("created"),
     _when("expires"),
     _when("revoked", nullable=True),
+    _text("parent", nullable=True, index=True),  # the token that made it
 )
 datasets = _table(
     "datasets",
@@ -94,12 +102,14 @@ artifacts = _table(
     _text("kind"),  # "model" or "predictions"
     sa.Column("size", sa.BigInteger, nullable=False),
     _text("sha256"),
-    _text("state"),  # "checking", "ready", "refused"
+    _text("state"),  # "receiving", "checking", "ready", "refused", "deleted"
     _text("words"),
     sa.Column("features", sa.JSON, nullable=True),
     sa.Column("found", sa.JSON, nullable=True),
     _when("created"),
+    sa.Column("copied", sa.BigInteger, nullable=False, default=0, server_default="0"),
 )
+"""`copied` are the bytes of what a worker made of predictions."""
 scorings = _table(
     "scorings",
     _text("artifact", primary_key=True),
@@ -108,7 +118,9 @@ scorings = _table(
     _text("state"),  # "waiting", "ready", "refused"
     _text("words"),
     _when("visible"),
+    sa.Column("size", sa.BigInteger, nullable=False, default=0, server_default="0"),
 )
+"""`size` is what the scores count for: by public figures, as a file's own size depends on rows."""
 evaluations = _table(
     "evaluations",
     _text("id", primary_key=True),
@@ -121,12 +133,19 @@ evaluations = _table(
     _text("key"),
     _text("digest"),
     sa.Column("price", sa.JSON, nullable=False),
-    _text("state"),  # "waiting", "answered", "refused", "lost"
+    _text("state"),  # "waiting", "booking", "answered", "refused", "lost", "cancelled"
     _text("words"),
     sa.Column("statement", sa.JSON, nullable=True),
     _when("created"),
     _when("visible", nullable=True),
     also=[sa.UniqueConstraint("owner", "key")],
+)
+receipts = _table(
+    "receipts",  # one row: the newest booking that an answer was paid with
+    _text("place", primary_key=True),
+    _text("ledger"),
+    sa.Column("sequence", sa.BigInteger, nullable=False),
+    _text("hash"),
 )
 boards = _table(
     "boards",
@@ -150,7 +169,7 @@ submissions = _table(
     _text("artifact"),
     _text("title"),
     _text("key"),
-    _text("state"),  # "waiting", "judged", "refused"
+    _text("state"),  # "waiting", "booking", "judged", "refused", "cancelled"
     _text("words"),
     sa.Column("improved", sa.Boolean, nullable=True),
     sa.Column("score", sa.Float(53), nullable=True),
@@ -164,13 +183,18 @@ jobs = _table(
     _text("kind"),
     _text("subject"),
     sa.Column("after", sa.Integer, nullable=True),
-    _text("state", index=True),  # "waiting", "running", "done"
+    _text("state", index=True),  # "waiting", "running", "done", "cancelled"
     _text("worker", nullable=True),
     _when("lease", default=0.0),
     sa.Column("attempts", sa.Integer, nullable=False, default=0),
     _when("created"),
-    also=[sa.UniqueConstraint("kind", "subject")],
+    _text("owner", default="", server_default=""),
+    _when("seconds", default=0.0, server_default="0"),
+    _when("begun", default=0.0, server_default="0"),
+    _when("due", default=0.0, server_default="0"),
+    also=[sa.UniqueConstraint("kind", "subject"), sa.Index(None, "owner", "begun")],
 )
+"""`seconds` is what a job counts for, by public figures; what comes after it waits until `due`."""
 log = _table(
     "log",
     sa.Column("id", sa.Integer, primary_key=True),
@@ -184,6 +208,12 @@ log = _table(
 
 def now() -> float:
     return time.time()
+
+
+def wait_until(moment: float) -> None:
+    """Sleep until a moment has come."""
+    while (left := moment - now()) > 0:
+        time.sleep(left)
 
 
 def new_id() -> str:

@@ -7,16 +7,16 @@ else is. No row was read to make it.
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
-from heldout.data.sql import INTEGER_TYPES, NUMERIC_TYPES
+from heldout.data.sql import kind_of
 
 __all__ = ["twin_csv"]
 
 GOLDEN = 0.6180339887498949  # its multiples fill an interval evenly, and repeat no short pattern
-_DAY, _MIDNIGHT = date(2000, 1, 1), datetime(2000, 1, 1)
+_MIDNIGHT = datetime(2000, 1, 1)
 
 
 def twin_csv(
@@ -28,7 +28,7 @@ def twin_csv(
     score, scores, score_range, unit, row_key, rows_per_unit, ...) and `features`, by column: a
     range of numbers such as [0, 120], or a list of texts. The same each time.
 
-    >>> list(twin_csv({"id": "BIGINT", "sex": "VARCHAR", "y": "INTEGER"},
+    >>> list(twin_csv({"id": "key", "sex": "text", "y": "number"},
     ...               {"row_key": "id", "label": "y", "groups": {"sex": ["F", "M"]}}, rows=2))
     ['id,sex,y\\r\\n', '1,F,0\\r\\n', '2,M,1\\r\\n']
     """
@@ -60,11 +60,10 @@ def _maker(
     def number(n: int) -> float:
         return low + ((n + 1) * GOLDEN + place * GOLDEN * GOLDEN) % 1.0 * (high - low)
 
-    plain = kind.split("(", maxsplit=1)[0].upper()
-    for kinds, cell in _KINDS:
-        if plain in kinds:
-            return lambda n: cell(number(n))
-    return lambda n: ""
+    sort = kind_of(kind)
+    whole = sort == "number" and high - low > 1
+    cell = int if whole else _KINDS.get(sort, lambda number: "")
+    return lambda n: cell(number(n))
 
 
 def _share(number: float) -> float:
@@ -72,17 +71,12 @@ def _share(number: float) -> float:
     return number % 100.0 / 100.0
 
 
-_KINDS: tuple[tuple[set[str], Callable[[float], object]], ...] = (
-    (INTEGER_TYPES, int),
-    (NUMERIC_TYPES, lambda number: round(number, 4)),
-    ({"BOOLEAN"}, lambda number: _cell(_share(number) < 0.5)),
-    ({"DATE"}, lambda number: _DAY + timedelta(days=int(365 * _share(number)))),
-    (
-        {"TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS", "TIMESTAMP_MS"},
-        lambda number: _MIDNIGHT + timedelta(hours=int(8760 * _share(number))),
-    ),
-    ({"VARCHAR", "ENUM"}, lambda number: f"text {int(5 * _share(number)) + 1}"),
-)
+_KINDS: Mapping[str, Callable[[float], object]] = {
+    "number": lambda number: round(number, 4),
+    "boolean": lambda number: _cell(_share(number) < 0.5),
+    "time": lambda number: _MIDNIGHT + timedelta(hours=int(8760 * _share(number))),
+    "text": lambda number: f"text {int(5 * _share(number)) + 1}",
+}
 
 
 def _values(name: str, declaration: Mapping[str, Any]) -> list[Any] | None:

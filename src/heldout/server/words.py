@@ -19,6 +19,7 @@ STATES: Final = {
     "waiting": "waiting",
     "answered": "answered",
     "lost": "answer lost",
+    "cancelled": "cancelled",
     "opening": "opening",
     "over": "over",
 }

@@ -20,20 +20,28 @@ from heldout.errors import (
     AnswerLost,
     HeldoutError,
     PrivacyError,
+    ScoringFailed,
 )
 from heldout.models import load
+from heldout.privacy.witness import Witness
 from heldout.questions.kept import plain
 from heldout.questions.session import Session
-from heldout.server import artifacts, jobs, judging, rows
+from heldout.server import artifacts, jobs, judging, limits, receipts, rows
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, share_of
-from heldout.server.evaluations import scoring_tick, shown_at, tick_of
+from heldout.server.evaluations import (
+    UNPAID,
+    scoring_seconds,
+    scoring_tick,
+    shown_at,
+    tick_of,
+)
 from heldout.server.jobs import Job
 from heldout.server.logs import told
-from heldout.server.service import Conflict, Service
+from heldout.server.service import Conflict, Service, TooLarge
 from heldout.server.signing import Signer
 from heldout.server.storage import artifacts as artifact_table
-from heldout.server.storage import datasets, evaluations, now, scorings
+from heldout.server.storage import datasets, evaluations, scorings, wait_until
 
 __all__ = ["Worker", "run"]
 
@@ -41,6 +49,10 @@ SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two looks at an empty table of jobs."""
 PATIENCE: Final = 120.0
 """Seconds for which a drawn answer is held in hand while a database is away."""
+LATE: Final = (
+    "The server did not score all rows within {:g} seconds, the time that it allows for so many "
+    "rows. All scores were discarded. Submit a smaller model, or try again later."
+)
 GIVEN_UP: Final = "It failed several times and was given up."
 
 
@@ -61,14 +73,20 @@ class Worker:
             "quarantine": self._quarantine,
             "score": self._score,
             "evaluate": self._evaluate,
+            "forget": self._forget,
             "open-board": partial(judging.open_board, service),
             "judge": partial(judging.judge, service),
         }
 
     def step(self) -> bool:
         """Do one job, if there is one; whatever fails in it leaves the next one alone."""
-        lease = self.service.settings.lease
-        job = jobs.claim(self.service.store, worker=self.name, lease=lease)
+        settings = self.service.settings
+        job = jobs.claim(
+            self.service.store,
+            worker=self.name,
+            lease=settings.lease,
+            most_running=settings.most_running,
+        )
         if job is None:
             return False
         outcome = "done"
@@ -121,14 +139,14 @@ class Worker:
             elif job.kind == "quarantine":
                 _set_artifact(connection, job.subject, state="refused", words=words)
             elif job.kind == "score":
-                _set_scoring(connection, job, state="refused", words=words, visible=now())
+                return self._scored_by(connection, job, state="refused", words=words)
             elif job.kind == "evaluate":
-                self._end(connection, job.subject, words)
-            else:
+                self._end(connection, job, words)
+            elif job.kind != "forget":
                 judging.fail(self.service, connection, job, words)
             jobs.finish(connection, job)
 
-    # --- the four kinds of work ------------------------------------------------------------------
+    # --- the kinds of work -----------------------------------------------------------------------
 
     def _register(self, job: Job) -> None:
         """Copy the rows, look at every rule, and open their account."""
@@ -156,7 +174,7 @@ class Worker:
         values = {
             "state": "open",
             "words": "Analysts with an allowance may ask.",
-            "about": plain(table.description),
+            "about": plain(held.declared.described(table)),
         }
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))
@@ -165,7 +183,9 @@ class Worker:
     def _quarantine(self, job: Job) -> None:
         """Read an artefact alone, in the sandbox; no row is near."""
         row = self._artifact(job.subject)
-        file = artifacts.file_of(self.service, row)
+        if row.state == "deleted":
+            return self._done(job)
+        file, copied = artifacts.file_of(self.service, row), 0
         if row.kind == "predictions":
             from heldout.models.predictions import read_predictions
 
@@ -173,6 +193,7 @@ class Worker:
             out.unlink(missing_ok=True)
             most = self.service.settings.most_prediction_rows
             sent = read_predictions(file, out=out, most_rows=most)
+            copied = out.stat().st_size
             found: dict[str, Any] = {"row_wise": True, "kind": "predictions"}
             if len(sent.names) > 1:
                 found |= {"scores": len(sent.names), "classes": list(sent.names)}
@@ -184,29 +205,53 @@ class Worker:
             if not model.row_wise:
                 state, words = "refused", str(model.why_not)
         with self.service.store.write() as connection:
-            _set_artifact(connection, row.id, state=state, words=words, found=found)
+            try:
+                if copied:
+                    limits.check_room(self.service, connection, row.owner, copied)
+            except TooLarge as error:
+                artifacts.normalised(self.service, row).unlink(missing_ok=True)
+                state, words, copied = "refused", str(error), 0
+            values = {"state": state, "words": words, "found": found, "copied": copied}
+            _set_artifact(connection, row.id, **values)
+            jobs.finish(connection, job)
+
+    def _forget(self, job: Job) -> None:
+        """Remove what was made of an artefact that its owner deleted."""
+        row = self._artifact(job.subject)
+        rows.forget_scores(self.service.settings.private, row.id)
+        artifacts.normalised(self.service, row).unlink(missing_ok=True)
+        with self.service.store.write() as connection:
+            connection.execute(scorings.delete().where(scorings.c.artifact == row.id))
             jobs.finish(connection, job)
 
     def _score(self, job: Job) -> None:
         """Score every row in isolation; unpaid, and kept with the rows."""
         artifact, revision, name = job.subject.split("/", 2)
-        held, row, begun = find(self.service, name), self._artifact(artifact), now()
-        if row.state == "refused":
+        held, row = find(self.service, name), self._artifact(artifact)
+        if row.state in ("refused", "deleted"):
             raise PrivacyError(f"The artefact cannot be used: {row.words}")
         if held.revision == int(revision):
             kept = row.kind == "predictions"
             place = artifacts.normalised if kept else artifacts.file_of
-            rows.score_rows(
-                held,
-                row,
-                place(self.service, row),
-                private=self.service.settings.private,
-                seconds_per_row=self.service.settings.seconds_per_row,
-            )
-        visible = shown_at(begun, scoring_tick(self.service, held))
+            try:
+                rows.score_rows(
+                    held,
+                    row,
+                    place(self.service, row),
+                    private=self.service.settings.private,
+                    seconds_per_row=self.service.settings.seconds_per_row,
+                )
+            except ScoringFailed:  # one bit, of the machine and perhaps of the rows: docs say so
+                raise PrivacyError(LATE.format(scoring_seconds(self.service, held))) from None
         with self.service.store.write() as connection:
-            _set_scoring(connection, job, state="ready", words="", visible=visible)
-            jobs.finish(connection, job)
+            self._scored_by(connection, job, state="ready", words="")
+
+    def _scored_by(self, connection: sa.Connection, job: Job, *, state: str, words: str) -> None:
+        """Keep how a scoring ended; nothing that comes after it begins before its tick."""
+        held = find(self.service, job.subject.split("/", 2)[2])
+        visible = shown_at(self.service, job.begun, scoring_tick(self.service, held))
+        _set_scoring(connection, job, state=state, words=words, visible=visible)
+        jobs.finish(connection, job, due=visible)
 
     def _evaluate(self, job: Job) -> None:
         """Book all questions at once, draw, sign, and keep the answer."""
@@ -214,7 +259,7 @@ class Worker:
             query = sa.select(evaluations).where(evaluations.c.id == job.subject)
             row = connection.execute(query).one()
             scored = self._scored(connection, row)
-        if row.state != "waiting":
+        if row.state not in UNPAID:
             return self._done(job)
         refused = [each.words for each in scored if each.state == "refused"]
         if refused:
@@ -223,10 +268,16 @@ class Worker:
         if held.revision != row.revision:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
         share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
+        receipts.check(self.service)
         session = self._session(held, row)
+        questions = [q.from_dict(each) for each in row.questions]
         values: dict[str, Any]
+        tick = tick_of(self.service, held)
+        booked = shown_at(self.service, job.begun, tick)
+        wait_until(booked)
+        if not self._past_cancelling(row.id):
+            return self._done(job)
         try:
-            questions = [q.from_dict(each) for each in row.questions]
             answered = session.answer(*questions, reference=row.id)
         except (AlreadyBooked, AnswerLost) as error:
             values = _lost(error.sequence, error.receipt, str(error))
@@ -243,20 +294,28 @@ class Worker:
                     "signed": signed,
                 },
             }
-        begun = max([row.created, *(each.visible for each in scored if each.visible > now())])
-        values["visible"] = shown_at(begun, tick_of(self.service, held))
+        values["visible"] = shown_at(self.service, booked, tick)
         self._keep(job, values)
+
+    def _past_cancelling(self, identity: str) -> bool:
+        """From here on its owner cannot cancel it; False if they did."""
+        mine = evaluations.update().where(evaluations.c.id == identity)
+        with self.service.store.write() as connection:
+            mine = mine.where(evaluations.c.state.in_(UNPAID)).values(state="booking")
+            return connection.execute(mine).rowcount == 1
 
     def _keep(self, job: Job, values: dict[str, Any]) -> None:
         """What was paid for is held in hand while the database is away, and is not drawn again."""
         mine = evaluations.update().where(evaluations.c.id == job.subject)
         # Whoever drew has the last word: a worker that only found the booking may be wrong.
-        over = ("waiting", "lost") if values["state"] == "answered" else ("waiting",)
+        over = (*UNPAID, "lost") if values["state"] == "answered" else UNPAID
+        paid = {name: values["statement"]["receipt"][name] for name in ("sequence", "hash")}
         until = time.monotonic() + PATIENCE
         while True:
             try:
                 with self.service.store.write() as connection:
                     connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
+                    receipts.note(connection, Witness(self.service.ledger.id, **paid))
                     return jobs.finish(connection, job)
             except sa.exc.SQLAlchemyError:
                 if time.monotonic() > until:
@@ -288,18 +347,19 @@ class Worker:
             query = sa.select(artifact_table).where(artifact_table.c.id == identity)
             return connection.execute(query).one()
 
-    def _end(self, connection: sa.Connection, identity: str, words: str) -> None:
+    def _end(self, connection: sa.Connection, job: Job, words: str) -> None:
         """Refused, unless the price was booked after all: then the answer is lost."""
+        identity = job.subject
         query = sa.select(evaluations).where(evaluations.c.id == identity)
         row = connection.execute(query).one()
-        if row.state != "waiting":
+        if row.state not in UNPAID:
             return
         values: dict[str, Any] = {"state": "refused", "words": words}
         entry = self.service.ledger.booked(identity)
         if entry is not None:
             values = _lost(entry.sequence, entry.hash, words)
         held = find(self.service, row.dataset)
-        values["visible"] = shown_at(row.created, tick_of(self.service, held))
+        values["visible"] = shown_at(self.service, job.begun, tick_of(self.service, held))
         connection.execute(evaluations.update().where(evaluations.c.id == identity).values(values))
 
     def _done(self, job: Job) -> None:
@@ -321,6 +381,7 @@ def _register_subject(job: Job) -> tuple[str, int]:
 
 def _set_artifact(connection: sa.Connection, identity: str, **values: Any) -> None:
     mine = artifact_table.update().where(artifact_table.c.id == identity)
+    mine = mine.where(artifact_table.c.state != "deleted")
     connection.execute(mine.values(values))
 
 

@@ -1,0 +1,67 @@
+"""Turns, quotas, cancelled jobs; tokens know who made them; tries by name and address."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "3"
+down_revision = "receipts"
+
+
+def _number(name: str, kind: Any = sa.Float(precision=53)) -> "sa.Column[Any]":  # noqa: B008
+    return sa.Column(name, kind, nullable=False, server_default="0")
+
+
+def upgrade() -> None:
+    with op.batch_alter_table("server_jobs") as table:
+        table.add_column(sa.Column("owner", sa.Text(), nullable=False, server_default=""))
+        for name in ("seconds", "begun", "due"):
+            table.add_column(_number(name))
+        table.create_index(op.f("ix_server_jobs_owner"), ["owner", "begun"])
+    with op.batch_alter_table("server_artifacts") as table:
+        table.add_column(_number("copied", sa.BigInteger()))
+    with op.batch_alter_table("server_scorings") as table:
+        table.add_column(_number("size", sa.BigInteger()))
+    with op.batch_alter_table("server_tokens") as table:
+        table.add_column(sa.Column("parent", sa.Text(), nullable=True))
+        table.create_index(op.f("ix_server_tokens_parent"), ["parent"])
+    with op.batch_alter_table("server_people") as table:
+        table.drop_column("failures")
+        table.drop_column("retry")
+    op.create_table(
+        "server_tries",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("address", sa.Text(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("retry", sa.Float(precision=53), nullable=False),
+        sa.Column("time", sa.Float(precision=53), nullable=False),
+        sa.PrimaryKeyConstraint("name", "address", name=op.f("pk_server_tries")),
+    )
+    op.create_index(op.f("ix_server_tries_time"), "server_tries", ["time"], unique=False)
+
+
+def downgrade() -> None:
+    # What older code does not know: a cancelled job is over, and so is what it was about.
+    over = "UPDATE server_{} SET state = '{}' WHERE state IN ({})"
+    op.execute(over.format("jobs", "done", "'cancelled'"))
+    op.execute(over.format("evaluations", "refused", "'cancelled'"))
+    op.execute(over.format("evaluations", "waiting", "'booking'"))
+    op.execute(over.format("submissions", "refused", "'cancelled'"))
+    op.execute(over.format("submissions", "waiting", "'booking'"))
+    op.execute(over.format("artifacts", "refused", "'deleted', 'receiving'"))
+    op.drop_table("server_tries")
+    with op.batch_alter_table("server_people") as table:
+        table.add_column(_number("failures", sa.Integer()))
+        table.add_column(_number("retry"))
+    with op.batch_alter_table("server_tokens") as table:
+        table.drop_index(op.f("ix_server_tokens_parent"))
+        table.drop_column("parent")
+    with op.batch_alter_table("server_scorings") as table:
+        table.drop_column("size")
+    with op.batch_alter_table("server_artifacts") as table:
+        table.drop_column("copied")
+    with op.batch_alter_table("server_jobs") as table:
+        table.drop_index(op.f("ix_server_jobs_owner"))
+        for name in ("due", "begun", "seconds", "owner"):
+            table.drop_column(name)

@@ -1,0 +1,193 @@
+"""Every registered kind is offered by the API, the page and the client where the rows allow it."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("onnxruntime")
+
+from tests.server.conftest import LINEAR, Site, rows, write_rows
+from tests.server.test_classes import DECLARATION as CLASSES
+from tests.server.test_classes import TABLE
+from tests.server.test_site import Visitor
+from tests.toy import KIND, toy_question
+
+from heldout import questions as q
+from heldout.server import accounts
+from heldout.server.datasets import SERVED
+from heldout.server.evaluations import RIVAL
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A site with rows of two classes, in units, and with rows of three."""
+    import pyarrow
+    import pyarrow.parquet
+
+    folder = tmp_path_factory.mktemp("questions")
+    site = Site(folder / "server")
+    site.register(write_rows(folder / "rows.parquet"), budget="1000")
+    pyarrow.parquet.write_table(pyarrow.table(TABLE), folder / "flowers.parquet")
+    more = {"flowers": (folder / "flowers.parquet", CLASSES)}
+    offers = rows(300)
+    offers |= {"admission": list(range(1000, 1300)), "query": [f"q{at // 5}" for at in range(300)]}
+    pyarrow.parquet.write_table(pyarrow.table(offers), folder / "lists.parquet")
+    units = {"label": "readmitted", "row_key": "admission", "features": ["age", "stay"]}
+    units |= {"unit": "query", "rows_per_unit": 5, "expected_rows": 300}
+    more["lists"] = (folder / "lists.parquet", units)
+    for name, (file, declaration) in more.items():
+        body = {"name": name, "source": str(file), "declaration": declaration, "budget": "1000"}
+        wait = {"Prefer": "wait=0"}
+        made = site.client("carol").post("/api/v1/datasets", json=body, headers=wait)
+        made.raise_for_status()
+    site.work()
+    for name in ("readmissions", *more):
+        told = site.client("carol").get(f"/api/v1/datasets/{name}").json()
+        assert told["state"] == "open", told["words"]
+        site.grant(name=name, budget="900")
+    yield site
+    site.service.close()
+
+
+def question_of(kind: str) -> dict[str, Any]:
+    compared = q.find(kind).rival_field()
+    rival = {} if compared is None else {compared.name: RIVAL}
+    return {"question": kind, "epsilon": "1", **rival}
+
+
+def facts(site: Site, name: str) -> dict[str, str | None]:
+    told = site.client("ana").get(f"/api/v1/datasets/{name}").json()["questions"]
+    return {each["question"]: each["why_not"] for each in told}
+
+
+DATASETS = ("readmissions", "flowers", "lists")
+
+
+@pytest.mark.parametrize("kind", q.kinds())
+def test_every_kind_is_priced_where_the_rows_allow_it_and_refused_with_a_reason_elsewhere(
+    both: Site, kind: str
+) -> None:
+    answered = []
+    for name in DATASETS:
+        why = facts(both, name)[kind]
+        body: dict[str, Any] = {"dataset": name, "questions": [{"question": kind, "epsilon": "1"}]}
+        if q.find(kind).of[0] in SERVED:
+            body["questions"] = [question_of(kind)]
+        quoted = both.client("ana").post("/api/v1/quotes", json=body)
+        assert quoted.status_code == (200 if why is None else 422), quoted.text
+        if why is None:
+            assert quoted.json()["loss"]["epsilon"] == "1"
+            answered.append(name)
+        elif q.find(kind).of[0] in SERVED:
+            assert why in quoted.json()["detail"]
+    assert bool(answered) == any(rows in SERVED for rows in q.find(kind).of)
+
+
+def test_every_kind_that_may_be_asked_is_answered(both: Site) -> None:
+    model = both.upload()["id"]
+    other = both.upload(LINEAR | {"intercept": -2})["id"]
+    kinds = [kind for kind, why in facts(both, "readmissions").items() if why is None]
+    body = {
+        "dataset": "readmissions",
+        "artifact": model,
+        "rival": other,
+        "questions": [question_of(kind) for kind in kinds],
+    }
+    asked = both.client("ana").post(
+        "/api/v1/evaluations", json=body, headers={"Idempotency-Key": "every"}
+    )
+    assert asked.status_code == 202, asked.text
+    both.work()
+    answer = both.client("ana").get(
+        f"/api/v1/evaluations/{asked.json()['id']}", headers={"Prefer": "wait=10"}
+    )
+    assert answer.json()["state"] == "answered", answer.json()["words"]
+    assert len(answer.json()["answers"]) == len(kinds) > 8
+
+
+def test_the_description_of_the_api_has_every_kind(both: Site) -> None:
+    found = both.client().get("/api/v1/openapi.json").json()
+    schemas = found["components"]["schemas"]
+    mapping = schemas["Question"]["discriminator"]["mapping"]
+    assert set(mapping) == set(q.kinds())
+    for kind, place in mapping.items():
+        schema = schemas[place.rpartition("/")[2]]
+        assert schema["properties"]["question"] == {"const": kind}
+        assert set(schema["properties"]) >= {each.name for each in q.find(kind).form()}
+    for name in ("NewQuote", "NewEvaluation"):
+        assert "#/components/schemas/Question" in json.dumps(schemas[name])
+
+
+def visitor(site: Site) -> Visitor:
+    browser = Visitor(site.app, raise_server_exceptions=False)
+    address = f"/sign-in/{accounts.new_link(site.service, 'ana')}"
+    browser.fill(address, seen=address).raise_for_status()
+    return browser
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_the_page_offers_what_may_be_asked_and_says_why_the_rest_may_not(
+    both: Site, name: str
+) -> None:
+    page = unescape(visitor(both).get(f"/datasets/{name}/ask").text)
+    for kind, why in facts(both, name).items():
+        offered = f'name="question" value="{kind}"' in page
+        assert offered == (why is None)
+        assert q.find(kind).asks in page
+        if why is not None:
+            assert f"Not here: {why}." in page
+            continue
+        for each in q.find(kind).form():
+            if each.name not in ("epsilon", "by") and each != q.find(kind).rival_field():
+                assert f'name="{kind}.{each.name}"' in page
+                assert each.help in page
+
+
+def test_what_is_typed_on_the_page_is_asked(both: Site) -> None:
+    browser = visitor(both)
+    model = both.upload()["id"]
+    typed = "confusion.threshold=0.3&curves.thresholds=0.2+0.5&report.curves=yes&report.k=5"
+    ticked = "question=confusion&question=curves&question=report"
+    address = f"/datasets/lists/confirm?by=price&cost=20&artifact={model}&{ticked}&{typed}"
+    page = browser.get(address)
+    assert page.status_code == 200, page.text
+    quote = re.search(r'name="quote" value="([^"]+)"', page.text)
+    assert quote is not None
+    from heldout.server import quotes
+
+    person = accounts.Person("ana", "analyst", "", "browser", accounts.SCOPES)
+    agreed = quotes.opened(both.service, person, quote[1])["questions"]
+    plain = {each["question"]: each for each in agreed}
+    assert plain["confusion"]["threshold"] == 0.3
+    assert plain["curves"]["thresholds"] == [0.2, 0.5]
+    assert (plain["report"]["curves"], plain["report"]["k"]) == (True, 5)
+    wrong = browser.get(address.replace("threshold=0.3", "threshold=high"))
+    assert (wrong.status_code, "threshold must be a finite number" in wrong.text) == (422, True)
+
+
+def test_a_kind_of_another_package_is_everywhere(both: Site) -> None:
+    with toy_question() as toy:
+        assert facts(both, "readmissions")[KIND] is None
+        assert "several classes" in str(facts(both, "flowers")[KIND])
+        page = unescape(visitor(both).get("/datasets/readmissions/ask").text)
+        assert toy.asks in page
+        assert all(f'name="{KIND}.{each}"' in page for each in ("alarm_at", "sort", "urgent"))
+        model = both.upload()["id"]
+        asked = {"question": KIND, "epsilon": "1", "alarm_at": 0.3, "sort": "silent"}
+        found = both.answer(asked, artifact=model, key="toy")
+        assert found["state"] == "answered", found["words"]
+        assert found["answers"][0]["parameters"]["threshold"] == 0.3
+        wrong = both.ask(asked | {"sort": "quiet"}, artifact=model, key="wrong")
+        assert wrong.status_code == 422
+        assert "sort must be one of loud, silent" in wrong.json()["detail"]
+        from heldout.server.api_ground import question_schemas
+
+        assert question_schemas()[f"Question-{KIND}"]["properties"]["sort"]["enum"] == [
+            "loud",
+            "silent",
+        ]
