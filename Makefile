@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Some images set this, and then each of hundreds of processes compiles the package anew.
 export PYTHONDONTWRITEBYTECODE :=
-# A failed test that drew noise is drawn once more; see conftest.py.
-PYTEST := $(BIN)/python -m pytest -q --reruns 1 --rerun-show-tracebacks
+# Two busy BLAS threads per process take half again as long as one. SEED=new draws other noise.
+SEED ?= 0
+PYTEST := env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --seed $(SEED)
 
-.PHONY: install demo serve test test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test quick test-statistics mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -30,7 +31,9 @@ demo: install
 serve: install
 	$(BIN)/heldout serve heldout-server --demo
 
-test: .venv/dev lint types unit wheel
+# The four parts beside each other; all of them, whichever fails.
+test: .venv/dev
+	@$(MAKE) --no-print-directory --keep-going --jobs 4 unit lint types wheel
 
 lint: .venv/dev
 	$(BIN)/ruff check src papers tests benchmarks tools conftest.py
@@ -41,6 +44,19 @@ types: .venv/dev
 
 unit: .venv/dev
 	bash tools/with_postgres.sh $(PYTEST) -n 2 -m "not slow"
+
+# The tests of one room and of those that import it, nearest first, for a minute: ROOM=ledger.
+quick: .venv/dev
+	$(PYTEST) -n 2 -m "not slow" --seconds 50 $$($(BIN)/python tools/quick.py $(ROOM))
+
+# Tests whose verdict depends on noise, with the operating system's: a right program fails one run
+# in 10,000 at most, as all rates of chance add up to less (conftest.py).
+test-statistics: .venv/dev
+	$(PYTEST) --seed os -n 2 -m chance
+
+# Plants faults one at a time and counts those that a test notices; the table is docs/mutants.md.
+mutants: .venv/dev
+	$(BIN)/python tools/mutants.py --out docs/mutants.md
 
 # Races, killed processes, long simulations: five to seven minutes more, which CI takes too.
 test-slow: .venv/dev
@@ -88,7 +104,9 @@ bench-accuracy: .venv/dev
 AUDIT_MINUTES ?= 45
 AUDIT_SAMPLES ?= 20000
 AUDIT_LATTICE ?= 10000000
+AUDIT_PAIRS ?= 200
 audit: .venv/dev
+	tools/with_postgres.sh $(BIN)/heldout audit --replay --pairs $(AUDIT_PAIRS) --out docs/replay.md
 	tools/with_postgres.sh $(BIN)/heldout audit --all --minutes $(AUDIT_MINUTES) \
 	  --samples $(AUDIT_SAMPLES) --lattice $(AUDIT_LATTICE) --out docs/audit.md
 

@@ -1,88 +1,192 @@
-"""A failed test that drew noise is drawn once more, from the start; any other failed test is not.
+"""A run is a function of its seed: every test draws its noise from the run's seed and its own name.
 
-Here and not in `tests/`, so that doctests and the papers' tests have the same rule.
+    --seed 7      that seed, which the head of the run prints; 0 unless told
+    --seed new    a fresh one
+    --seed os     no seed: the operating system's randomness, as in production
+
+A fixture that tests share, and a function of a test file that keeps its results, has a seed of its
+own, so that it does not matter which test comes first. Other processes draw as in production.
+
+A test whose verdict depends on noise states how often a right program fails it, with fresh
+randomness: `@pytest.mark.chance(1e-7)`. All rates together stay below `MOST`, per run.
+
+Here and not in `tests/`, so that doctests and the papers' tests have the same rules.
 """
 
 import functools
-import os
-import subprocess
+import random
+import secrets
+import threading
+import time
 from collections.abc import Callable, Iterator
-from multiprocessing.process import BaseProcess
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
 import pytest
 
-from heldout.mechanisms import DiscreteLaplace
+from heldout.mechanisms import source
+from heldout.testing import Seeded
 
-# Draws of this process, and processes that it started: what these draw is not seen from here.
-_DRAWS = {"now": 0, "before": 0}
-# What tests share, fixtures and cached functions, once one of them drew.
-_SHARED_NOISE: set[Any] = set()
+MOST = 1e-4
+"""The chance that some test of a whole run fails though the program is right, at most."""
 
-
-def _count(owner: Any, name: str) -> None:
-    draw = getattr(owner, name)
-
-    @functools.wraps(draw)
-    def counted(*arguments: Any, **named: Any) -> Any:
-        # Of the generators, those without a seed.
-        _DRAWS["now"] += name != "default_rng" or not (arguments or named)
-        return draw(*arguments, **named)
-
-    setattr(owner, name, counted)
+_SEED: ContextVar[str | None] = ContextVar("seed of the run", default=None)
+_default_rng = np.random.default_rng
+_start = threading.Thread.start
 
 
-# All of `heldout.mechanisms` comes from the first two, with or without `secrets` beside them.
-_count(DiscreteLaplace, "sample")
-_count(os, "urandom")
-_count(np.random, "default_rng")
-_count(subprocess.Popen, "__init__")
-_count(BaseProcess, "start")
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", default="0", help="a whole number, `new` or `os`; see conftest.py")
+    parser.addoption("--seconds", type=float, help="start no test after so many; skip the rest")
 
 
-def _fixtures(item: pytest.Item) -> Iterator[Any]:
-    """Those of our own that outlive the test; pytest's belong to no place."""
-    found = getattr(item, "_fixtureinfo", None)
-    for several in getattr(found, "name2fixturedefs", {}).values():
-        yield from (each for each in several if each.scope != "function" and each.baseid)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed == "new":
+        config.option.seed = str(secrets.randbelow(2**31))  # before xdist copies the options
+    seed = config.option.seed
+    if seed == "os":
+        return
+    if not seed.isdecimal():
+        raise pytest.UsageError(f"--seed must be a whole number, new or os, got {seed!r}.")
+    _SEED.set(seed)
+    np.random.default_rng = _generator  # type: ignore[assignment]
+    threading.Thread.start = _start_with_source  # type: ignore[method-assign]
+    from hypothesis import core
+
+    core.global_force_seed = int(seed)
 
 
-def _caches(item: pytest.Item) -> list[Any]:
-    """What functions of the test's own file keep."""
-    module = getattr(item, "module", None)
-    kept = [each for each in vars(module or item).values() if hasattr(each, "cache_clear")]
-    return [each for each in kept if each.__module__ == getattr(module, "__name__", "")]
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):  # one line, whatever -q says
+        print(f"noise: --seed {session.config.option.seed}")
 
 
-def _shared(item: pytest.Item) -> set[Any]:
-    return {*_fixtures(item), *_caches(item)}
+class _Counted(Seeded):
+    """Notes whether anything was drawn."""
+
+    drew = False
+
+    def random_bytes(self, count: int) -> bytes:
+        self.drew = True
+        return super().random_bytes(count)
+
+    def plus_discrete_laplace(self, exact: list[int], scale: float) -> list[int]:
+        self.drew = True
+        return super().plus_discrete_laplace(exact, scale)
 
 
-def _drew(item: pytest.Item) -> bool:
-    return _DRAWS["now"] > _DRAWS["before"] or not _SHARED_NOISE.isdisjoint(_shared(item))
+@contextmanager
+def _seeded(name: str) -> Iterator[_Counted | None]:
+    seed = _SEED.get()
+    if seed is None:
+        yield None
+        return
+    drawn = _Counted(f"{seed} {name}")
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    begin = random.Random(f"{seed} {name}").getrandbits(32)
+    random.seed(begin)
+    np.random.seed(begin)  # noqa: NPY002 - what scikit-learn draws from without a random_state
+    try:
+        with source.using(drawn):
+            yield drawn
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
 
 
-@pytest.hookimpl(tryfirst=True)
+def _generator(*seed: Any, **named: Any) -> np.random.Generator:
+    """NumPy's generator; without a seed, from the test's source."""
+    if not (seed or named) and _SEED.get() is not None:
+        return _default_rng(int.from_bytes(source.random_bytes(16), "big"))
+    return _default_rng(*seed, **named)
+
+
+def _start_with_source(thread: threading.Thread) -> None:
+    """Start a thread that draws from the source of whoever started it."""
+    run, context = thread.run, copy_context()
+
+    def within() -> None:
+        del thread.run  # a thread that holds itself would outlive the test
+        context.run(run)
+
+    thread.run = within  # type: ignore[method-assign]
+    _start(thread)
+
+
+_BEGUN = time.monotonic()
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    _DRAWS["before"] = _DRAWS["now"]
-    if getattr(item, "execution_count", 1) > 1:
-        # Else the second draw would be the first one, kept.
-        for fixture in _fixtures(item):
-            fixture.finish(item._request)  # type: ignore[attr-defined]
-        for each in _caches(item):
-            each.cache_clear()
+    most = item.config.option.seconds
+    if most is not None and time.monotonic() - _BEGUN > most:
+        pytest.skip(f"--seconds {most:g} are over")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    if _drew(item):
-        _SHARED_NOISE.update(_shared(item))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with _seeded(item.nodeid) as drawn:
+        item.stash[_DRAWN] = drawn
+        return (yield)
+
+
+_DRAWN = pytest.StashKey[_Counted | None]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
+    if fixturedef.scope == "function":
+        return (yield)
+    key = f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"
+    with _seeded(key):
+        return (yield)
+
+
+def _seeded_cache(cached: Any) -> Any:
+    """Return a cache of the same function whose noise does not depend on who calls it first."""
+    function = cached.__wrapped__
+
+    @functools.wraps(function)
+    def drawn(*arguments: Any, **named: Any) -> Any:
+        key = (
+            f"{function.__module__}.{function.__qualname__} {arguments!r} {sorted(named.items())!r}"
+        )
+        with _seeded(key):
+            return function(*arguments, **named)
+
+    return functools.lru_cache(**cached.cache_parameters())(drawn)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --reruns, a failure after noise has another try, whatever it was; others have none."""
-    reruns = config.getoption("reruns", None) or 0
-    for item in items:
-        condition: Callable[[], bool] = functools.partial(_drew, item)
-        item.add_marker(pytest.mark.flaky(reruns=reruns, condition=condition))
+    rates = [float(mark.args[0]) for item in items for mark in item.iter_markers("chance")]
+    if sum(rates) > MOST:
+        raise pytest.UsageError(
+            f"{len(rates)} rates of chance must add up to at most {MOST}, got {sum(rates):.2g}."
+        )
+    modules = {id(module): module for item in items if (module := getattr(item, "module", None))}
+    replaced: dict[int, Any] = {}
+    for module in modules.values():
+        for name, value in list(vars(module).items()):
+            if hasattr(value, "cache_parameters") and not value.__module__.startswith("heldout."):
+                new: Callable[..., Any] = replaced.setdefault(id(value), _seeded_cache(value))
+                setattr(module, name, new)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[Any]:
+    report = yield
+    if report.when == "call":
+        drawn = item.stash.get(_DRAWN, None)
+        stated = any(item.iter_markers("chance"))
+        report.user_properties.append(("noise", (bool(drawn and drawn.drew), stated)))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    reports = [one for some in terminalreporter.stats.values() for one in some]
+    noted = [value for one in reports for key, value in getattr(one, "user_properties", ())
+             if key == "noise" and getattr(one, "when", "") == "call"]  # fmt: skip
+    drew, stated = sum(one[0] for one in noted), sum(one[1] for one in noted)
+    seen = "" if _SEED.get() is None else f"{drew} tests drew noise, "  # the system's is not seen
+    terminalreporter.write_line(f"{seen}{stated} state a rate of chance.")

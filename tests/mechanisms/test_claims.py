@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import heldout.mechanisms
-from heldout.mechanisms.bar import AboveBar
+from heldout.mechanisms.bar import AboveBar, Prepaid
 from heldout.mechanisms.base import Primitive
 from heldout.mechanisms.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
 from heldout.mechanisms.cumulative import CumulativeCounts
@@ -58,6 +58,10 @@ CLAIMS: list[tuple[Any, Loss]] = [
     (
         LaplaceBoyd2015(local=AREA, epsilon=THIRD, delta=F(1, 100)),
         Loss.approximate(THIRD, F(1, 100)),
+    ),
+    (
+        Prepaid(DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=2, dimension=1), paid=7),
+        Loss.pure(0),
     ),
     (PiecewiseLaplace(epsilon=THIRD, local=AREA, top=1024), Loss.pure(THIRD)),
     *(

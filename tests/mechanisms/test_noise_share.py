@@ -39,6 +39,7 @@ def laplace(scale: float) -> Any:
     return lambda k: (1 - p) / (1 + p) * p ** abs(k)
 
 
+@pytest.mark.chance(5e-7)
 @pytest.mark.parametrize("honest", [1, 2, 7])
 def test_the_sum_of_all_shares_is_discrete_laplace_and_not_three_tenths_off(honest: int) -> None:
     drawn = shares(honest, honest=honest, scale=2.0, count=3000).sum(axis=0)
@@ -47,6 +48,7 @@ def test_the_sum_of_all_shares_is_discrete_laplace_and_not_three_tenths_off(hone
     assert chance(drawn, laplace(1.5)) < 1e-7
 
 
+@pytest.mark.chance(1e-7)
 def test_a_share_is_a_difference_of_negative_binomials() -> None:
     (drawn,) = shares(1, honest=4, scale=3.0, count=5000)
     one = stats.nbinom(1 / 4, 1 - np.exp(-1 / 3.0)).pmf(np.arange(200))
@@ -55,6 +57,7 @@ def test_a_share_is_a_difference_of_negative_binomials() -> None:
     assert (drawn == 0).mean() > 0.4, "most of a share is nothing: alone it protects nobody"
 
 
+@pytest.mark.chance(1e-6)
 def test_one_share_too_few_is_too_little_noise() -> None:
     """So that a site that drops out or lies must be counted among those that are not honest."""
     drawn = shares(2, honest=3, scale=2.0, count=4000).sum(axis=0)

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout.mechanisms.base import unseal
+from heldout.mechanisms.discrete_laplace import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import SparseVector, unbounded_noise
 from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
-__all__ = ["AboveBar", "secret_of"]
+__all__ = ["AboveBar", "Prepaid", "secret_of"]
 
 
 def secret_of(test: SparseVector) -> int:
@@ -50,3 +51,31 @@ class AboveBar:
 
     def describe(self) -> dict[str, object]:
         return {**self.test.describe(), "name": "sparse vector with a kept bar"}
+
+
+@dataclass(frozen=True)
+class Prepaid:
+    """Noise whose price an earlier entry of the ledger paid, such as that of a board's scores.
+
+    Claim:       the noise's own; the board draws it for at most as many scores as were paid for.
+                                                                                [claim: board]
+    Neighbours:  the noise's.
+    Sensitivity: the statistic's.
+    Numerics:    exact.
+    Refuses:     nothing; the board counts the scores.
+    Reference:   proofs/board.md.
+    Cost:        that of the noise.
+    """
+
+    noise: DiscreteLaplace
+    paid: int
+    """The ledger's entry that paid for it."""
+
+    def event(self) -> Event:
+        return Event("covered", {"entry": self.paid})
+
+    def sample(self, sealed: Sealed[Any]) -> Any:
+        return self.noise.sample(sealed)
+
+    def describe(self) -> dict[str, object]:
+        return self.noise.describe()

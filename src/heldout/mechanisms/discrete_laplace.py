@@ -10,6 +10,7 @@ import numpy as np
 from heldout.arguments.rules import Share
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import Primitive, unseal
+from heldout.mechanisms.source import plus_discrete_laplace
 from heldout.statistics.sealed import Sealed
 
 
@@ -57,19 +58,11 @@ class DiscreteLaplace(Primitive):
         )
 
     def sample(self, sealed: Sealed[Any]) -> Any:
-        from opendp.domains import atom_domain, vector_domain
-        from opendp.measurements import make_laplace
-        from opendp.metrics import l1_distance
-        from opendp.mod import enable_features
-
-        enable_features("contrib")
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.dimension,):
             raise ArgumentError("dimension must be that of the statistic.")
-        measurement = make_laplace(
-            vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=self.float_scale
-        )
-        return np.array(measurement(exact.tolist()), dtype=np.int64)
+        noisy = plus_discrete_laplace(exact.tolist(), self.float_scale)
+        return np.array(noisy, dtype=np.int64)
 
     @property
     def float_scale(self) -> float:

@@ -1,6 +1,5 @@
 """Noise once for several sites: each adds a share, and the shares add up to discrete Laplace."""
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +10,7 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
+from heldout.mechanisms.source import below
 from heldout.privacy.events import Event
 from heldout.statistics.sealed import Sealed
 
@@ -97,10 +97,7 @@ class NoiseShare:
         return found[:count]
 
     def _is_kept(self, number: int) -> bool:
-        return all(
-            secrets.randbelow(j * self.honest) <= (j - 1) * self.honest
-            for j in range(1, number + 1)
-        )
+        return all(below(j * self.honest) <= (j - 1) * self.honest for j in range(1, number + 1))
 
     def describe(self) -> dict[str, object]:
         return {**self.whole.describe(), "name": "share of discrete Laplace", "honest": self.honest}

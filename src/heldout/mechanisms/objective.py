@@ -1,6 +1,5 @@
 """The minimum of a convex loss over private rows, with noise inside the loss."""
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ import numpy as np
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
+from heldout.mechanisms.source import below
 from heldout.mechanisms.sparse_vector import folded, unbounded_noise
 from heldout.statistics.sealed import Sealed
 
@@ -128,5 +128,5 @@ def even_noise(scale: Fraction, count: int) -> list[int]:
     """
     while True:
         far = sum(folded(each) for each in unbounded_noise(scale, count + 1))
-        if all(secrets.randbelow(2 * far + 2 * i) <= 2 * far for i in range(1, count + 1)):
-            return [secrets.randbelow(2 * far + 1) - far for _ in range(count)]
+        if all(below(2 * far + 2 * i) <= 2 * far for i in range(1, count + 1)):
+            return [below(2 * far + 1) - far for _ in range(count)]

@@ -1,7 +1,6 @@
 """Which k of many scores are the largest: names alone, no scores."""
 
 import heapq
-import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +12,7 @@ from heldout.arguments.rules import Whole
 from heldout.errors import ArgumentError
 from heldout.mechanisms.base import Primitive, unseal
 from heldout.mechanisms.discrete_laplace import DiscreteLaplace
+from heldout.mechanisms.source import below
 from heldout.mechanisms.sparse_vector import folded, unbounded_noise
 from heldout.statistics.sealed import Sealed
 
@@ -116,7 +116,7 @@ class PermuteAndFlip(_TopK):
                 for place, far in zip(left, reach, strict=True)
                 if far >= largest - scores[place]
             ]
-            taken.append(secrets.choice(accepting))
+            taken.append(accepting[below(len(accepting))])
             left.remove(taken[-1])
         return tuple(taken)
 

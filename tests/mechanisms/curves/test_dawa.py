@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import improbability
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.dawa import Dawa, cheapest_partition, scaled_costs
@@ -125,12 +126,12 @@ def test_the_probability_of_each_partition_changes_by_at_most_the_claim(penalty:
     assert 0.1 * claimed < worst <= claimed
 
 
+@pytest.mark.chance(1e-7)
 def test_the_probabilities_are_those_that_are_drawn() -> None:
     dawa, counts = Dawa(bins=3, epsilon=Fraction(8), moved=1), (6, 1, 1)
     expected = _three_bins(counts, dawa)
     drawn = [len(dawa._partition(np.array(counts))) == 4 for _ in range(1200)]
-    spread = math.sqrt(expected["1,1,1"] * (1 - expected["1,1,1"]) / len(drawn))
-    assert abs(np.mean(drawn) - expected["1,1,1"]) < 5.5 * spread
+    assert improbability(sum(drawn), len(drawn), expected["1,1,1"]) > 1e-7
 
 
 @pytest.mark.parametrize("moved", [1, 2, 6])

@@ -142,6 +142,7 @@ def law_of(weights: Any, penalties: Any, rate: float) -> Any:
     return mass / mass.sum()
 
 
+@pytest.mark.chance(2e-6)
 def test_the_choice_has_the_law_that_it_says_and_no_other() -> None:
     weights, penalties, rate = np.array([5, 1, 3, 8, 2]), np.array([4, 0, 2, 7, 1]), Fraction(1, 3)
     drawn = Counter(choose_exactly(weights, penalties, rate) for _ in range(30_000))
@@ -211,6 +212,7 @@ def test_neighbours_cuts_are_within_epsilon_and_half_the_noise_would_not_do(move
     assert worst > float(cuts.epsilon / moved) / 2, "twice the rate would be refused"
 
 
+@pytest.mark.chance(2e-6)
 def test_cuts_are_drawn_by_that_law() -> None:
     cuts = MedianCuts(levels=2, epsilon=Fraction(4), moved=1, pseudo_rows=2)
     counts = np.array([4, 0, 1, 0, 6])

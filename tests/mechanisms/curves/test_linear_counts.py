@@ -117,6 +117,7 @@ def test_the_stated_deviations_are_those_of_the_fit(
     np.testing.assert_allclose(above_deviation, np.sqrt((above**2).sum(axis=1)), atol=1e-7)
 
 
+@pytest.mark.chance(2e-6)
 @pytest.mark.slow
 @each_kind
 def test_drawn_counts_have_the_stated_spread(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import improbability
 
 from heldout.errors import ArgumentError
 from heldout.mechanisms.curves.median import MedianNissim2007, Rows, SmoothMedian
@@ -210,6 +211,16 @@ def _worst(cut: RecursiveMedians, points: int, protection: Protection) -> float:
     )
 
 
+def test_the_noise_of_a_median_is_as_wide_as_its_smooth_sensitivity() -> None:
+    """At u = 3/4 the Cauchy law is at 1: the median and S/a, to the next point."""
+    median = SmoothMedian(a=Fraction(1, 1000), beta=Fraction(1, 10))
+    for values in ((0, 0, 1, 3, 3), (0, 0, 30, 30, 30), (5, 20, 21, 39)):
+        rows = _rows(values, 40)
+        drawn = median.sample(rows, randomness=lambda count: b"\xc0" + bytes(count - 1))
+        assert drawn == pytest.approx(_middle(rows) + 1000 * _smooth(median, rows), abs=1)
+
+
+@pytest.mark.chance(4e-8)
 def test_cuts_are_drawn_with_those_probabilities() -> None:
     points, values = 4, (0, 0, 1, 3, 3)
     cut = RecursiveMedians(levels=1, epsilon=Fraction(3), moved=1)
@@ -219,8 +230,7 @@ def test_cuts_are_drawn_with_those_probabilities() -> None:
     drawn = [tuple(cut.draw(counts).tolist()) for _ in range(runs)]
     for (middle, _, _), mass in expected.items():
         edges = tuple(sorted({0, middle + 1, points}))
-        share = drawn.count(edges) / runs
-        assert abs(share - mass) < 5.5 * math.sqrt(mass * (1 - mass) / runs)
+        assert improbability(drawn.count(edges), runs, mass) > 1e-8
 
 
 def test_medians_split_the_rows_evenly_when_there_is_budget() -> None:

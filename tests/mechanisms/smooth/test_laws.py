@@ -25,8 +25,9 @@ from heldout.mechanisms.smooth import (
     mean_absolute_error,
     sensitivity_for,
 )
+from heldout.mechanisms.smooth import ladder as ladder_module
 from heldout.mechanisms.smooth.choose import choose_polynomial_tail
-from heldout.mechanisms.smooth.ladder import build
+from heldout.mechanisms.smooth.ladder import _scales, build
 from heldout.privacy.events import price
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.ranking import RungSensitivity, SmoothSensitivity
@@ -121,6 +122,15 @@ def test_a_ladder_that_is_a_little_too_low_fails_its_exact_test() -> None:
         lowered[step:] = [scale * (1 - 1e-6) for scale in lowered[step:]]
         assert not replace(ladder, scales=tuple(lowered)).certify()
     assert not replace(ladder, epsilon=Fraction(49, 100)).certify()
+
+
+def test_a_ladder_that_fails_its_exact_test_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_low(*arguments: Any) -> list[float]:
+        return [scale * (1 - 1e-6) for scale in _scales(*arguments)]
+
+    monkeypatch.setattr(ladder_module, "_scales", too_low)
+    with pytest.raises(ArithmeticError, match="exact test"):
+        build.__wrapped__(Fraction(1, 2), AREA, 512)  # beside the cache
 
 
 def test_units_of_k_rows_are_rows_at_a_kth_of_the_class() -> None:

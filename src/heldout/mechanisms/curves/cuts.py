@@ -1,8 +1,6 @@
 """Where the bins begin: cuts near the medians of all rows, of each half, of each quarter, ..."""
 
 import math
-import os
-import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -14,6 +12,7 @@ from heldout.errors import ArgumentError
 from heldout.mechanisms.base import Primitive
 from heldout.mechanisms.curves.public_measure import cumulative_measure
 from heldout.mechanisms.smooth.exact import Randomness, rational, working_precision
+from heldout.mechanisms.source import below, random_bytes
 
 __all__ = ["MedianCuts", "choose_exactly"]
 
@@ -61,7 +60,7 @@ def choose_exactly(
 
 def _below(total: int, randomness: Randomness | None) -> int:
     if randomness is None:
-        return secrets.randbelow(total)
+        return below(total)
     bits = total.bit_length()
     while True:
         number = int.from_bytes(randomness(math.ceil(bits / 8)), "big") >> (-bits % 8)
@@ -73,7 +72,7 @@ def _accept(quotient: Fraction, exponent: Fraction, randomness: Randomness | Non
     """True with probability quotient * exp(-exponent), which is at most 1."""
     from flint import arb, fmpq
 
-    source = randomness or os.urandom
+    source = randomness or random_bytes
     bits = _FIRST_BITS
     known = int.from_bytes(source(bits // 8), "big")
     while True:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from heldout.mechanisms.source import Randomness, random_bytes
+
 if TYPE_CHECKING:
     from flint import arb
 
@@ -29,9 +31,6 @@ __all__ = [
 
 LATTICE: Final = Fraction(1, 2**40)
 """The public lattice of released areas and precisions: far finer than any noise in use."""
-
-Randomness = Callable[[int], bytes]
-"""So many random bytes. Production passes none and gets the operating system's."""
 
 _FIRST_BITS: Final = 96
 _MORE_BITS: Final = 64
@@ -100,7 +99,7 @@ def draw_on_lattice(
     """
     from flint import arb, fmpq
 
-    source = randomness or os.urandom
+    source = randomness or random_bytes
     bits = _FIRST_BITS
     known = int.from_bytes(source(bits // 8), "big")
     while True:

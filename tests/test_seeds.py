@@ -1,0 +1,115 @@
+"""A run is a function of its seed, whatever the order of its tests, and rates of chance add up."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+DRAWN = """
+import functools
+import threading
+
+import numpy as np
+import pytest
+
+from heldout.mechanisms import source
+
+OUT = open("drawn.txt", "a")
+
+
+def noted(name, number):
+    OUT.write(f"{name} {number}\\n")
+    OUT.flush()
+
+
+@pytest.fixture(scope="session", params=["a", "b"])
+def shared(request):
+    return source.below(10**12)
+
+
+@functools.cache
+def cached(name):
+    return source.below(10**12)
+
+
+def in_a_thread():
+    numbers = []
+    thread = threading.Thread(target=lambda: numbers.append(source.below(10**12)))
+    thread.start()
+    thread.join()
+    return numbers[0]
+
+
+def test_one(shared):
+    noted("one", (source.below(10**12), shared, cached("x"), in_a_thread()))
+
+
+def test_other(shared):
+    noted("other", (np.random.default_rng().random(), np.random.random(), shared, cached("x")))
+
+
+def test_seeded_generator():
+    noted("seeded", np.random.default_rng(3).random())
+
+
+@pytest.mark.chance(RATE)
+def test_alone():
+    noted("alone", source.below(10**12))
+"""
+
+
+def run(folder: pathlib.Path, *options: str, rate: str = "1e-7") -> tuple[int, set[str], str]:
+    """Run the tests above; give the status, what they drew, and what was printed."""
+    shutil.copy(pathlib.Path(__file__).parents[1] / "conftest.py", folder)
+    (folder / "test_drawn.py").write_text(DRAWN.replace("RATE", rate))
+    (folder / "drawn.txt").unlink(missing_ok=True)
+    # No plugins: most of the time would be theirs.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", *options]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    drawn = folder / "drawn.txt"
+    lines = set(drawn.read_text().splitlines()) if drawn.exists() else set()
+    return done.returncode, lines, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, set[str], str]:
+    return run(tmp_path_factory.mktemp("first"), "--seed=7")
+
+
+def test_the_seed_is_printed_and_so_is_how_many_tests_draw(
+    first: tuple[int, set[str], str],
+) -> None:
+    assert first[0] == 0, first[2]
+    assert first[2].startswith("noise: --seed 7\n")
+    assert "5 tests drew noise, 1 state a rate of chance." in first[2]
+
+
+def test_the_same_seed_draws_the_same_in_another_order(
+    first: tuple[int, set[str], str], tmp_path: pathlib.Path
+) -> None:
+    names = ("alone", "other", "one", "seeded_generator")
+    again = run(tmp_path, "--seed=7", *(f"test_drawn.py::test_{name}" for name in names))
+    assert again[1] == first[1]
+    assert len(again[1]) == 6
+
+
+@pytest.mark.parametrize("seed", ["8", "new", "os"])
+def test_another_seed_draws_something_else(
+    first: tuple[int, set[str], str], tmp_path: pathlib.Path, seed: str
+) -> None:
+    _, drawn, _ = run(tmp_path, f"--seed={seed}")
+    assert len(drawn) == 6
+    assert {line.split()[0] for line in drawn & first[1]} == {"seeded"}
+
+
+def test_rates_that_add_up_to_too_much_stop_the_run(tmp_path: pathlib.Path) -> None:
+    status, drawn, printed = run(tmp_path, rate="1e-3")
+    assert status == 4
+    assert not drawn
+    assert "rates of chance must add up to at most 0.0001, got 0.001." in printed

@@ -1,0 +1,210 @@
+"""Plant one fault at a time in a copy of the package, and count those that a test notices.
+
+    python tools/mutants.py                     every fault of tools/faults.toml
+    python tools/mutants.py noise bound         those whose name or room has one of these words
+    python tools/mutants.py --list              check that every fault still fits the source
+    python tools/mutants.py --out docs/mutants.md    and write the table
+
+A fault is a text that stands once in `src/heldout`, what to write in its stead, and the tests that
+ought to fail. It is found by the text and not by a path, so that it survives when files move; test
+files are found by their names. Hashes of proofs, which notice any change, do not count.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FAULTS = Path(__file__).with_name("faults.toml")
+LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", "site")
+"""What a copy of the repository does not need."""
+LONGEST = 600
+"""Seconds for the tests of one fault: a fault that hangs is noticed."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planted fault: `new` in place of `old`."""
+
+    name: str
+    room: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def place(self, root: Path) -> Path:
+        """Return the one file that has the text."""
+        files = sorted((root / "src" / "heldout").rglob("*.py"))
+        places = [file for file in files if self.old in file.read_text(encoding="utf-8")]
+        count = sum(file.read_text(encoding="utf-8").count(self.old) for file in places)
+        if count != 1:
+            raise SystemExit(f"{self.name}: its text must stand once in src, got {count} times.")
+        return places[0]
+
+    def selection(self, root: Path) -> list[str]:
+        """Return pytest's arguments: folders and files by name, wherever they are now."""
+        chosen = []
+        for test in self.tests:
+            path, _, words = test.partition(" -k ")
+            if not (root / "tests" / path).exists():
+                moved = sorted((root / "tests").rglob(Path(path).name))
+                if not moved:
+                    raise SystemExit(f"{self.name}: no tests/{path}.")
+                path = str(moved[0].relative_to(root / "tests"))
+            chosen.append(f"tests/{path}")
+            chosen += ["-k", words] if words else []
+        return chosen
+
+
+def faults() -> list[Fault]:
+    """Read the list; a room says which tests are run unless a fault does."""
+    content = tomllib.loads(FAULTS.read_text(encoding="utf-8"))
+    listed = []
+    for one in content["fault"]:
+        tests = one.get("tests") or content["tests"][one["room"]]
+        listed.append(Fault(one["name"], one["room"], one["old"], one["new"], tuple(tests)))
+    names = [one.name for one in listed]
+    if len(set(names)) < len(names):
+        raise SystemExit("Two faults have the same name.")
+    return listed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a fault fared."""
+
+    fault: Fault
+    noticed: bool
+    by: str
+    seconds: float
+
+
+def judge(fault: Fault, root: Path) -> Verdict:
+    """Plant a fault in the copy, run its tests, and take it out again."""
+    file = fault.place(root)
+    before = file.read_text(encoding="utf-8")
+    begun = time.monotonic()
+    try:
+        write(file, before.replace(fault.old, fault.new))
+        compile(file.read_text(encoding="utf-8"), str(file), "exec")
+        status, printed = run(fault.selection(root), root)
+    finally:
+        write(file, before)
+    failed = re.search(r"^(?:FAILED|ERROR) (?:[^\s:]*/)?(\S+)", printed, re.MULTILINE)
+    by = (
+        failed[1].partition("[")[0]
+        if failed
+        else "it hangs"
+        if status is None
+        else f"status {status}"
+    )
+    return Verdict(fault, status != 0, by if status != 0 else "", time.monotonic() - begun)
+
+
+def write(file: Path, text: str) -> None:
+    """Write with a time of its own: what Python compiled before is told apart by seconds."""
+    later = int(file.stat().st_mtime) + 2
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (later, later))
+
+
+def run(selection: list[str], root: Path) -> tuple[int | None, str]:
+    """Run tests in the copy until the first that fails."""
+    environment = os.environ | {"PYTHONPATH": f"{root}/src:{root}/papers/src"}
+    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    options = ["-q", "-x", "-pno:cacheprovider", "--tb=no", "-m", "not slow"]
+    # Plugins are most of the time that a few tests take.
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    options += ["-p_hypothesis_pytestplugin"]
+    command = [sys.executable, "-m", "pytest", *options, *selection]
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, text=True, check=False,
+            timeout=LONGEST,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None, ""
+    if done.returncode not in (0, 1, 2):
+        raise SystemExit(f"pytest could not run:\n{done.stdout}\n{done.stderr}")
+    return done.returncode, done.stdout
+
+
+def control(chosen: list[Fault], root: Path) -> None:
+    """Refuse tests that cannot even be read without a fault: all faults would be noticed."""
+    paths = {word for one in chosen for word in one.selection(root) if word.startswith("tests/")}
+    status, printed = run(["--collect-only", *sorted(paths)], root)
+    if status != 0:
+        raise SystemExit(f"The tests cannot be collected without a fault:\n{printed}")
+
+
+def table(verdicts: list[Verdict]) -> str:
+    """Return the page that tells how many faults were noticed, and by which test."""
+    noticed = sum(one.noticed for one in verdicts)
+    lines = [
+        "# Planted faults",
+        "",
+        "<!-- written by tools/mutants.py -->",
+        "",
+        f"`make mutants` plants {len(faults())} faults in a copy of the package, one at a time,",
+        f"and runs the tests of that room. Of {len(verdicts)} that were judged, **{noticed}** were",
+        "noticed.",
+        "Hashes of proofs, which notice every change of a proven function, do not count. The",
+        "faults are in `tools/faults.toml`.",
+        "",
+        "| room | fault | first test that fails |",
+        "|---|---|---|",
+    ]
+    for one in sorted(verdicts, key=lambda one: (one.fault.room, one.fault.name)):
+        by = f"`{one.by}`" if one.noticed else "**none**"
+        lines.append(f"| {one.fault.room} | {one.fault.name} | {by} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Judge the chosen faults; status 1 if one of them was not noticed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    listed = faults()
+    chosen = listed
+    if options.words:  # in the order of the words
+        names = {f"{one.room} {one.name}": one for one in listed}
+        chosen = [names[name] for word in options.words for name in names if word in name]
+        chosen = list(dict.fromkeys(chosen))
+    for one in chosen:
+        place, _ = one.place(ROOT), one.selection(ROOT)
+        if options.list:
+            print(f"{one.room:16} {one.name:60} {place.relative_to(ROOT)}")
+    if options.list:
+        print(f"{len(chosen)} faults")
+        return 0
+    verdicts = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "copy"
+        shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT))
+        control(chosen, root)
+        for one in chosen:
+            verdict = judge(one, root)
+            verdicts.append(verdict)
+            word = f"noticed by {verdict.by}" if verdict.noticed else "NOT NOTICED"
+            print(f"{verdict.seconds:5.0f} s  {one.room}: {one.name}: {word}", flush=True)
+    noticed = sum(one.noticed for one in verdicts)
+    print(f"{noticed} of {len(verdicts)} faults were noticed")
+    if options.out is not None:
+        options.out.write_text(table(verdicts), encoding="utf-8")
+    return 0 if noticed == len(verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
