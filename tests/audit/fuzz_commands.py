@@ -167,7 +167,9 @@ command(
     dataset=NOT,
     out=OUT,
 )
-command("compare", **ROWS, **CUSTODY, **PAID, **DECLARED, rival=("word", "q"))
+command("ask", "good.csv", "confusion", "--yes", **{n: v for n, v in ROWS.items() if n != "_0"},
+        threshold=NOT, weighted=NOT, by=NOT, **CUSTODY, **PAID, **DECLARED)  # fmt: skip
+command("compare", "--yes", **ROWS, **CUSTODY, **PAID, **DECLARED, rival=("word", "q"))
 command(
     *("curves", "--yes"),
     **ROWS,
@@ -179,7 +181,7 @@ command(
     kind=NOT,
     out=OUT,
 )
-command("residuals", _0=FILE, observed=("word", "y"), predicted=("word", "p"), epsilon=("word", "1"),
+command("residuals", "--yes", _0=FILE, observed=("word", "y"), predicted=("word", "p"), epsilon=("word", "1"),
         scale=NOT, bounds=("word", "residual=1"), method=NOT, metrics=NOT, expected_rows=NOT, kind=NOT,
         groups=NOT, by=NOT,
         out=OUT, **CUSTODY, **PAID)  # fmt: skip

@@ -139,7 +139,7 @@ def budget(epsilon: Any = 1000) -> ho.Budget:
 
 
 def session() -> ho.Session:
-    dataset = ho.Dataset(inputs.good_table(), label="y", score="p")
+    dataset = ho.Dataset(inputs.good_table(), label="y", score="p", rivals=["q"])
     return ho.Session(dataset, budget=budget())
 
 

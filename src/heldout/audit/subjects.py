@@ -1,4 +1,4 @@
-"""What can be audited, by name. A subject is a few lines; see `releases.py`.
+"""The subjects of an audit, by name. Kinds of questions declare theirs; see `releases.py`.
 
 A subject has pairs of neighbours that are the worst we know for it, a loss that it claims, and a
 way to draw many outcomes on either neighbour. Modules of this package that register subjects are
@@ -6,44 +6,26 @@ named in `MODULES`; a subject whose code is not there yet says so instead of bei
 """
 
 import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy.loss import Loss
+from heldout.questions.worst_cases import Pair
 
 __all__ = ["Pair", "Subject", "find", "register", "registered"]
 
 MODULES = (
     "releases",
-    "workflows",
-    "selections",
     "laws",
     "violators",
     "sparse_vectors",
-    "residuals",
     "boards",
 )
 RELEASE, MECHANISM, VIOLATOR = "release", "mechanism", "planted violator"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two neighbours, and why they are the worst that we know.
-
-    For a release `first` and `second` are tables and `options` the words of `heldout.Dataset`.
-    """
-
-    name: str
-    first: Any
-    second: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def side(self, index: int) -> Any:
-        return self.second if index else self.first
 
 
 Draw = Callable[[Pair, int, Fraction, int, str], Any]
@@ -67,6 +49,8 @@ class Subject:
     """Why a bound stays well below the claim, where it does."""
     least: int = 0
     """A quick subject whose fault is rare is audited with at least so many."""
+    formerly: str = ""
+    """What it was called before subjects of releases went by the kind of their question."""
 
     def pair(self, name: str) -> Pair:
         for each in self.pairs:
@@ -99,7 +83,8 @@ def find(name: str) -> Subject:
     'release'
     """
     known = {each.name: each for each in registered()}
+    former = {each.formerly: each for each in known.values() if each.formerly}
     spelt = name.replace("_", "-") if isinstance(name, str) else ""
-    if spelt not in known:
+    if spelt not in known | former:
         raise ArgumentError(f"subject must be one of {', '.join(known)}, got {shown(name)}.")
-    return known[spelt]
+    return (former | known)[spelt]

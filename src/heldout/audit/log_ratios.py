@@ -1,0 +1,317 @@
+"""How much more likely one draw's output is on one table than on its neighbour, as a logarithm.
+
+Each function takes what a `heldout.mechanisms.tape.Draw` recorded on two neighbours and returns the
+loss of that draw: the sum of |difference|/scale for Laplace noise; for a choice, a ladder or a
+median the largest log ratio over everything that could have come out; for a sparse vector, a noisy
+maximum or a training the exact log ratio of what did come out.
+"""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = [
+    "choice",
+    "laplace",
+    "medians",
+    "objective",
+    "partitions",
+    "realised_sparse",
+    "smooth",
+    "sparse",
+    "top_k",
+]
+
+_FAR: Final = 45.0
+"""Scales of noise that are summed over; what lies beyond weighs less than 1e-19."""
+_POINTS: Final = 400_000
+
+
+def laplace(first: Any, second: Any, scale: Fraction) -> Fraction:
+    """Sum of |difference|/scale over coordinates, exactly.
+
+    >>> laplace(np.array([3, 1]), np.array([2, 2]), Fraction(4))
+    Fraction(1, 2)
+    """
+    moved = sum(abs(int(a) - int(b)) for a, b in zip(first, second, strict=True))
+    return moved / Fraction(scale)
+
+
+def choice(first: Any, second: Any) -> float:
+    """The largest log ratio of weights * exp(-rate * penalties), each divided by its sum.
+
+    >>> one = (np.array([1, 1]), np.array([0, 0]), Fraction(1))
+    >>> two = (np.array([1, 1]), np.array([0, 2]), Fraction(1))
+    >>> round(choice(one, two), 3)
+    1.434
+    """
+    logs = []
+    for weights, penalties, rate in (first, second):
+        own = np.log(weights.astype(float)) - float(rate) * penalties
+        logs.append(own - np.logaddexp.reduce(own))
+    return float(np.abs(logs[0] - logs[1]).max())
+
+
+# --- smooth noise --------------------------------------------------------------------------------
+
+
+def smooth(law: Any, first: Any, second: Any) -> float:
+    """The largest log ratio of densities for two values on two rungs.
+
+    Between the points where a ladder's density has a corner its logarithm is a straight line, so
+    that the corners of both are enough.
+    """
+    if (first[0], first[1]) == (second[0], second[1]):
+        return 0.0
+    values = [float(value) for value, _ in (first, second)]
+    reached = [_reached(law, rung) for _, rung in (first, second)]
+    at = np.concatenate(
+        [[v, *(v - far), *(v + far)] for v, far in zip(values, reached, strict=True)]
+    )
+    both = [
+        _log_density(law, rung, np.abs(at - v))
+        for (_, rung), v in zip((first, second), values, strict=True)
+    ]
+    return float(np.abs(both[0] - both[1]).max())
+
+
+def _log_density(law: Any, rung: int, far: Any) -> Any:
+    if hasattr(law, "ladder"):
+        return law.ladder.log_density(np.full(far.shape, rung), far)
+    return law.log_density(far / law.scale(rung)) - math.log(law.scale(rung))
+
+
+def _reached(law: Any, rung: int) -> Any:
+    """Distances at which a ratio may be largest: corners, or a fine grid where there are none."""
+    if hasattr(law, "ladder"):
+        return _corners(law.ladder, rung)
+    return law.scale(rung) * np.geomspace(1e-6, 1e9, 4000)
+
+
+def _corners(ladder: Any, rung: int) -> Any:
+    """Distances at which the density of a rung has a corner, and one beyond them all."""
+    heights = np.array([float(each) for each in ladder.exact_height])
+    step = ladder.step(rung)
+    top = 0.0
+    if step > 0:
+        top = heights[step] + (rung - max(ladder.starts[step], 1) + 1) * ladder.scales[step]
+    far = top - heights[: step + 1]
+    return np.append(far[far > 0], max(top, ladder.scales[0]) * 4)
+
+
+def medians(mechanism: Any, first: Any, second: Any) -> float:
+    """The largest log ratio of two Cauchy densities, whose places and widths differ.
+
+    The ratio is extreme where its derivative, a quadratic, is 0, and at the far ends.
+    """
+    beta, a = float(mechanism.beta), float(mechanism.a)
+    (m, s), (n, t) = (
+        (place, max(gap * math.exp(-beta * k) for gap, k in contenders) / a)
+        for place, contenders in (first, second)
+    )
+    d, at = float(n - m), [0.0]
+    if d != 0:
+        b = s * s - t * t - d * d
+        root = math.sqrt(b * b + 4 * d * d * s * s)
+        at += [d, (-b + root) / (2 * d), (-b - root) / (2 * d)]
+    logs = [math.log(s / t)]
+    logs += [math.log(s / (y * y + s * s)) - math.log(t / ((y - d) ** 2 + t * t)) for y in at]
+    return max(abs(each) for each in logs)
+
+
+# --- comparisons of noisy numbers ----------------------------------------------------------------
+
+
+def sparse(test: Any, first: Any, second: Any, given: Any) -> float:
+    """Of a sparse vector's answers; where one positive answer ends it, of the worst of all.
+
+    `first` and `second` are pairs: the queries, and the threshold of each.
+    """
+    if test.limit > 1:
+        return realised_sparse(test, first, second, given)
+    bars = _bars(test, first, second)
+    logs = [_answers(test, each, bars) for each in (first, second)]
+    places = range(len(first[0]) + 1)
+    return max(abs(_first(*logs[0], bars, i) - _first(*logs[1], bars, i)) for i in places)
+
+
+def realised_sparse(test: Any, first: Any, second: Any, given: Any) -> float:
+    """Of these answers, whichever bar led to them."""
+    bars = _bars(test, first, second)
+    both = []
+    for each in (first, second):
+        above, below = _answers(test, each, bars)
+        logs = sum(above[i] if said else below[i] for i, said in enumerate(given))
+        both.append(float(np.logaddexp.reduce(bars[1] + logs)))
+    return abs(both[0] - both[1])
+
+
+def _bars(test: Any, *several: Any) -> tuple[Any, Any]:
+    """Noise of the bar on a lattice, and the logarithm of its probability."""
+    scale, wide = float(test.threshold_scale), float(test.query_scale)
+    far = [query - bar for pair in several for query, bar in zip(*pair, strict=True)]
+    reach = _FAR * scale + max(map(abs, far), default=0)
+    step = max(1, math.ceil(2 * reach / _POINTS))
+    noise = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1) * step
+    assert step == 1 or step < min(scale, wide) / 50, "too coarse for an exact ratio"
+    return noise, -np.abs(noise) / scale
+
+
+def _answers(test: Any, queries: Any, bars: Any) -> tuple[list[Any], list[Any]]:
+    """Logarithms of the chances to be above and below, for each query at each bar."""
+    scale = float(test.query_scale)
+    above, below = [], []
+    for query, bar in zip(*queries, strict=True):
+        at = bars[0] + (bar - query)
+        # P(z >= x) = p^x/(1 + p) from x = 1 on, and 1 - p^(1 - x)/(1 + p) up to x = 0.
+        whole = math.log1p(math.exp(-1 / scale))
+        small = np.where(at >= 1, -at, at - 1) / scale - whole
+        large = np.log1p(-np.exp(small))
+        above.append(np.where(at >= 1, small, large))
+        below.append(np.where(at >= 1, large, small))
+    return above, below
+
+
+def _first(above: Any, below: Any, bars: Any, place: int) -> float:
+    """That the answer at `place` is the first positive one; at the end: that none is."""
+    logs = bars[1] + sum(below[:place])
+    if place < len(above):
+        logs = logs + above[place]
+    return float(np.logaddexp.reduce(logs))
+
+
+def top_k(mechanism: Any, first: list[int], second: list[int], given: Any) -> float:
+    """Of the names that came out, in their order."""
+    law = _flips if type(mechanism).__name__ == "PermuteAndFlip" else _noisy_top_k
+    return abs(law(mechanism, first, given) - law(mechanism, second, given))
+
+
+def _flips(mechanism: Any, scores: list[int], given: Any) -> float:
+    """Step by step: the chance to accept, over the number of those that do.
+
+    E[1/(1 + others that accept)] is the integral over t of prod(1 - a + a t): a polynomial.
+    """
+    left, log = list(range(len(scores))), 0.0
+    nodes, weights = np.polynomial.legendre.leggauss(len(scores) // 2 + 1)
+    at = (nodes + 1) / 2
+    for place in given:
+        largest = max(scores[i] for i in left)
+        accept = {i: math.exp(-(largest - scores[i]) / float(mechanism.scale)) for i in left}
+        others = np.prod([1 - accept[i] + accept[i] * at for i in left if i != place], axis=0)
+        log += math.log(accept[place]) + math.log(float((weights * others).sum() / 2))
+        left.remove(place)
+    return log
+
+
+def _noisy_top_k(mechanism: Any, scores: list[int], given: Any) -> float:
+    """From the last winner to the first: what each noisy score may be, and those below it."""
+    scale = float(mechanism.scale)
+    values = np.arange(min(scores), max(scores) + math.ceil(_FAR * scale) + 1)
+    one = -math.expm1(-1 / scale)
+
+    def at(place: int) -> Any:  # P(score + noise = value)
+        far = values - scores[place]
+        return np.where(far >= 0, one * np.exp(-np.maximum(far, 0) / scale), 0.0)
+
+    def up_to(place: int, winner: int) -> Any:  # P(score + noise comes after the winner's value)
+        far = values - scores[place] + (1 if place > winner else 0)
+        return np.where(far >= 1, -np.expm1(-np.maximum(far, 0) / scale), 0.0)
+
+    last = given[-1]
+    chance = at(last)
+    for place in set(range(len(scores))) - set(given):
+        chance = chance * up_to(place, last)
+    for place, after in zip(given[-2::-1], given[:0:-1], strict=True):
+        sums = np.cumsum(chance)
+        chance = at(place) * (sums if after > place else np.append(0.0, sums[:-1]))
+    return math.log(float(chance.sum()))
+
+
+# --- what has an optimum inside ------------------------------------------------------------------
+
+
+def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
+    """Of a perturbed minimum: the noise that leads to it, its Jacobian, and the solver's part.
+
+    Noise Z leads to the minimum t where f(Z) - Z = t, in lattice steps. f is a contraction, so that
+    Z is found by iteration. The density of t is that of Z over |det(1 - f')|.
+    """
+    noises, determinants = [], []
+    for minimum in (first, second):
+        noise = [0] * len(output)
+        for _ in range(500):
+            new = [int(a) - int(t) for a, t in zip(minimum(noise), output, strict=True)]
+            moved = max(abs(a - b) for a, b in zip(new, noise, strict=True))
+            noise = new
+            if moved <= 2:
+                break
+        noises.append(noise)
+        determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
+    sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
+    moved = max(sizes) if mechanism.even else sum(sizes)
+    from heldout.mechanisms.objective import SLACK
+
+    curved = abs(determinants[0] - determinants[1])
+    return moved / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)
+
+
+def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:
+    """log|det(1 - f')| by differences that are small beside the noise and large beside rounding."""
+    width = max(1, round(scale / 64))
+    slopes = []
+    for i in range(len(noise)):
+        ends = []
+        for sign in (1, -1):
+            at = list(noise)
+            at[i] += sign * width
+            ends.append(np.array([int(each) for each in minimum(at)], dtype=float))
+        slopes.append((ends[0] - ends[1]) / (2 * width))
+    return float(np.linalg.slogdet(np.eye(len(noise)) - np.array(slopes))[1])
+
+
+def partitions(mechanism: Any, first: Any, second: Any, edges: Any) -> float:
+    """An upper bound for DAWA's partition: the least shift of noise that keeps it the cheapest.
+
+    As in proofs/dawa.md, but with the very costs of the two tables: only intervals of the chosen
+    partition get other noise, and every detour between two of its edges must stay as dear.
+    """
+    from scipy.optimize import linprog
+
+    moved = [np.asarray(b) - np.asarray(a) for a, b in zip(first, second, strict=True)]
+    if not any(each.any() for each in moved):
+        return 0.0
+    return max(_shift(moved, edges, linprog), _shift([-each for each in moved], edges, linprog)) / (
+        float(mechanism.cost_scale)
+    )
+
+
+def _shift(moved: Any, edges: Any, linprog: Any) -> float:
+    edges = [int(each) for each in edges]
+    own = [moved[(high - low).bit_length() - 1][low] for low, high in pairwise(edges)]
+    rows, limits = [], []
+    for start, low in enumerate(edges[:-1]):
+        cheapest = _detours(moved, low, edges[-1])
+        for end in range(start + 1, len(edges)):
+            row = np.zeros(2 * len(own))
+            row[start:end], row[len(own) + start : len(own) + end] = 1.0, -1.0
+            rows.append(row)
+            limits.append(cheapest[edges[end] - low] - sum(own[start:end]))
+    found = linprog(np.ones(2 * len(own)), A_ub=np.array(rows), b_ub=np.array(limits, dtype=float))
+    assert found.success
+    return float(found.fun)
+
+
+def _detours(moved: Any, low: int, high: int) -> list[float]:
+    """The least change of cost of any path from `low` to each later edge."""
+    best = [0.0]
+    for end in range(low + 1, high + 1):
+        options = [
+            best[end - 2**power - low] + float(each[end - 2**power])
+            for power, each in enumerate(moved)
+            if end - 2**power >= low
+        ]
+        best.append(min(options))
+    return best

@@ -1,0 +1,337 @@
+"""The same noise on neighbours: nothing differs but what noise hides, by no more than is paid."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.audit import log_ratios
+from heldout.audit.replay import Asked, asked, replayed
+from heldout.audit.replay_doors import DOORS
+from heldout.audit.replay_questions import EXAMPLES, examples_of
+from heldout.audit.replay_run import Cell, Replay, replay_all
+from heldout.audit.replay_tables import Column, neighbours
+from heldout.errors import ArgumentError, PrivacyError
+from heldout.mechanisms import DiscreteLaplace, source
+from heldout.mechanisms.curves.dawa import Dawa, scaled_costs
+from heldout.mechanisms.curves.median import Rows, SmoothMedian
+from heldout.mechanisms.smooth.piecewise_laplace import PiecewiseLaplace
+from heldout.mechanisms.sparse_vector import SparseVector
+from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip
+from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.release import Request
+from heldout.statistics import ThresholdCounts, compute
+from heldout.statistics.ranking.sensitivity import AreaSensitivity
+
+FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.3]}
+SECOND = {"y": [1, 0, 1, 0, 1, 0, 0, 0], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.8]}
+
+
+def asking(rows: dict[str, Any], question: q.Question, **declared: Any) -> Any:
+    session = ho.Session(
+        ho.Dataset(rows, label="y", score="p", name="rows", **declared), budget=ho.Budget(epsilon=9)
+    )
+    return lambda: (session.ask(question), ho.Loss.pure(question.price))
+
+
+def pair(question: q.Question) -> Any:
+    one: Asked = asked(asking(FIRST, question))
+    return replayed(one, asking(SECOND, question))
+
+
+# --- every kind ----------------------------------------------------------------------------------
+
+
+def test_no_kind_loses_more_than_its_price_whatever_the_relation_and_the_unit() -> None:
+    """A few pairs a cell; `make audit` takes hundreds, through every entrance."""
+    found = replay_all(pairs=1, through=("Arrow",), mixed=0.0, seed=7)
+    assert found.bad == [], found.markdown()
+    assert {place[0] for place in found.cells} == set(q.kinds())
+    by_kind = {kind: [p for p in found.cells if p[0] == kind] for kind in q.kinds()}
+    lists = {"ndcg", "precision-at-k"}  # of a unit's rows
+    assert {kind: len(places) for kind, places in by_kind.items()} == {
+        kind: 2 if kind in lists else 4 for kind in q.kinds()
+    }
+
+
+@pytest.mark.parametrize("entrance", ["list", "pandas", "Polars", "Parquet", "CSV"])
+def test_no_entrance_lets_more_through(entrance: str) -> None:
+    found = replay_all(
+        pairs=2, through=(entrance,), kinds=("confusion", "selection"), mixed=0.0, seed=8
+    )
+    assert found.bad == [], found.markdown()
+    assert min(cell.pairs for cell in found.cells.values()) >= 2
+
+
+def test_a_kind_without_an_example_is_an_error_that_says_where_to_add_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(q, "kinds", lambda: [*EXAMPLES, "newest"])
+    with pytest.raises(ArgumentError, match=r"'newest'.*EXAMPLES.*replay_questions.py"):
+        replay_all(pairs=1)
+
+
+def test_every_example_is_a_question_of_its_kind() -> None:
+    assert set(EXAMPLES) == set(q.kinds())
+    for kind in q.kinds():
+        assert {question.kind for question in examples_of(kind)} == {kind}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_boards_searches_and_shares_lose_no_more_than_their_price(door: Any) -> None:
+    from random import Random
+
+    found = Replay()
+    door(found, Random(3))
+    assert found.bad == []
+    assert all(cell.pairs for cell in found.cells.values())
+
+
+# --- neighbours ----------------------------------------------------------------------------------
+
+
+def test_neighbours_by_row_differ_in_one_row_and_by_unit_in_one_person() -> None:
+    from random import Random
+
+    random = Random(1)
+    columns = {"x": Column((1, 2, None))}
+    for relation, most, mixed in itertools.product(
+        ("replace-one", "add-remove"), (None, 2), (0, 1)
+    ):
+        around = neighbours(
+            columns,
+            random,
+            relation=relation,
+            rows_per_unit=most,
+            count=20,
+            mixed=bool(mixed),
+            keyed=True,
+        )
+        for other in around.others:
+            gone = [row for row in around.rows if row not in other]
+            come = [row for row in other if row not in around.rows]
+            if most is None:
+                assert len(gone) <= 1
+                assert len(come) <= 1
+                assert relation == "add-remove" or len(other) == len(around.rows)
+            else:
+                assert len({str(row.cells["who"]) for row in gone}) <= 1
+                assert len({str(row.cells["who"]) for row in come}) <= 1
+            assert relation == "replace-one" or not (gone and come)
+
+
+def test_people_have_more_rows_than_count_and_others_between_theirs() -> None:
+    from random import Random
+
+    around = neighbours(
+        {"x": Column((1,))},
+        Random(2),
+        relation="replace-one",
+        rows_per_unit=2,
+        count=40,
+        mixed=False,
+        keyed=True,
+    )
+    who = [row.cells["who"] for row in around.rows]
+    assert max(map(who.count, who)) == 4
+    assert any(who[i] != who[i + 1] and who[i] in who[i + 2 :] for i in range(len(who) - 2))
+
+
+# --- planted faults ------------------------------------------------------------------------------
+
+
+def test_half_of_a_sensitivity_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pair(q.Confusion(epsilon=1)).ratio == 1
+    whole = ThresholdCounts.sensitivity
+    monkeypatch.setattr(
+        ThresholdCounts, "sensitivity", lambda self, protection: whole(self, protection) // 2
+    )
+    found = pair(q.Confusion(epsilon=1))
+    assert found.ratio == 2
+    assert not found.holds
+
+
+def test_a_scale_that_depends_on_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(self: Request, rows: Any) -> Any:
+        sealed = compute(self.statistic, rows)
+        assert isinstance(self.mechanism, DiscreteLaplace)
+        positives = int(sealed._content[-1])
+        return replace(self.mechanism, scale=self.mechanism.scale + positives).sample(sealed)
+
+    monkeypatch.setattr(Request, "draw", draw)
+    found = pair(q.Confusion(epsilon=1, threshold=0.25))
+    assert found.ratio == math.inf
+    assert "scale" in found.differences[0]
+
+
+def test_a_draw_that_one_table_skips_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(self: Request, rows: Any) -> Any:
+        sealed = compute(self.statistic, rows)
+        exact = sealed._content
+        return exact if exact[-1] == 3 else self.mechanism.sample(sealed)
+
+    for first, second, words in ((3, 4, "once more"), (4, 3, "does not draw")):
+        counts = {3: SECOND, 4: FIRST}
+        monkeypatch.setattr(Request, "draw", draw)
+        question = q.Confusion(epsilon=1, threshold=0.25)
+        one = asked(asking(counts[first], question))
+        found = replayed(one, asking(counts[second], question))
+        assert found.ratio == math.inf
+        assert words in found.differences[0]
+
+
+def test_a_draw_that_nobody_watches_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(self: Request, rows: Any) -> Any:
+        source.below(10)
+        return self.mechanism.sample(compute(self.statistic, rows))
+
+    monkeypatch.setattr(Request, "draw", draw)
+    found = pair(q.Confusion(epsilon=1))
+    assert "no tape watches" in found.differences[0]
+
+
+def test_a_text_that_shows_a_row_is_caught() -> None:
+    question = q.Confusion(epsilon=1)
+
+    def telling(rows: dict[str, Any]) -> Any:
+        ask = asking(rows, question)
+        return lambda: ({"release": ask()[0], "note": sum(rows["y"])}, ho.Loss.pure(1))
+
+    found = replayed(asked(telling(FIRST)), telling(SECOND))
+    assert found.differences == ("note text: ...'4' and ...'3'",)
+
+
+def test_a_column_whose_type_a_single_row_changes_is_caught() -> None:
+    """The replay's reason to be: an inferred type that shows in what may be kept."""
+    one = {"y": [1, 0, 1], "p": [0.5, 0.25, 1.0]}
+    question = q.Confusion(epsilon=1)
+
+    def described(rows: dict[str, Any], kind: str) -> Any:
+        ask = asking(rows, question)
+        return lambda: ({"release": ask()[0], "type": kind}, ho.Loss.pure(1))
+
+    found = replayed(asked(described(one, "DOUBLE")), described(one, "VARCHAR"))
+    assert found.ratio == math.inf
+
+
+# --- exact ratios --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [NoisyTopK, PermuteAndFlip])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_chances_of_all_orders_of_winners_sum_to_one(kind: Any, k: int) -> None:
+    mechanism = kind(Fraction(1), 1, k)
+    law = log_ratios._flips if kind is PermuteAndFlip else log_ratios._noisy_top_k
+    scores = [3, 5, 5, 0]
+    total = sum(
+        math.exp(law(mechanism, scores, given)) for given in itertools.permutations(range(4), k)
+    )
+    assert total == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_chances_of_all_answers_of_a_sparse_vector_sum_to_one(limit: int) -> None:
+    test = SparseVector(Fraction(1), sensitivity=1, limit=limit)
+    queries = ([2, -1, 4], [1, 1, 1])
+    bars = log_ratios._bars(test, queries, queries)
+    above, below = log_ratios._answers(test, queries, bars)
+    whole = np.logaddexp.reduce(bars[1])
+    total = 0.0
+    for given in itertools.product((True, False), repeat=3):
+        logs = sum(above[i] if said else below[i] for i, said in enumerate(given))
+        total += math.exp(np.logaddexp.reduce(bars[1] + logs) - whole)
+    assert total == pytest.approx(1, abs=1e-9)
+
+
+def test_a_sparse_vector_is_as_private_as_it_claims_and_hardly_more() -> None:
+    test = SparseVector(Fraction(1), sensitivity=1, limit=1)
+    first, second = ([0] * 12, [3] * 12), ([1] * 11 + [-1], [3] * 12)
+    found = log_ratios.sparse(test, first, second, None)
+    assert 0.5 < found <= 1 + 1e-9
+
+
+def test_the_corners_of_a_ladder_are_where_its_ratio_is_largest() -> None:
+    protection = Protection(neighbours=Neighbours.REPLACE_ONE)
+    law = PiecewiseLaplace(
+        epsilon=Fraction(1), local=AreaSensitivity(protection=protection), top=256
+    )
+    first, second = (Fraction(1, 2), 5), (Fraction(1, 3), 4)
+    found = log_ratios.smooth(law, first, second)
+    at = np.linspace(-40, 40, 400_001)
+    both = [
+        law.ladder.log_density(np.full(at.shape, rung), np.abs(at - float(value)))
+        for value, rung in (first, second)
+    ]
+    assert found == pytest.approx(np.abs(both[0] - both[1]).max(), abs=1e-3)
+    assert found >= np.abs(both[0] - both[1]).max() - 1e-9
+
+
+def test_the_ratio_of_two_medians_is_largest_where_its_derivative_is_0() -> None:
+    median = SmoothMedian(a=Fraction(1), beta=Fraction(1, 2))
+    tables = [np.array([3, 0, 2, 0, 0, 4]), np.array([3, 0, 3, 0, 0, 4])]
+    exact = []
+    for counts in tables:
+        rows = Rows(np.append(0, np.cumsum(counts)), left=-1, right=6)
+        place = int(rows.order_statistic((rows.count + 1) // 2))
+        exact.append((place, median.candidates(rows)))
+    found = log_ratios.medians(median, *exact)
+    widths = [max(gap * math.exp(-k / 2) for gap, k in each[1]) for each in exact]
+    at = np.linspace(-500, 500, 1_000_001)
+    logs = [
+        np.log(s) - np.log((at - place) ** 2 + s * s)
+        for s, (place, _) in zip(widths, exact, strict=True)
+    ]
+    assert found == pytest.approx(np.abs(logs[0] - logs[1]).max(), rel=1e-4)
+    assert found <= 1.5
+
+
+def test_the_shift_of_a_partition_is_at_most_that_of_the_proof() -> None:
+    dawa = Dawa(bins=4, epsilon=Fraction(1), moved=1)
+    first, second = (
+        scaled_costs(np.array(each), multiple=dawa.multiple)
+        for each in ([3, 1, 1, 0], [3, 2, 1, 0])
+    )
+    for edges in ([0, 4], [0, 1, 2, 3, 4], [0, 2, 4], [0, 1, 3, 4]):
+        found = log_ratios.partitions(dawa, first, second, np.array(edges))
+        assert 0 <= found <= 4 * dawa.multiple / float(dawa.cost_scale) + 1e-9
+    assert log_ratios.partitions(dawa, first, first, np.array([0, 4])) == 0
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def test_the_page_names_what_broke() -> None:
+    good, bad = Cell(pairs=3, worst=0.5), Cell(pairs=2, worst=math.inf, broken=1, first="auc: a")
+    found = Replay(
+        {("auc", "replace-one", "none", "list"): bad, ("brier", "add-remove", "none", "CSV"): good}
+    )
+    page = found.markdown()
+    assert found.bad == ["auc x replace-one x none x list"]
+    assert "| auc | replace-one | none | ∞ (2) |  |" in page
+    assert "| brier | add-remove | none |  | 0.500 (3) |" in page
+    assert "1 of 2 cells broken" in page
+    assert "`auc: a`" in page
+
+
+def test_the_command_fails_where_a_cell_is_broken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from heldout.audit import replay_run
+    from heldout.cli.audit import audit
+
+    found = Replay({("auc", "replace-one", "none", "list"): Cell(pairs=1, worst=0.25)})
+    monkeypatch.setattr(replay_run, "replay_everywhere", lambda **_: found)
+    audit(replay=True, pairs=1, out=tmp_path / "page.md", as_json=True)
+    assert '"worst ratio": "0.250"' in capsys.readouterr().out
+    assert "0 of 1 cells broken" in (tmp_path / "page.md").read_text()
+    found.cells["brier", "replace-one", "none", "list"] = Cell(
+        pairs=1, worst=math.inf, broken=1, first="brier: x"
+    )
+    with pytest.raises(PrivacyError, match="brier x replace-one"):
+        audit(replay=True, pairs=1, as_json=True)
