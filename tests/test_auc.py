@@ -52,7 +52,9 @@ each_relation = pytest.mark.parametrize(
 def session(
     table: Any = None, *, score: str = "good", budget: Any = None, **options: Any
 ) -> ho.Session:
-    dataset = ho.Dataset(TABLE if table is None else table, label="y", score=score, **options)
+    rows = TABLE if table is None else table
+    rivals = [name for name in ("worse",) if name in rows and name != score]
+    dataset = ho.Dataset(rows, label="y", score=score, rivals=rivals, **options)
     return ho.Session(dataset, budget=budget or ho.Budget(epsilon=10**6))
 
 

@@ -14,10 +14,11 @@ from sklearn import metrics as reference
 
 import heldout as ho
 from heldout.cli import main
+from heldout.errors import ArgumentError, DataError, ScoreOutOfRange, UndeclaredRival
 from heldout.examples import readmission
 from heldout.mechanisms.base import unseal
-from heldout.statistics import compute
-from heldout.statistics.ranking.ranked import RankedRows
+from heldout.statistics import ScoreTable, compute
+from heldout.statistics.ranking.ranked import RankedRows, RankedTable
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000
@@ -28,7 +29,10 @@ TABLE = {"y": LABELS, "good": GOOD, "worse": WORSE, "coarse": np.round(GOOD * 16
 
 
 def session(table: Any = None, *, score: str = "good", **options: Any) -> ho.Session:
-    dataset = ho.Dataset(TABLE if table is None else table, label="y", score=score, **options)
+    rows = TABLE if table is None else table
+    options.setdefault("rivals", [name for name in TABLE if name not in ("y", score)])
+    options["rivals"] = [name for name in options["rivals"] if name in rows]
+    dataset = ho.Dataset(rows, label="y", score=score, **options)
     return ho.Session(dataset, budget=ho.Budget(epsilon=10**6))
 
 
@@ -56,12 +60,13 @@ def test_the_better_rival_has_the_higher_number_and_swapping_turns_the_sign() ->
 def test_swapping_two_models_turns_the_sign_exactly() -> None:
     values = {}
     for first, second in (("good", "coarse"), ("coarse", "good"), ("good", "good")):
-        dataset = ho.Dataset(TABLE, label="y", score=first)
+        dataset = ho.Dataset(TABLE, label="y", score=first, rivals=["good", "coarse"])
         values[first, second] = exact_half(dataset, second)
     assert values["good", "coarse"] + values["coarse", "good"] == 1
     assert values["good", "good"] == Fraction(1, 2)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.slow
 def test_equally_good_models_seldom_look_different() -> None:
     """72 releases about two models that are equally good: p-values below 0.05 in at most a few."""
@@ -98,30 +103,99 @@ AWKWARD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_no_column_makes_a_comparison_fail(neighbours: str) -> None:
+def test_no_undeclared_column_is_compared_whatever_is_in_it(neighbours: str) -> None:
     table = pyarrow.table({"y": [1, 0] * 20, "good": [0.75, 0.25] * 20, **AWKWARD})
-    door = session(table, neighbours=neighbours)
-    for times, name in enumerate(AWKWARD, start=1):
-        release = door.compare(score=name, epsilon=4)
-        assert -1 <= release.interval()[0] <= release.value <= release.interval()[1] <= 1
-        assert 0 <= release.p_value <= 1
-        assert door.spent == ho.Loss.pure(4 * times)
+    dataset = ho.Dataset(table, label="y", score="good", neighbours=neighbours)
+    door = ho.Session(dataset, budget=ho.Budget(epsilon=8))
+    for name in (*AWKWARD, "y", "not there"):
+        with pytest.raises(UndeclaredRival, match=r"rivals=\[") as refusal:
+            door.compare(score=name, epsilon=4)
+        with pytest.raises(UndeclaredRival):
+            dataset.with_rival(name)
+        assert str(refusal.value).count(repr(name)) == 3, "the column, and what to write"
+    assert door.spent == ho.Loss.pure(0)
+    assert -1 <= door.compare(score="good", epsilon=4).value <= 1  # itself was validated
 
 
-def test_a_missing_rival_score_is_the_lowest_and_one_out_of_range_the_nearest_end() -> None:
+@pytest.mark.parametrize("name", AWKWARD)
+def test_a_declared_rival_is_validated_or_refused_before_there_is_a_session(name: str) -> None:
+    table = pyarrow.table({"y": [1, 0] * 20, "good": [0.75, 0.25] * 20, **AWKWARD})
+    declared = {"label": "y", "score": "good", "rivals": [name]}
+    if name in ("bools", 'a "quoted" name'):
+        rows = ho.Dataset(table, **declared)
+        assert -1 <= ho.Session(rows, budget=ho.Budget(4)).compare(score=name, epsilon=4).value <= 1
+    else:
+        with pytest.raises(DataError):
+            ho.Dataset(table, **declared)
+
+
+def test_a_clipped_rival_out_of_range_counts_as_the_nearest_end() -> None:
     table = pyarrow.table(
         {
             "y": [1, 1, 0, 0],
             "p": [0.5] * 4,
-            "nan": [0.0, 1.0, math.nan, 0.5],
-            "null": pyarrow.array([0.0, 1.0, None, 0.5]),
             "held": [0.0, 1.0, 0.0, 0.5],
             "wide": [-7.0, 3.0, -math.inf, 0.5],
         }
     )
-    dataset = ho.Dataset(table, label="y", score="p")
-    values = {exact_half(dataset, name) for name in ("nan", "null", "held", "wide")}
-    assert len(values) == 1
+    rivals = ["held", "wide"]
+    dataset = ho.Dataset(table, label="y", score="p", rivals=rivals, out_of_range="clip")
+    assert exact_half(dataset, "held") == exact_half(dataset, "wide")
+
+
+# --- each rival on its own scale -----------------------------------------------------------------
+
+LOGIT = np.log(np.clip(GOOD, 1e-9, 1 - 1e-9) / np.clip(1 - GOOD, 1e-9, 1))
+SCALED = TABLE | {
+    "decile": np.clip(np.ceil(GOOD * 10), 1, 10),
+    "logit": LOGIT,
+    "cents": GOOD * 1e6 - 3e6,
+}
+SCALES: dict[str, Any] = {
+    "rivals": ["decile", "logit", "cents"],
+    "score_range": {"good": (0, 1), "decile": (1, 10), "cents": (-3e6, -2e6)},
+    "score_map": {"logit": (0, 1)},
+}
+
+
+@pytest.mark.parametrize("rival", ["decile", "logit", "cents"])
+def test_models_on_any_scale_are_compared_by_rank(rival: str) -> None:
+    dataset = ho.Dataset(SCALED, label="y", score="good", **SCALES)
+    truth = reference.roc_auc_score(LABELS, SCALED[rival]) - reference.roc_auc_score(LABELS, GOOD)
+    assert 2 * float(exact_half(dataset, rival)) - 1 == pytest.approx(truth, abs=1e-9)
+    ends = dataset.description.rival_range(rival)
+    on_grid = RankedTable("auc-difference", ScoreTable(score_range=(0, 1)), ends)
+    found = unseal(compute(on_grid, dataset.with_rival(rival)))
+    assert 2 * float(found.value) - 1 == pytest.approx(truth, abs=1e-3)
+    door = ho.Session(dataset, budget=ho.Budget(epsilon=100))
+    answer = door.compare(score=rival, epsilon=100)
+    assert answer.value == pytest.approx(truth, abs=0.005)
+    told = answer.as_dict()["parameters"]
+    wanted = {"logit": ("rival_map", [0.0, 1.0]), "decile": ("rival_range", [1.0, 10.0])}
+    name, numbers = wanted.get(rival, ("rival_range", [-3e6, -2e6]))
+    assert told[name] == numbers
+
+
+def test_a_rival_beyond_its_own_range_is_refused_when_the_table_is_declared() -> None:
+    for more in ({}, {"score_range": {"decile": (1, 9)}}, {"score_range": {"good": (0, 1)}}):
+        with pytest.raises(ScoreOutOfRange, match="decile"):
+            ho.Dataset(SCALED, label="y", score="good", rivals=["decile"], **more)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"score_range": {"decile": (1, 10)}},  # no rival
+        {"score_map": {"logit": (0, 1)}},
+        {"rivals": ["logit"], "score_range": {"logit": (0, 1)}, "score_map": {"logit": (0, 1)}},
+        {"rivals": ["logit"], "score_range": (0, 2), "score_map": (0, 1)},
+        {"rivals": ["decile"], "score_range": {"decile": (10, 1)}},
+        {"rivals": ["decile"], "score_range": {"decile": 10}},
+    ],
+)
+def test_a_scale_is_of_a_declared_column_and_one_of_two_kinds(more: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        ho.Dataset(SCALED, label="y", score="good", **more)
 
 
 # --- the command ---------------------------------------------------------------------------------
@@ -142,13 +216,27 @@ def test_the_command_says_which_model_ranks_better(capfd: pytest.CaptureFixture[
     shown = capfd.readouterr().out
     assert "AUC of risk_b less AUC of risk_a" in shown
     assert "p-value" in shown
-    assert "Paid epsilon 4; left: epsilon 0." in shown
+    assert "Paid epsilon 4, replace-one neighbours; left: epsilon 0." in shown
     ledger = ("--ledger", "ledger.sqlite", "--budget", "3")
     assert main((*COMPARE, "--rival", "risk_b", "--epsilon", "1", *ledger, "--json")) == 0
     told = json.loads(capfd.readouterr().out)
     assert told["release"] == "auc-difference"
     assert 0 <= told["p_value"] <= 1
     assert told["remaining"]["epsilon"] == "2"
+
+
+@pytest.mark.usefixtures("_here")
+def test_the_command_takes_a_rival_on_its_own_scale(capfd: pytest.CaptureFixture[str]) -> None:
+    table = readmission(2000).to_pydict()
+    cents = [100 * each for each in table["risk_b"]]
+    odds = [math.log(max(each, 1e-9) / max(1 - each, 1e-9)) for each in table["risk_b"]]
+    whole = pyarrow.table(table | {"cents": cents, "odds": odds})
+    pyarrow.parquet.write_table(whole, "test.parquet")
+    for words in ("cents --rival-range 0 100", "odds --rival-map 0 1"):
+        assert main((*COMPARE, "--epsilon", "4", "--rival", *words.split())) == 0
+    for words in ("cents", "cents --rival-range 0 100 --rival-map 0 1"):
+        assert main((*COMPARE, "--epsilon", "4", "--rival", *words.split())) != 0
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("_here")

@@ -92,6 +92,20 @@ def test_a_public_number_of_rows_cannot_change(place: Path) -> None:
             asked(rows, place, "1/2", **dict(by_row))
 
 
+def test_a_subset_by_label_is_refused_by_the_name_of_rows_that_nobody_registered(
+    place: Path,
+) -> None:
+    rows, declared = table(0), {"unit": None, "name": "clinic"}
+    asked(rows, place, 1, budget=THREE, declared=declared)
+    ill = [at for at, label in enumerate(rows["y"]) if label]
+    subset = {name: [cells[at] for at in ill] for name, cells in rows.items()}
+    with pytest.raises(BudgetMismatch, match="has 40 rows"):
+        asked(subset, place, 1, account="clinic", declared=declared)
+    rescored = rows | {"risk": [0.5] * 40}
+    session = asked(rescored, place, 1, account="clinic", declared=declared)
+    assert str(session.remaining) == "epsilon 1"
+
+
 def test_a_registered_account_reads_no_digest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ho.Ledger.open(place) as ledger:
         ledger.register("clinic", budget=THREE, unit="patient_id")

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,19 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=_name)
+def each_page(check: Callable[[Path], None]) -> Callable[[], None]:
+    """Make one test of a check of every page: as many tests would take longer than the checks."""
+
+    def test() -> None:
+        for page in PAGES:
+            try:
+                check(page)
+            except AssertionError as error:
+                error.add_note(f"on {_name(page)}")
+                raise
+
+    test.__name__ = check.__name__
+    return test
 
 
 def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
@@ -168,16 +180,20 @@ def test_every_page_of_the_menu_can_be_reached_from_the_readme() -> None:
     assert {ROOT / "docs" / page for page in menu} - seen - {ROOT / "docs" / "index.md"} == set()
 
 
-def test_the_table_of_metrics_is_that_of_the_registry() -> None:
-    path = ROOT / "tools" / "metrics_table.py"
-    specification = importlib.util.spec_from_file_location("metrics_table", path)
+@pytest.mark.parametrize(
+    ("name", "line"), [("metrics_table", "| recall |"), ("questions_table", "| `log-loss` |")]
+)
+def test_the_table_of_metrics_and_that_of_questions_are_those_of_the_registries(
+    name: str, line: str
+) -> None:
+    specification = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     tool = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(tool)
     page = tool.PAGE.read_text(encoding="utf-8")
-    assert page == tool.page(page), "run tools/metrics_table.py --write"
-    assert "| recall |" in page
+    assert page == tool.page(page), f"run tools/{name}.py --write"
+    assert line in page
 
 
 @pytest.mark.slow

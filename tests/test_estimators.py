@@ -108,6 +108,39 @@ def test_a_fold_is_scored_once_by_each_candidate_and_not_again() -> None:
             search(MODEL, X[rows], Y[rows])
 
 
+@pytest.mark.parametrize("equal", [True, False])
+def test_equal_rows_in_two_folds_change_no_count_and_no_refusal(equal: bool) -> None:
+    rows, labels = np.zeros((43, 3)), np.zeros(43, dtype=int)
+    if not equal:
+        rows, labels = X[:43], Y[:43]
+    search = ho.Search(epsilon=2, candidates=2, folds=2, public=np.arange(43) < 2)
+    tests = [test for _, test in search.split(rows, labels)]
+    assert [len(test) for test in tests] == [20, 21]
+    for test in tests:
+        for _ in range(2):
+            search(MODEL, rows[test], labels[test])
+        for others in (test, np.arange(len(test))):
+            with pytest.raises(BudgetExceeded):
+                search(MODEL, rows[others], labels[others])
+
+
+def test_what_is_handed_to_the_scorer_decides_nothing_but_the_fold() -> None:
+    search = ho.Search(epsilon=100, candidates=1, folds=2, public=PUBLIC)
+    rows, labels = X.copy(), Y.copy()
+    (_, first), _ = search.split(rows, labels)
+    true = roc_auc_score(Y[first], MODEL.predict_proba(X[first])[:, 1])
+    rows[:], labels[:] = 0, 0  # the table is changed after it was handed in
+    score = search(MODEL, np.full((len(first), 3), np.nan), np.ones(len(first)))
+    assert score == pytest.approx(true, abs=0.02)
+
+
+def test_folds_of_distinct_sizes_need_rows_enough() -> None:
+    search = ho.Search(epsilon=1, candidates=1, folds=5, training_epsilon="1/100")
+    with pytest.raises(ArgumentError, match="at least 15 private rows, got 14"):
+        list(search.split(X[:14], Y[:14]))
+    assert [len(test) for _, test in search.split(X[:15], Y[:15])] == [1, 2, 3, 4, 5]
+
+
 def test_what_a_search_costs_is_what_its_parts_cost(tmp_path: Path) -> None:
     public = ho.Search(epsilon="6", candidates=6, folds=5, public=PUBLIC)
     assert public.each == 1
@@ -144,7 +177,8 @@ def test_a_search_that_cannot_be_paid_or_proven_is_refused(words: dict[str, Any]
 def test_a_search_is_for_one_table_in_one_process() -> None:
     search = ho.Search(epsilon=1, candidates=1, public=PUBLIC)
     list(search.split(X, Y))
-    with pytest.raises(ArgumentError, match="one table"):
-        list(search.split(X + 1, Y))
+    for other in (X + 1, X.copy()):  # a copy too: whether cells are equal may decide nothing
+        with pytest.raises(ArgumentError, match="one table"):
+            list(search.split(other, Y))
     with pytest.raises(TypeError, match="n_jobs"):
         pickle.dumps(search)

@@ -108,12 +108,12 @@ def test_a_guide_can_be_followed_and_touches_the_files_that_it_lists(
 def test_a_statistic_that_breaks_the_guides_rules_fails_the_suite(
     right: str, wrong: str, why: str, copy: Path
 ) -> None:
-    guide = ROOT / "docs" / "adding-a-statistic.md"
-    file = "src/heldout/statistics/confident_negatives.py"
+    guide = ROOT / "docs" / "adding-a-question.md"
+    file = "src/heldout/questions/confident_negatives.py"
     text = next(text for word, _, text in STEP.findall(guide.read_text()) if word.endswith(file))
     assert right in text
     (copy / file).write_text(text.replace(right, wrong), encoding="utf-8")
-    suite = ["tests/conformance/test_sensitivity.py", "-k", "ConfidentNegatives"]
+    suite = ["tests/conformance/test_sensitivity.py", "-k", "RowsBelow"]
     done = run([sys.executable, "-m", "pytest", "-q", *suite], copy)
     assert done.returncode == 1
     assert why in done.stdout
@@ -121,7 +121,12 @@ def test_a_statistic_that_breaks_the_guides_rules_fails_the_suite(
 
 def test_every_guide_is_followed() -> None:
     assert [path.stem for path in GUIDES] == [
-        "adding-a-metric",
-        "adding-a-statistic",
+        "adding-a-question",
         "adding-an-engine",
     ]
+
+
+def test_the_guides_question_is_the_one_that_the_toy_package_adds() -> None:
+    text = (ROOT / "docs" / "adding-a-question.md").read_text(encoding="utf-8")
+    source = next(text for word, _, text in STEP.findall(text) if "/questions/" in word)
+    assert source == (ROOT / "tests" / "toy_questions" / "toy_heldout.py").read_text("utf-8")

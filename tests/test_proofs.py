@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +31,21 @@ def _tool(name: str) -> ModuleType:
 
 hashes = _tool("proof_hashes")
 PROOFS = hashes.proofs()
-each_proof = pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.stem)
+
+
+def each_proof(check: Callable[[Path], None]) -> Callable[[], None]:
+    """Make one test of a check of every proof."""
+
+    def test() -> None:
+        for proof in PROOFS:
+            try:
+                check(proof)
+            except AssertionError as error:
+                error.add_note(f"in {proof.name}")
+                raise
+
+    test.__name__ = check.__name__
+    return test
 
 
 def _claims() -> set[str]:

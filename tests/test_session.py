@@ -204,11 +204,18 @@ def awkward_session(
         "y": [label for label, _, _ in rows],
         "p": [min(max(low + share * (high - low), low), high) for _, share, _ in rows],
         "u": [who for _, _, who in rows],
-        "q": [(share, None, math.inf)[who] for _, share, who in rows],
+        "q": [(share, -1e300, math.inf)[who] for _, share, who in rows],
     }
     declared: dict[str, Any] = {} if unit is None else {"unit": "u", "rows_per_unit": unit}
     dataset = ho.Dataset(
-        table, label="y", score="p", score_range=score_range, neighbours=neighbours, **declared
+        table,
+        label="y",
+        score="p",
+        rivals=["q"],
+        out_of_range="clip",
+        score_range=score_range,
+        neighbours=neighbours,
+        **declared,
     )
     return ho.Session(dataset, budget=ho.Budget(epsilon="1e201"))
 

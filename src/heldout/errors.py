@@ -14,6 +14,10 @@ class ArgumentError(HeldoutError, ValueError):
     """A public argument breaks its rule. Nothing was charged."""
 
 
+class UndeclaredRival(ArgumentError):
+    """A comparison names a column that the custodian did not declare. Nothing was charged."""
+
+
 class MissingDependency(HeldoutError, ImportError):
     """An optional library is needed; the message names the extra to install."""
 
@@ -145,6 +149,10 @@ class AccountClosed(PrivacyError):
 
 class UnusableModel(HeldoutError, ValueError):
     """A model that cannot be read, loaded or allowed. No row was looked at."""
+
+
+class ScoringFailed(HeldoutError):
+    """Scoring did not end in the time that was declared; all scores are discarded."""
 
 
 class NoSandbox(HeldoutError):

@@ -110,9 +110,9 @@ class Search:
     Sensitivity: a row is in one test fold, by its position alone, and is tested there once by
                  each candidate; models know it only if they were trained on it.
     Numerics:    exact.
-    Refuses:     rows that `split` did not hand out, more candidates than declared, a second table,
+    Refuses:     more candidates than declared, rows of a number that no fold has, a second table,
                  other processes; training on private rows, unless `training_epsilon` says what
-                 the learner itself promises for one fit.
+                 the learner itself promises for one fit. None of it looks at a cell.
     Reference:   McSherry 2009, theorem 4; Dwork, Rothblum and Vadhan 2010.
     Cost:        that of one release a candidate and fold.
 
@@ -123,7 +123,8 @@ class Search:
     candidates
         How many models may be scored on each fold, at epsilon / candidates each.
     folds
-        Disjoint test folds. They cost nothing more: a row is in one of them.
+        Disjoint test folds. They cost nothing more: a row is in one of them. Their sizes differ by
+        a row or two, because a fold is known by its number of rows alone.
     public
         True, or a position, for each row with nothing to protect. Models are trained on these, and
         tested on the others.
@@ -175,7 +176,9 @@ class Search:
             )
         self._public = None if public is None else as_array(public, name="public")
         self._labels, self._where = declared(labels), (ledger, account)
-        self._counted, self._known = Ledger.open(None), dict[str, int]()
+        self._counted = Ledger.open(None)
+        self._table: tuple[Any, Any] | None = None
+        self._tests: dict[int, tuple[Any, Any]] = {}  # rows of each test fold, by their number
 
     @property
     def loss(self) -> Loss:
@@ -203,20 +206,24 @@ class Search:
 
         every, public = np.arange(len(_labels(y))), self._public
         private = every if public is None else every[~_chosen(public, len(every))]
-        if len(private) < self.folds:
-            raise ArgumentError("There must be a private row for each fold at least.")
-        tests = [private[at :: self.folds] for at in range(self.folds)]
-        self._open(_digests(X, y, tests), len(private))
+        sizes = _sizes(len(private), self.folds)
+        # Folds take turns, and one that is full takes no more.
+        fold_of = np.nonzero(np.arange(sizes[-1])[:, None] < sizes)[1]
+        tests = [private[fold_of == fold] for fold in range(self.folds)]
+        self._open(X, y, tests, len(private))
         for test in tests:
             yield (np.setdiff1d(every, test if public is None else private), test)
 
-    def _open(self, digests: list[str], rows: int) -> None:
-        """Book the search, once; the same table may be split again."""
-        known = {each: digests.count(each) for each in digests}
-        if self._known:
-            if known != self._known:
-                raise ArgumentError("A search is for one table. Declare another for this one.")
+    def _open(self, X: Any, y: Any, tests: list[Any], rows: int) -> None:
+        """Book the search, once, and copy its folds; the same table may be split again."""
+        if self._table is not None:
+            if self._table[0] is not X or self._table[1] is not y:
+                raise ArgumentError(
+                    "A search is for one table: pass the same X and y again, not copies of them, "
+                    "or declare another search."
+                )
             return
+        copies = {len(test): _taken(X, y, test) for test in tests}
         ledger, account = self._where
         if account is not None:
             book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
@@ -225,23 +232,27 @@ class Search:
             )
             event = Event("disjoint-rows", {"epsilon": self.epsilon})
             book.book(paying, event, request={"release": "search", "metric": self.metric})
-        for digest, times in known.items():
-            allowed = Budget(epsilon=self.each * self.candidates * times)
-            self._counted.register(digest, budget=allowed)
-        self._known = known
+        for size in copies:
+            allowed = Budget(epsilon=self.each * self.candidates)
+            self._counted.register(f"fold of {size}", budget=allowed)
+        self._table, self._tests = (X, y), copies
 
     # --- scikit-learn's scoring -------------------------------------------------------------------
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """The noisy score of one candidate on one fold."""
-        digest = _digest(X, y)
-        if digest not in self._known:
+        """The noisy score of one candidate on one fold.
+
+        The number of rows says which fold it is; its own copy of that fold is scored, so that
+        nothing in the given cells decides what is scored or refused.
+        """
+        size = len(_labels(y))
+        if size not in self._tests:
             raise BudgetExceeded(
                 "These rows are no test fold of this search. Pass it as cv= too, and leave "
                 "return_train_score out."
             )
-        dataset = _scored(estimator, X, y, dict(self._labels))
-        session = Session(dataset, ledger=self._counted, account=digest)
+        dataset = _scored(estimator, *self._tests[size], dict(self._labels))
+        session = Session(dataset, ledger=self._counted, account=f"fold of {size}")
         if self.metric in DECIDED:
             middle = session.dataset.middle
             name = "f1_score" if self.metric == "f1" else self.metric
@@ -276,23 +287,28 @@ def _chosen(public: Any, rows: int) -> Any:
     return chosen
 
 
-def _digests(X: Any, y: Any, tests: list[Any]) -> list[str]:
-    """Those of the folds, taken as scikit-learn takes rows."""
+def _sizes(rows: int, folds: int) -> list[int]:
+    """Return sizes of folds, as equal as distinct numbers can be.
+
+    >>> _sizes(600, 5), _sizes(17, 5)
+    ([118, 119, 120, 121, 122], [1, 2, 3, 5, 6])
+    """
+    fewest = folds * (folds + 1) // 2
+    if rows < fewest:
+        raise ArgumentError(
+            f"{folds} folds of distinct sizes need at least {fewest} private rows, got {rows}. "
+            "Declare fewer folds."
+        )
+    least, more = divmod(rows - fewest, folds)
+    return [1 + least + place + (place >= folds - more) for place in range(folds)]
+
+
+def _taken(X: Any, y: Any, test: Any) -> tuple[Any, Any]:
+    """Copy the rows of a fold, taken as scikit-learn takes them."""
     from sklearn.utils import _safe_indexing
 
     try:
-        return [_digest(*(_safe_indexing(each, test) for each in (X, y))) for test in tests]
+        return _safe_indexing(X, test), _safe_indexing(y, test)
     except Exception:
         pass  # its message may quote a row
     raise ArgumentError("X and y must have a row each. Pass arrays or frames of the same length.")
-
-
-def _digest(X: Any, y: Any) -> str:
-    """By which a fold is known again, in this process alone."""
-    from joblib import hash as digest
-
-    try:
-        return str(digest((X, y)))
-    except Exception:
-        pass
-    raise ArgumentError("X and y must be arrays or frames.")

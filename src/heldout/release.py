@@ -202,6 +202,8 @@ class Drawn:
     """Of the account that paid, right after it did."""
     terms: str = ""
     """The price and who is protected, as the end of a sentence."""
+    kind: str = ""
+    """Of the question that asked for it."""
 
     def __getstate__(self) -> dict[str, Any]:
         # A fitted model is passed on with what was drawn; what its account has left is not.

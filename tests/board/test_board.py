@@ -1,6 +1,7 @@
 """A board's life: what it says, what it costs, and what happens when it is interrupted."""
 
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,19 @@ import heldout as ho
 from heldout.board import Board, Plan
 from heldout.board.board import BoardEnded
 from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
+from heldout.mechanisms.bar import Prepaid
 from heldout.privacy import Loss
 
 
 def test_improvements_are_shown_and_others_are_free(opened: Any, ledger: Any) -> None:
     board = opened()
-    bar = ledger.spent("readmissions")
-    assert bar == Loss.pure(6)
+    assert ledger.spent("readmissions") == Loss.pure(8), "the whole price, when it opens"
     # As good as the start, it would be called better in 1 of 700 boards; 50 rows below, in none.
     assert not board.submit(scored(950), submission="coin").improved
-    assert ledger.spent("readmissions") == bar
     found = board.submit(scored(1600), submission="good")
     assert found.improved
     assert abs(found.score - 0.8) < 0.02
-    assert ledger.spent("readmissions").epsilon == bar.epsilon + board.plan.price / 12
+    assert ledger.spent("readmissions") == Loss.pure(8)
     assert not board.submit(scored(1500), submission="worse").improved
     assert board.best == found.score
     assert board.left == (17, 2)
@@ -82,12 +82,56 @@ def test_a_state_that_was_put_back_is_noticed(opened: Any, tmp_path: Path) -> No
         opened()
 
 
-def test_nothing_is_judged_whose_score_could_not_be_paid(opened: Any, ledger: Any) -> None:
+def test_nobody_can_spend_what_an_open_board_may_show(
+    opened: Any, ledger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account runs dry between a judgement and its score, which is shown all the same."""
     board = opened()
-    ho.Session(scored(1000), ledger=ledger, account="readmissions").confusion(epsilon=4)
+    others = ho.Session(scored(1000), ledger=ledger, account="readmissions")
+    show = Board._show
+
+    def after_a_rush(*words: Any) -> None:
+        with pytest.raises(BudgetExceeded):
+            others.confusion(epsilon="2.1")
+        others.confusion(epsilon=2)
+        show(*words)
+
+    monkeypatch.setattr(Board, "_show", after_a_rush)
+    found = board.submit(scored(1600), submission="good")
+    assert found.improved
+    assert found.score is not None
+    scores = [each for each in ledger.entries() if "score/" in str(each.request.get("reference"))]
+    assert [str(each.loss) for each in scores] == ["epsilon 0"], "booked, and covered by the bar"
+    assert ledger.spent("readmissions") == Loss.pure(10)
+    ledger.verify()
+
+
+def test_a_board_that_cannot_be_paid_in_full_does_not_open(
+    opened: Any, ledger: Any, tmp_path: Path
+) -> None:
+    ho.Session(scored(1000), ledger=ledger, account="readmissions").confusion(epsilon=3)
     with pytest.raises(BudgetExceeded, match="Nothing was charged"):
-        board.submit(scored(1600), submission="good")
-    assert board.left == (20, 3)
+        opened()
+    assert ledger.spent("readmissions") == Loss.pure(3)
+    assert not (tmp_path / "board.json").exists()
+
+
+def test_a_board_of_an_older_version_pays_its_scores_when_it_is_taken_up(
+    opened: Any, ledger: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Older versions paid for the bar when the board opened, and for a score when it was shown."""
+    with monkeypatch.context() as older:
+        older.setattr(Plan, "event", lambda plan: plan.test.event())
+        older.setattr(Prepaid, "event", lambda prepaid: prepaid.noise.event())
+        first = opened().submit(scored(1300), submission="first")
+        assert ledger.spent("readmissions").epsilon == 6 + Fraction(2, 3)
+    for right in (1600, 1900):
+        assert opened().submit(scored(right), submission=f"{right}").improved
+        assert ledger.spent("readmissions") == Loss.pure(8)
+    assert first.improved
+    with pytest.raises(BoardEnded):
+        opened().submit(scored(1990), submission="too late")
+    ledger.verify()
 
 
 def test_no_name_of_a_submission_stands_for_something_else(opened: Any, ledger: Any) -> None:
@@ -172,9 +216,9 @@ def test_racing_submissions_are_judged_one_by_one(opened: Any, ledger: Any) -> N
     for each in threads:
         each.join()
     assert len(found) == 6
-    shown = [each for each in found if getattr(each, "improved", False)]
-    assert ledger.spent("readmissions").epsilon == 6 + len(shown) * ho.Budget(8).epsilon / 12
-    assert ledger.spent("readmissions").epsilon <= 8
+    shown = [each for each in ledger.entries() if "score/" in str(each.request["reference"])]
+    assert len(shown) == sum(getattr(each, "improved", False) for each in found) <= 3
+    assert ledger.spent("readmissions") == Loss.pure(8)
 
 
 def test_a_board_that_would_show_nothing_is_refused() -> None:

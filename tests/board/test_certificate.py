@@ -1,5 +1,6 @@
 """Attackers against an exact board and against ours."""
 
+import math
 from unittest.mock import patch
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from benchmarks.board import ATTACKS, attacked
 
 from heldout.board import Plan, certified
+from heldout.board.board import certificate_of
 
 
 def test_the_bound_is_that_of_the_derivation() -> None:
@@ -29,6 +31,17 @@ def test_every_score_that_can_be_shown_is_counted(spacing: float) -> None:
     with patch("heldout.board.certificate._transcripts", return_value=0.0) as transcripts:
         plan.certificate()
     assert len(shown) <= transcripts.call_args.args[2] <= len(shown) + 1
+
+
+def test_the_certificate_of_shown_scores_has_room_for_noise_and_rounding() -> None:
+    plan = Plan(rows=10**6, price=8, improvements=4, submissions=30, start=0, step=0.01)
+    # A fifth of the failures, 0.01, is shared by four scores: exp(-t / scale) is 0.01 / 4 at t.
+    scale = plan.noise.float_scale / plan.whole
+    noise = scale * math.log(4 / 0.01) + plan.spacing / 2
+    found = certificate_of(plan)
+    assert found.level == 0.95
+    assert found.bound == pytest.approx(plan.certificate(0.96).bound + noise, rel=1e-9)
+    assert noise > 0.001
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

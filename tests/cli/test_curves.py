@@ -19,7 +19,7 @@ def test_curves_that_noise_fills_are_asked_for_twice_and_not_drawn(run):
     drowned = (*ASK[:-1], "1/100000", "--out", "curves.html")
     refused = run(*drowned)
     assert refused.code == 2
-    assert "nothing to read of the curves" in refused.err
+    assert "noise would hide the AUC of the curve. Ask for epsilon" in refused.err
     assert "Nothing was charged" in refused.err
     assert not Path("curves.html").exists()
     bought = run(*drowned, "--yes")

@@ -44,7 +44,7 @@ def data(protection: dict[str, Any], rows: int = 60) -> ho.Dataset:
         "p": [row / rows for row in range(rows)],
         "q": [row * 7 % rows / rows for row in range(rows)],
     }
-    return ho.Dataset(table, label="y", score="p", positive=True, **protection)
+    return ho.Dataset(table, label="y", score="p", rivals=["q"], positive=True, **protection)
 
 
 @each_protection

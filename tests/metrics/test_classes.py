@@ -161,7 +161,7 @@ def test_answers_are_data_with_pictures_and_quotes_that_charge_what_they_say(
     page = report.save(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Decisions by class" in page
     assert sum(report.shares.values()) == 3
-    assert list(asked.report(epsilon=1, sections=["auc"]).releases) == ["auc_of_classes"]
+    assert list(asked.report(epsilon=1, sections=["auc"]).releases) == ["class-auc"]
 
 
 def test_questions_of_another_kind_of_rows_are_refused_and_cost_nothing() -> None:

@@ -83,7 +83,7 @@ def test_a_report_on_the_grid_tells_the_bound_and_costs_the_same(
     report = asked.report(epsilon=40, curves=curves)
     assert sum(report.shares.values()) == 40
     assert asked.spent.epsilon == 40
-    assert report.shares["grid_ties"] < report.shares["auc"] / 10
+    assert report.shares["grid-ties"] < report.shares["auc"] / 10
     bound = report.tie_bound()
     assert isinstance(bound, TieBound)
     assert grid_error(labels, scores, range_width=1)[0] < bound.auc < 0.05
@@ -98,7 +98,7 @@ def test_a_report_too_cheap_for_ties_does_without(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(heldout.questions.ranking, "LARGEST_EXACT", 100)
     labels, scores = rows(3000, decimals=9)
     report = session(labels, scores).report(epsilon="0.02")
-    assert "grid_ties" not in report.releases
+    assert "grid-ties" not in report.releases
     bound = report.tie_bound()
     assert bound is not None
     assert bound.source == "the area alone"

@@ -63,6 +63,12 @@ def test_equal_precise_sites_pool_to_their_mean_and_show_no_difference():
     assert high - low == pytest.approx(2 * 1.96 * 0.02 / 2, rel=0.02)
 
 
+def test_a_site_weighs_by_the_variance_of_its_noise_and_its_sample():
+    # Laplace noise of scale 0.1 has the variance 2 * 0.1**2 = 0.02; the samples have 0 and 0.04.
+    found = Effects(np.array([0.5, 0.5]), np.array([0.1, 0.0]), np.array([0.0, 0.2]))
+    assert found.weights() == pytest.approx([2 / 3, 1 / 3])
+
+
 def test_heterogeneity_is_what_a_calculation_by_hand_gives():
     # At the middle 0.5 the slope is 1/4: logits are -0.4, 0 and 0.4, each of variance 0.04 there.
     shares = np.array([0.4, 0.5, 0.6])

@@ -106,7 +106,7 @@ def test_reports_pool_question_by_question_and_pay_for_all_of_them(sessions, tmp
         (("parameters", "scores"), "other", "kinds of scores"),
         (("protection", "neighbours"), "add-remove", "neighbours"),
         (("protection", "unit"), True, "units of privacy"),
-        (("release",), "tied pairs", "cannot be pooled"),
+        (("kind",), "grid-ties", "cannot be pooled: rows of different"),
         (("parameters", "by"), "sex", "by group, weighted"),
         (("measures", "AUC", "interval"), [1, 0], "not a release that can be read"),
         (("measures", "AUC", "value"), float("nan"), "not a release that can be read"),

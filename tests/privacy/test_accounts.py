@@ -160,6 +160,34 @@ def test_where_the_number_of_rows_is_public_it_is_fixed(ledger):
     ledger.verify()
 
 
+ROW = Protection(neighbours="replace-one")
+
+
+def by_content(ledger, rows):
+    return ledger.resolve(
+        fingerprints=(b"rows",), protection=ROW, rows=rows, name="trial", budget=ONE
+    )
+
+
+def test_an_account_that_was_opened_by_content_refuses_a_subset_by_its_name(ledger):
+    first = by_content(ledger, 100)
+    assert by_content(ledger, 100) == resolved(ledger, "trial", protection=ROW, rows=100) == first
+    for rows in (37, 101):
+        with pytest.raises(BudgetMismatch, match="has 100 rows"):
+            resolved(ledger, "trial", protection=ROW, rows=rows)
+    assert [each.kind for each in ledger.history()] == ["opening"]
+    ledger.verify()
+
+
+def test_an_account_of_an_older_ledger_has_its_rows_counted_when_they_are_seen_again(ledger):
+    old = ledger.account(b"rows", budget=ONE, name="trial", protection=ROW)  # without a number
+    assert by_content(ledger, 100).id == old.id
+    with pytest.raises(BudgetMismatch, match="has 100 rows"):
+        resolved(ledger, "trial", protection=ROW, rows=37)
+    assert [each.kind for each in ledger.history()] == ["opening", "counted"]
+    ledger.verify()
+
+
 def test_an_analyst_before_anybody_else_fixes_the_number_of_rows_of_the_data_set(ledger):
     row = Protection(neighbours="replace-one")
     ledger.register("trial", budget=ONE)
@@ -215,6 +243,16 @@ def test_people_are_under_one_relation_and_one_kind_of_budget(ledger):
     ledger.register("2026", budget=ONE, unit="patient_id", people="people")
     with pytest.raises(LedgerError, match="people account itself"):
         ledger.register("a", budget=ONE, unit="patient_id", people="2026")
+    assert len(ledger.history()) == 2
+
+
+def test_a_share_has_a_budget_of_its_accounts_kind(ledger):
+    ledger.register("trial", budget=ONE)
+    ledger.register("study", budget=Budget(rho=1))
+    for account, budget in (("trial", Budget(rho=1)), ("study", ONE)):
+        with pytest.raises(BudgetMismatch, match="same kind"):
+            ledger.grant(account, analyst="ana", budget=budget)
+        assert ledger.share(account, "ana") is None
     assert len(ledger.history()) == 2
 
 

@@ -157,6 +157,11 @@ def cheaper_price(content):
         content["loss"] = content["charge"] = {"epsilon": "0", "delta": "0"}
 
 
+def cheaper_loss(content):
+    if content["sequence"] == 3:
+        content["loss"] = {"epsilon": "0", "delta": "0"}
+
+
 def wrong_sum(content):
     if content["sequence"] == 3:
         content["spent"]["epsilon"] = "1/3"
@@ -170,13 +175,34 @@ def foreign(content):
     content["ledger"] = "0"
 
 
-@pytest.mark.parametrize("edit", [unknown_event, cheaper_price, wrong_sum, overspent, foreign])
+@pytest.mark.parametrize(
+    "edit", [unknown_event, cheaper_price, cheaper_loss, wrong_sum, overspent, foreign]
+)
 def test_a_chain_with_perfect_hashes_must_still_add_up(written, path, edit):
     rewrite(path, edit)
     # Without a witness only the arithmetic can tell.
     with pytest.raises(LedgerTampered) as refusal:
         Ledger.open(path, witness=None).verify()
     assert refusal.value.sequence == (1 if edit is foreign else 3)
+
+
+def test_an_entry_that_was_forged_with_its_own_hash_is_not_what_the_next_one_follows(written, path):
+    second = written.entries()[0]
+    forged = second.body.replace("auc", "roc")
+    hashed = link(second.previous, forged)
+    change(path, f"UPDATE {ENTRIES} SET body = '{forged}', hash = '{hashed}' WHERE sequence = 2")
+    assert second.sequence == 2
+    with pytest.raises(LedgerTampered, match="does not follow") as refusal:
+        Ledger.open(path, witness=None).verify()
+    assert refusal.value.sequence == 3
+
+
+def test_rows_that_were_tied_to_another_account_find_neither(written, path):
+    accounts = "(SELECT id FROM heldout_accounts WHERE sequence = {})".format
+    change(path, f"UPDATE heldout_ties SET account = {accounts(6)} WHERE account = {accounts(3)}")
+    with pytest.raises(LedgerTampered, match="tied to other rows"):
+        written.account(b"first", budget=None)
+    assert written.account(b"second", budget=None)
 
 
 def test_a_forged_chain_that_adds_up_is_noticed_by_witness_object_and_receipt(written, path, event):

@@ -56,7 +56,7 @@ each_question = pytest.mark.parametrize("question", EXAMPLES, ids=lambda each: e
 
 
 def session(budget: Any = 10, **declared: Any) -> ho.Session:
-    dataset = ho.Dataset(TABLE, label="y", score="p", **declared)
+    dataset = ho.Dataset(TABLE, label="y", score="p", rivals=["q"], **declared)
     return ho.Session(dataset, budget=ho.Budget(epsilon=budget))
 
 
@@ -218,7 +218,8 @@ OF_SCORES = [each for each in EXAMPLES if type(each).__module__ in ROOMS]
 @pytest.mark.parametrize("question", OF_SCORES, ids=lambda each: each.kind)
 def test_a_quote_is_what_the_ledger_charges(question: q.Question, neighbours: str) -> None:
     budget = ho.Budget(epsilon=10, delta="1e-5")
-    door = ho.Session(ho.Dataset(TABLE, label="y", score="p", neighbours=neighbours), budget=budget)
+    rows = ho.Dataset(TABLE, label="y", score="p", rivals=["q"], neighbours=neighbours)
+    door = ho.Session(rows, budget=budget)
     quote = door.quote(question)
     assert door.spent.epsilon == 0
     door.ask(question)

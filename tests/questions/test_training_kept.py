@@ -23,6 +23,7 @@ def test_answers_from_before_words_shared_sums_are_read_as_they_were_drawn(kept:
     answered = Answered.from_dict(kept["answer"])
     release, then = answered.releases[0].as_dict(), dict(kept["release"])
     weights = np.array([_dense(each.pop("weights")) for each in (release, then)])
+    assert release.pop("kind") == "training"
     assert release == then
     # Machines add floats in their own order, and what is below 0.05 is taken for nothing.
     nothing = np.abs(weights).max(axis=0) < 0.051
@@ -44,11 +45,11 @@ def drawn(features: int) -> Answered:
 def test_rules_are_kept_with_the_answer_and_unknown_ones_are_refused() -> None:
     answered = drawn(300)
     content = answered.as_dict()
-    assert content["rules"] == [2]
+    assert content["rules"] == [3]
     again = Answered.from_dict(content)
     assert again.releases[0].as_dict() == answered.releases[0].as_dict()
     assert again.as_dict() == content
-    for wrong in ([3], [True], ["1"], [], [2, 2], 2):
+    for wrong in ([4], [True], ["1"], [], [2, 2], 2):
         with pytest.raises(ArgumentError, match="cannot be read"):
             Answered.from_dict(content | {"rules": wrong})
 
@@ -56,9 +57,29 @@ def test_rules_are_kept_with_the_answer_and_unknown_ones_are_refused() -> None:
 def test_sums_that_words_shared_are_not_read_as_each_words_own() -> None:
     content = drawn(5000).as_dict()
     assert len(content["values"]["map"]["learning"]["array"]["values"]) < 5000
-    assert Answered.from_dict(content).questions[0].rules == 2
+    assert Answered.from_dict(content).questions[0].rules == 3
     with pytest.raises(ArgumentError, match="is learnt from 10,038 numbers"):
         Answered.from_dict({name: each for name, each in content.items() if name != "rules"})
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        q.Selection(epsilon="50", method="sparse-vector", k=1, threshold=5.0),
+        q.Training(epsilon="100", select="sparse-vector", k=1),
+    ],
+    ids=lambda question: question.kind,
+)
+def test_a_sparse_vector_is_read_as_it_was_drawn(question: Any) -> None:
+    matrix = np.zeros((60, 40), dtype=np.int8)
+    matrix[:30, 23] = 1
+    rows = FeatureMatrix(matrix, np.arange(60) < 30)
+    answered = PrivateSession(rows, budget=ho.Budget(epsilon="100")).answer(question)
+    content = json.loads(json.dumps(answered.as_dict()))
+    [again], [release] = Answered.from_dict(content).releases, answered.releases
+    assert again.as_dict() == release.as_dict()
+    with pytest.raises(ArgumentError, match="without the order"):
+        Answered.from_dict(content | {"rules": [2]})
 
 
 def test_a_question_of_one_kind_of_rules_knows_no_others() -> None:

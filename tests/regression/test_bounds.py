@@ -92,6 +92,7 @@ def test_the_probability_of_each_bound_changes_by_at_most_the_claim(
     assert 0.25 < worst <= 1.5 + 1e-9
 
 
+@pytest.mark.chance(1e-6)
 def test_the_probabilities_of_bounds_are_those_that_are_drawn() -> None:
     protection = Protection(neighbours=Neighbours.REPLACE_ONE)
     search = BoundSearch(epsilon=Fraction(2), protection=protection, threshold=5)
@@ -121,6 +122,7 @@ def test_the_probability_of_each_interval_changes_by_at_most_the_claim(
     assert 0.3 < worst <= 1 + 1e-9
 
 
+@pytest.mark.chance(1e-6)
 def test_the_probabilities_of_intervals_are_those_that_are_drawn() -> None:
     choice = IntervalChoice(
         epsilon=Fraction(1), protection=Protection(neighbours="replace-one"), cells=3, price=2

@@ -50,6 +50,19 @@ def test_the_sums_are_those_of_the_clipped_numbers() -> None:
     assert parts.sum() == 203
 
 
+def test_powers_of_a_row_are_rounded_up_as_the_sensitivity_assumes() -> None:
+    resolution = 16
+    sums = PowerSums(
+        column="residual", bounds=(0.0, 1.0), with_rest=True, powers=3, resolution=resolution
+    )
+    for k in range(resolution + 1):
+        table = RegressionTable({"y": [k / resolution], "p": [0.0]}, observed="y", predicted="p")
+        squared = -(-k * k // resolution)
+        fourth = -(-squared * squared // resolution)
+        parts = [fourth, squared - fourth, k - squared, resolution - k]
+        assert sums.read(table._fetch(sums.body())).tolist() == parts
+
+
 def test_distances_are_measured_from_the_centre() -> None:
     observed = np.array([-4.0, 0.0, 2.5, 3.0, 1e308])
     table = RegressionTable(

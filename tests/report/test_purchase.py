@@ -1,7 +1,6 @@
 """A report is bought whole, at exact shares, or not at all."""
 
 import json
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,9 +9,16 @@ from hypothesis import strategies as st
 
 from heldout import Budget, Dataset, Session
 from heldout import questions as q
+from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.report import sections
-from heldout.report.sections import SECTIONS, Options, shared
+from heldout.questions.registry import places
+from heldout.questions.sections import Choice, shared
+
+SECTIONS = [
+    place
+    for place in places().values()
+    if place.section.always and not place.by_group and ScoredRows in place.question.of
+]
 
 
 @given(
@@ -56,11 +62,10 @@ def test_a_request_that_cannot_be_made_costs_nothing(make_session, bad):
 def test_a_section_that_fails_late_is_found_before_an_earlier_one_is_paid(
     make_session, monkeypatch
 ):
-    def refuse(epsilon, options):
+    def refuse(epsilon, choice):
         raise ArgumentError("never")
 
-    last = replace(SECTIONS[-1], question=refuse)
-    monkeypatch.setattr("heldout.report.question.SECTIONS", (*SECTIONS[:-1], last))
+    monkeypatch.setattr(SECTIONS[-1].question, "for_report", refuse)
     session = make_session()
     with pytest.raises(ArgumentError, match="never"):
         session.report(epsilon="1")
@@ -71,7 +76,7 @@ def test_a_section_that_fails_late_is_found_before_an_earlier_one_is_paid(
 def test_a_quote_knows_the_price_and_reads_and_books_nothing(make_session, section, monkeypatch):
     session = make_session()
     monkeypatch.setattr(Dataset, "_fetch", lambda *_: pytest.fail("rows were read"))
-    question = section.question(Fraction(1, 3), Options(threshold=0.5))
+    question = section.question.for_report(Fraction(1, 3), Choice(threshold=0.5))
     quote = session.quote(question)
     assert quote.loss.epsilon == Fraction(1, 3)
     assert all(each.noise > 0 for each in quote.half_widths[0].values())
@@ -122,9 +127,9 @@ def test_an_unknown_section_is_named(make_session):
 
 
 def test_section_names_are_distinct_and_weights_positive():
-    names = [each.name for each in sections.SECTIONS]
+    assert all(place.section.weight > 0 for place in places().values())
+    names = [name for place in places().values() for name in {place.name, place.old_name}]
     assert len(set(names)) == len(names)
-    assert all(each.weight > 0 for each in sections.SECTIONS)
 
 
 def test_the_short_text_has_a_line_a_measure(make_session):
@@ -151,10 +156,11 @@ def test_a_report_with_curves_buys_the_area_and_the_threshold_once(make_session)
 
 
 def test_bought_together_no_section_gets_less_than_bought_apart():
-    every = (*SECTIONS, *sections.WITH_CURVES)
-    joint = shared(Fraction(1), {each.name: each.joint_weight or each.weight for each in every})
-    apart = shared(Fraction(1), {each.name: each.weight for each in every})
-    for name in ("auc", "average_precision", "confusion", "brier"):
+    every = {each.name: each.section for each in (*SECTIONS, places()["curves"])}
+    weights = {name: each.weight_with_curves or each.weight for name, each in every.items()}
+    joint = shared(Fraction(1), weights)
+    apart = shared(Fraction(1), {name: each.weight for name, each in every.items()})
+    for name in ("auc", "average-precision", "confusion", "brier"):
         assert joint[name] >= apart[name], name
     # Apart, half of the curves' share bought the area, and a tenth the cuts; now nine tenths are
     # for the counts.

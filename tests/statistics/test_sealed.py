@@ -248,7 +248,7 @@ def test_only_the_data_room_runs_statements_over_rows() -> None:
 def test_no_random_generator_of_python_or_numpy_is_on_a_production_path() -> None:
     found = []
     for module, nodes in modules():
-        if module.startswith(SIMULATED):
+        if module.startswith((*SIMULATED, "heldout.testing")):  # which no other module imports
             continue
         for node in nodes:
             if isinstance(node, ast.Import):

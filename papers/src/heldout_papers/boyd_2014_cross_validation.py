@@ -118,12 +118,10 @@ def compared(job: _Job) -> list[dict[str, Any]]:
             model.fit(features[fit.train], labels[fit.train])
             scores = model.predict_proba(features[fit.test])[:, 1]
             asked = ho.roc_auc_score(labels[fit.test], scores, epsilon=fit.epsilon_test)
+            trained = model.release_.loss.epsilon
             assert asked.loss.epsilon is not None
-            charged.append(
-                fit._replace(
-                    epsilon_train=model.release_.loss.epsilon, epsilon_test=asked.loss.epsilon
-                )
-            )
+            assert trained is not None
+            charged.append(fit._replace(epsilon_train=trained, epsilon_test=asked.loss.epsilon))
             true = exact_area(truth, model.decision_function(fresh))
             areas.append((true, float(asked), exact_area(labels[fit.test], scores)))
         true, private, exact = np.mean(areas, axis=0)

@@ -1,10 +1,16 @@
-"""What a public argument may be, said once: each rule reads a value or refuses it by name."""
+"""Rules of public arguments: a rule reads a value or refuses it by name.
 
+A rule also knows its JSON schema, and how to read what somebody typed, so that the command line,
+the API and the pages need no list of their own.
+"""
+
+import json
 import math
-from collections.abc import Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.errors import ArgumentError
@@ -19,6 +25,7 @@ __all__ = [
     "Numbers",
     "OneOf",
     "Plain",
+    "Rule",
     "Share",
     "Text",
     "Whole",
@@ -26,10 +33,41 @@ __all__ = [
 
 MOST_ROWS = 2**53  # so many are still exact as doubles
 _NARROWEST, _WIDEST = 1e-150, 1e150
+_YES, _NO = {"yes", "true", "1", "on"}, {"no", "false", "0", "off"}
+Schema = dict[str, Any]
+
+
+class Rule(ABC):
+    """Reads one argument, or refuses it by name."""
+
+    takes_several: ClassVar[bool] = False
+    """Whether more than one word may be typed for it."""
+    option: ClassVar[str | None] = None
+    """Its spelling on the command line, where the field's own name would mislead."""
+
+    @abstractmethod
+    def __call__(self, value: Any, name: str) -> Any:
+        """Return the value as it is stored; raise ArgumentError where it is not allowed."""
+
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Return the JSON schema of what may be sent."""
+
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        """Read what somebody typed: one word, or several where `takes_several`."""
+        if self.takes_several:
+            return self(list(words), name)
+        if len(words) != 1:
+            raise ArgumentError(f"{name} takes one value, got {len(words)}.")
+        return self(words[0], name)
+
+    def from_command(self, words: Sequence[str], name: str) -> Any:
+        """Read words of a command line, whose files may be opened; a server calls `from_words`."""
+        return self.from_words(words, name)
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Rule):
     """A whole number within limits.
 
     >>> Whole(1, 10)(3, "k")
@@ -49,9 +87,17 @@ class Whole:
             raise ArgumentError(f"{name} must be {rule}, got {shown(value)}. {self.advice}".strip())
         return number
 
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+    def from_words(self, words: Sequence[str], name: str) -> int:
+        typed = words[0].replace(",", "") if len(words) == 1 else ""
+        short = len(typed) <= len(str(self.most))  # Python refuses to read thousands of digits
+        return self(int(typed) if typed.isdecimal() and short else " ".join(words), name)
+
 
 @dataclass(frozen=True)
-class Number:
+class Number(Rule):
     """A finite number within limits, the limits included."""
 
     least: float = -math.inf
@@ -67,14 +113,21 @@ class Number:
             raise ArgumentError(f"{name} must be {rule}, got {shown(value)}. {self.advice}".strip())
         return number
 
+    def schema(self) -> Schema:
+        limits = {"minimum": self.least, "maximum": self.most}
+        finite = {name: limit for name, limit in limits.items() if math.isfinite(limit)}
+        return {"type": "number", **finite}
+
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Rule):
     """Finite numbers, one or more, from the least to the largest.
 
     >>> Numbers()([0.5, 0.2, 0.5], "thresholds")
     (0.2, 0.5)
     """
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> tuple[float, ...]:
         several = value if isinstance(value, list | tuple) else [value]
@@ -82,9 +135,12 @@ class Numbers:
             raise ArgumentError(f"{name} must have a number. Or leave it out.")
         return tuple(sorted({Number()(each, name) for each in several}))
 
+    def schema(self) -> Schema:
+        return {"type": "array", "items": {"type": "number"}, "minItems": 1}
+
 
 @dataclass(frozen=True)
-class Share:
+class Share(Rule):
     """A number between 0 and 1, both left out.
 
     >>> Share("Try 0.95.")("0.9", "level")
@@ -101,9 +157,12 @@ class Share:
             )
         return number
 
+    def schema(self) -> Schema:
+        return {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Rule):
     """One of these words."""
 
     words: Collection[str]
@@ -117,12 +176,17 @@ class OneOf:
             )
         return str(value)
 
+    def schema(self) -> Schema:
+        return {"type": "string", "enum": list(self.words)}
+
 
 @dataclass(frozen=True)
-class Choices:
+class Choices(Rule):
     """Some of these words, at least one, in the order of the words."""
 
     words: tuple[str, ...]
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> tuple[str, ...]:
         listed = isinstance(value, list | tuple | set | frozenset)
@@ -133,9 +197,13 @@ class Choices:
             )
         return tuple(word for word in self.words if word in given)
 
+    def schema(self) -> Schema:
+        items = {"type": "string", "enum": list(self.words)}
+        return {"type": "array", "items": items, "minItems": 1}
+
 
 @dataclass(frozen=True)
-class Text:
+class Text(Rule):
     """A text, such as the name of a column."""
 
     what: str = "a text"
@@ -145,10 +213,15 @@ class Text:
             raise ArgumentError(f"{name} must be {self.what}, got a {type(value).__name__}.")
         return value
 
+    def schema(self) -> Schema:
+        return {"type": "string"}
+
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Rule):
     """The name of a column, or of several."""
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> str | tuple[str, ...]:
         names = (value,) if isinstance(value, str) else value
@@ -158,12 +231,18 @@ class Columns:
             raise ArgumentError(f"{name} must name a column. Or leave it out.")
         return names[0] if len(names) == 1 else tuple(names)
 
+    def schema(self) -> Schema:
+        several = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+        return {"anyOf": [{"type": "string"}, several]}
+
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(Rule):
     """Publicly known intervals by name; of a residual one number will do, alike on both sides."""
 
     names: tuple[str, str]
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> dict[str, tuple[float, float]]:
         if not isinstance(value, Mapping):
@@ -176,6 +255,23 @@ class Intervals:
                 f"{name} must name {first!r}, {second!r} or both. Pass {{'residual': 20}}."
             )
         return {key: _interval(each, key) for key, each in value.items() if each is not None}
+
+    def schema(self) -> Schema:
+        ends = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+        one = {"anyOf": [ends, {"type": "number"}, {"type": "null"}]}
+        properties = dict.fromkeys(self.names, one)
+        return {"type": "object", "properties": properties, "additionalProperties": False}
+
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        """Read `residual=20` or `predicted=0,100`."""
+        typed: dict[str, Any] = {}
+        for word in words:
+            key, equals, ends = word.partition("=")
+            if not equals:
+                raise ArgumentError(f"{name} must look like residual=20, got {shown(word)}.")
+            numbers = ends.split(",")
+            typed[key] = numbers[0] if len(numbers) == 1 else tuple(numbers)
+        return self(typed, name)
 
 
 def _interval(value: Any, name: str) -> tuple[float, float]:
@@ -192,8 +288,10 @@ def _interval(value: Any, name: str) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Rule):
     """Cells of the residual and of the predicted value; one number stands for both."""
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> tuple[int, int]:
         pair = (value, value) if as_whole(value) is not None else value
@@ -205,9 +303,17 @@ class Grid:
             f"{name} must be whole numbers of cells from 1 to 256, got {shown(value)}."
         )
 
+    def schema(self) -> Schema:
+        cells = {"type": "integer", "minimum": 1, "maximum": 256}
+        pair = {"type": "array", "items": cells, "minItems": 2, "maxItems": 2}
+        return {"anyOf": [cells, pair]}
+
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        return self(words[0] if len(words) == 1 else list(words), name)
+
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Rule):
     """True or False."""
 
     def __call__(self, value: Any, name: str) -> bool:
@@ -215,15 +321,43 @@ class Flag:
             raise ArgumentError(f"{name} must be True or False, got {shown(value)}.")
         return value
 
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+    def from_words(self, words: Sequence[str], name: str) -> bool:
+        """Read yes or no; the name alone means yes."""
+        word = words[0].lower() if words else "yes"
+        if len(words) > 1 or word not in _YES | _NO:
+            raise ArgumentError(f"{name} must be yes or no, got {shown(' '.join(words))}.")
+        return word in _YES
+
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Rule):
     """Values by name that go to JSON and back: texts, numbers, lists of them."""
+
+    takes_several: ClassVar[bool] = True
 
     def __call__(self, value: Any, name: str) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise ArgumentError(f"{name} must be values by name, got {shown(value)}.")
         return {key: _plain(each) for key, each in value.items() if each is not None}
+
+    def schema(self) -> Schema:
+        return {"type": "object"}
+
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        """Read `name=value`; a value is JSON where it can be, and else a text."""
+        typed: dict[str, Any] = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if not equals:
+                raise ArgumentError(f"{name} must look like name=value, got {shown(word)}.")
+            try:
+                typed[key] = json.loads(value)
+            except (ValueError, RecursionError):
+                typed[key] = value
+        return self(typed, name)
 
 
 def _plain(value: Any) -> Any:

@@ -10,9 +10,8 @@ from heldout.board.plan import Plan
 from heldout.board.state import State, StateFile
 from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
-from heldout.mechanisms.bar import AboveBar, secret_of
-from heldout.privacy import Account, Budget, Ledger
-from heldout.privacy.accountant import covers
+from heldout.mechanisms.bar import AboveBar, Prepaid, secret_of
+from heldout.privacy import Account, Budget, Event, Ledger
 from heldout.privacy.books import checked_name
 from heldout.release import Request, release
 
@@ -52,9 +51,10 @@ class Board:
     Neighbours:  replace-one, the number of rows public.
     Sensitivity: the merit's.
     Numerics:    exact.
-    Refuses:     rows of another number than planned, or under another relation; a submission after
-                 the last one or after the last improvement; a bar that was paid for and lost; a
-                 state that is another board's, or older than what the ledger booked.
+    Refuses:     an account that cannot pay the whole price when the board opens; rows of another
+                 number than planned, or under another relation; a submission after the last one
+                 or after the last improvement; a bar that was paid for and lost; a state that is
+                 another board's, or older than what the ledger booked.
     Reference:   Blum and Hardt 2015; Lyu, Su and Li 2017; proofs/board.md.
     Cost:        one scan and one ledger entry a submission.
     """
@@ -78,6 +78,7 @@ class Board:
         with self._file.held():
             known = self._file.read()
             self._draw_bar() if known is None else self._check_bar(known)
+            self._scores_paid = self._pay_scores()
 
     @property
     def _whose(self) -> str:
@@ -103,11 +104,14 @@ class Board:
         return known
 
     def _draw_bar(self) -> None:
-        """Pay for the bar, then draw it. It is never drawn again."""
+        """Pay for the bar and every score that may be shown, then draw the bar, once for all.
+
+        From here on no answer can fail because somebody else spent the account.
+        """
         try:
             receipt = self._ledger.book(
                 self._share,
-                self.plan.test.event(),
+                self.plan.event(),
                 request={
                     "release": "board bar",
                     "reference": self._bar_reference,
@@ -133,13 +137,38 @@ class Board:
                 f"This is the state of another board, or {shown(self.name)} was opened with "
                 "another plan or account. Nothing was charged."
             )
-        noise = self.plan.noise
-        told = self.plan.test.epsilon + state.improvements * noise.l1_sensitivity / noise.scale
-        if not covers(Budget(epsilon=told), self._ledger.spent(self._share)):
+        if state.improvements < self._scores_booked():
             raise LedgerError(
                 "The board's state is older than what the ledger booked: improvements that were "
                 "shown are missing in it, and others would take their place. Restore the newest."
             )
+
+    def _scores_booked(self) -> int:
+        """Count the scores that were shown, or lost on the way, by the ledger."""
+        start = f"board/{self.name}/score/"
+        entries = self._ledger.entries(self._share)
+        return sum(str(entry.request.get("reference", "")).startswith(start) for entry in entries)
+
+    def _pay_scores(self) -> int:
+        """Return the entry that paid for the scores.
+
+        It is the bar's. Older versions paid for the bar alone when a board opened, and for each
+        score when it was shown: what is left of such a board's price is paid when it is taken up.
+        """
+        bar = self._ledger.booked(self._bar_reference)
+        assert bar is not None
+        if bar.event == self.plan.event():
+            return bar.sequence
+        reference = f"board/{self.name}/scores"
+        paid = self._ledger.booked(reference)
+        if paid is not None:
+            return paid.sequence
+        left = self.plan.improvements - self._scores_booked()
+        if left == 0:
+            return bar.sequence  # the board has ended
+        request = {"release": "board scores", "reference": reference}
+        event = Event("adaptive", {"epsilon": left * self.plan.shown_price})
+        return self._ledger.book(self._share, event, request=request).sequence
 
     # --- what everybody may know -----------------------------------------------------------------
 
@@ -202,7 +231,6 @@ class Board:
             raise BoardEnded("The board has had its last submission. Nothing was charged.")
         if state.improvements >= self.plan.improvements:
             raise BoardEnded("The board has shown its last improvement. Nothing was charged.")
-        self._ledger.check(self._share, self.plan.noise.event())  # an improvement could be shown
         reached = self.plan.reached(self._bar(state))
         mechanism = AboveBar(self.plan.test, reached, state.paid, state.secret)
         # Written down before anything else happens, so that what follows cannot choose the answer.
@@ -215,10 +243,11 @@ class Board:
         self._file.write(state)
 
     def _show(self, rows: Dataset, submission: str, state: State) -> None:
-        """Pay for an improvement's score and show it; a score that was lost is not drawn again."""
+        """Show an improvement's score; one that was lost is not drawn again."""
         kept = state.submissions[submission]
+        noise = Prepaid(self.plan.noise, self._scores_paid)
         try:
-            noisy = self._released(rows, self.plan.noise, f"score/{submission}", state)
+            noisy = self._released(rows, noise, f"score/{submission}", state)
             kept["score"] = self.plan.shown_score([int(each) for each in noisy], self._bar(state))
         except (AlreadyBooked, AnswerLost):
             kept["lost"] = True

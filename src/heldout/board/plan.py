@@ -13,6 +13,7 @@ from heldout.board.certificate import Certificate, certified
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
 from heldout.mechanisms.sparse_vector import SparseVector
+from heldout.privacy.events import Event
 from heldout.privacy.rational import Rational, exact
 from heldout.statistics.merit import MERITS, AreaMerit, Merit
 
@@ -24,6 +25,13 @@ FALSE_ALARMS = 0.05
 FEWEST_STEPS = 2
 """Between the start and a perfect score; a board with fewer would show nothing."""
 METRICS = (*MERITS, "auc")
+TITLES = {
+    "accuracy": "accuracy at a score of 0.5",
+    "auc": "AUC",
+    "brier": "1 minus the Brier score",
+    "mean-absolute-error": "1 minus the mean absolute error",
+}
+"""What people call the metrics."""
 FAR = 60.0  # scales of noise; beyond, less than 1e-26 is left
 
 
@@ -143,6 +151,16 @@ class Plan:
             l1_sensitivity=self._most + more,
             dimension=2 if more else 1,
         )
+
+    @property
+    def shown_price(self) -> Fraction:
+        """The price of one score that is shown."""
+        return self.noise.l1_sensitivity / self.noise.scale
+
+    def event(self) -> Event:
+        """Return all that the board can ever cost: its bar, and every score that it may show."""
+        scores = Event("adaptive", {"epsilon": self.improvements * self.shown_price})
+        return Event.composed([self.test.event(), scores])
 
     @property
     def whole(self) -> int:

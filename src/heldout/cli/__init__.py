@@ -1,6 +1,6 @@
 """The command line: a thin shell. Commands are loaded when they are called.
 
-To add one: a module with its function, and one line in `COMMANDS`.
+To add one: a module with its function, and one line in `PLACES`.
 """
 
 import os
@@ -13,30 +13,40 @@ import heldout
 if TYPE_CHECKING:
     from cyclopts import App
 
+PLACES: dict[str, str] = {
+    "heldout.cli.demo:demo": "See it work on bundled data, in a few seconds.",
+    "heldout.cli.evaluate:evaluate": "Evaluate a model on rows you must not show.",
+    "heldout.cli.ask:app": "Ask any question of rows you must not show, or of a server.",
+    "heldout.cli.compare:compare": "Which of two models ranks the same rows better?",
+    "heldout.cli.curves:curves": "ROC, precision-recall and reliability, paid once.",
+    "heldout.cli.residuals:residuals": "Does a regression fit? Its residuals.",
+    "heldout.cli.select:select": "Which features of private rows are worth keeping?",
+    "heldout.cli.model:app": "Would a custodian take this model?",
+    "heldout.cli.plan:plan": "Which epsilon for which interval? Spends nothing.",
+    "heldout.cli.pool:pool": "The same question at several sites, as one answer.",
+    "heldout.cli.ledger:app": "Show or verify what has been spent.",
+    "heldout.cli.board:app": "Plan a leaderboard that cannot be gamed.",
+    "heldout.cli.serve:serve": "Let analysts ask: pages, API and a worker.",
+    "heldout.cli.serve:worker": "Do a server's work on private rows.",
+    "heldout.cli.verify:verify": "Is this page what a server signed?",
+    "heldout.cli.pr:pr": "Precision-recall space, on public numbers.",
+    "heldout.cli.audit:audit": "Try to prove the privacy claims wrong.",
+    "heldout.cli.attack:attack": "How exposed is a metric published without noise?",
+    "heldout.cli.separability:separability": "Is privatized data still the data?",
+    "heldout.cli.doctor:doctor": "What is installed here, and does it work?",
+    "heldout.cli.reproduce:reproduce": "Redo the figures of the papers.",
+}
+"""Where each command is, and a line about it."""
+
+
+def _name(place: str) -> str:
+    """Return the name of a command: that of its function, or of the module of a group."""
+    module, _, function = place.partition(":")
+    return module.rpartition(".")[2] if function == "app" else function
+
+
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("heldout.cli.demo:demo", "See it work on bundled data, in a few seconds."),
-    "evaluate": ("heldout.cli.evaluate:evaluate", "Evaluate a model on rows you must not show."),
-    "compare": ("heldout.cli.compare:compare", "Which of two models ranks the same rows better?"),
-    "curves": ("heldout.cli.curves:curves", "ROC, precision-recall and reliability, paid once."),
-    "residuals": ("heldout.cli.residuals:residuals", "Does a regression fit? Its residuals."),
-    "select": ("heldout.cli.select:select", "Which features of private rows are worth keeping?"),
-    "model": ("heldout.cli.model:app", "Would a custodian take this model?"),
-    "plan": ("heldout.cli.plan:plan", "Which epsilon for which interval? Spends nothing."),
-    "pool": ("heldout.cli.pool:pool", "The same question at several sites, as one answer."),
-    "ledger": ("heldout.cli.ledger:app", "Show or verify what has been spent."),
-    "board": ("heldout.cli.board:app", "Plan a leaderboard that cannot be gamed."),
-    "serve": ("heldout.cli.serve:serve", "Let analysts ask: pages, API and a worker."),
-    "worker": ("heldout.cli.serve:worker", "Do a server's work on private rows."),
-    "verify": ("heldout.cli.verify:verify", "Is this page what a server signed?"),
-    "pr": ("heldout.cli.pr:pr", "Precision-recall space, on public numbers."),
-    "audit": ("heldout.cli.audit:audit", "Try to prove the privacy claims wrong."),
-    "attack": ("heldout.cli.attack:attack", "How exposed is a metric published without noise?"),
-    "separability": (
-        "heldout.cli.separability:separability",
-        "Is privatized data still the data?",
-    ),
-    "doctor": ("heldout.cli.doctor:doctor", "What is installed here, and does it work?"),
-    "reproduce": ("heldout.cli.reproduce:reproduce", "Redo the figures of the papers."),
+    _name(place): (place, line) for place, line in PLACES.items()
 }
 
 INTRODUCTION = """How good is this model on the data that I must not show?

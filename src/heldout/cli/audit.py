@@ -20,6 +20,8 @@ def audit(
     workers: int | None = None,
     all_subjects: Annotated[bool, Parameter(name="--all", negative=())] = False,
     list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    replay: Annotated[bool, Parameter(name="--replay", negative=())] = False,
+    pairs: int = 200,
     lattice: int = 100_000,
     draws: int = 150_000,
     out: Path | None = None,
@@ -34,6 +36,7 @@ def audit(
     ```
     heldout audit confusion --samples 2000 --workers 1
     heldout audit half-the-scale --samples 2000 --workers 1 --json
+    heldout audit --replay --pairs 200 --out docs/replay.md
     heldout audit --list
     ```
 
@@ -46,7 +49,8 @@ def audit(
     samples
         Answers that test, on each neighbour of the worst pair.
     minutes
-        With --all: how long it may take; what is slow then gets fewer answers than --samples.
+        With --all and --replay: how long it may take; what is slow then gets fewer answers than
+        --samples, or fewer pairs than --pairs.
     door
         public: each of them is booked, read and drawn anew. replay: only drawn anew, which is
         faster.
@@ -58,12 +62,18 @@ def audit(
         Audit everything: releases, mechanisms, planted violators, samplers.
     list_all
         List what can be audited.
+    replay
+        Instead of drawing many answers: ask every kind of question of neighbouring tables with
+        the same noise. Everything but the un-noised numbers must be equal, and the loss at most
+        the price.
+    pairs
+        With --replay: neighbours for each kind, relation, unit and entrance.
     lattice
         With --all: answers for the check of the lattice.
     draws
         With --all: draws for the check of each sampler.
     out
-        With --all: write the page of results to this .md file.
+        With --all or --replay: write the page of results to this .md file.
     """
     from heldout.audit.auditor import audit as audited
     from heldout.audit.long import long_audit
@@ -77,6 +87,9 @@ def audit(
             print_json([dict(zip(("name", "kind", "note"), row, strict=True)) for row in rows])
         else:
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
+        return
+    if replay:
+        _replay(pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json)
         return
     if not subjects and not all_subjects:
         raise ArgumentError("Name a subject. --list shows them, --all audits each.")
@@ -131,6 +144,33 @@ def audit(
     if bad:
         raise PrivacyError(
             f"Less private than claimed: {', '.join(bad)}. Report it; see docs/security.md."
+        )
+
+
+def _replay(
+    *, pairs: int, minutes: float | None, workers: int | None, out: Path | None, as_json: bool
+) -> None:
+    from heldout.arguments.rules import Whole
+    from heldout.audit.replay_run import replay_everywhere
+    from heldout.cli.output import print_json, print_table
+    from heldout.errors import PrivacyError
+
+    with _bar(not as_json) as progress:
+        found = replay_everywhere(
+            pairs=Whole()(pairs, "pairs"), minutes=minutes, workers=workers, progress=progress
+        )
+    if out is not None:
+        out.write_text(found.markdown(), encoding="utf-8")
+    head = ("kind", "relation", "unit", "entrance", "pairs", "worst ratio")
+    rows = [(*place, str(cell.pairs), f"{cell.worst:.3f}") for place, cell in found.cells.items()]
+    if as_json:
+        print_json([dict(zip(head, row, strict=True)) for row in rows])
+    else:
+        print_table(head, rows, left=(0, 1, 2, 3))
+    if found.bad:
+        raise PrivacyError(
+            f"Less private than claimed: {', '.join(found.bad[:9])}. Report it; see "
+            "docs/security.md."
         )
 
 

@@ -1,6 +1,6 @@
 """`heldout board plan`: what a leaderboard could show, before it opens."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -14,7 +14,7 @@ def plan(
     price: str,
     improvements: int,
     submissions: int,
-    metric: Literal["accuracy", "auc", "brier", "mean-absolute-error"] = "accuracy",
+    metric: str = "accuracy",
     start: float = 0.5,
     step: float | None = None,
     least_class: int | None = None,
@@ -42,7 +42,7 @@ def plan(
     submissions
         How many submissions may be judged.
     metric
-        Accuracy at 0.5, AUC, or 1 less the Brier score or the mean absolute error.
+        accuracy (at 0.5), auc, brier or mean-absolute-error (1 minus it).
     start
         The score that the first submission has to beat.
     step

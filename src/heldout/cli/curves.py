@@ -5,32 +5,32 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.rows import Rows, Where
-from heldout.cli.values import Json, Labels, checked_labels
+from heldout.cli.frame import NO_MODEL, NO_SERVER, Bought, buy, deliver
+from heldout.cli.model import Scoring
+from heldout.cli.remote import Remote
+from heldout.cli.rows import Rows, Several, Where
+from heldout.cli.values import Json, Labels
 
 if TYPE_CHECKING:
     from heldout.metrics.curves.by_group import CurvesByGroup
     from heldout.metrics.curves.release import CurvesRelease
-    from heldout.questions import Question
-    from heldout.questions.session import Session
 
-Method = Literal[
-    "heldout", "laplace", "fixed-space", "recursive-medians", "hierarchical-quantile",
-    "stoddard-2014-laplace", "stoddard-2014-priroc", "chen-2016-priroc", "chen-2016-priroc-fix",
-]  # fmt: skip
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 
 def curves(
-    table: Where,
+    table: Where | None = None,
     /,
     *,
     epsilon: str,
-    rows: Annotated[Rows, Parameter(name="*")],
-    method: Method = "heldout",
+    rows: Annotated[Rows | None, Parameter(name="*")] = None,
+    scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
+    remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
+    method: str = "heldout",
     thresholds: Annotated[tuple[float, ...], Parameter(consume_multiple=True, negative="")] = (),
-    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Several = (),
     kind: Literal["roc", "precision-recall", "calibration"] = "roc",
+    expected_rows: int | None = None,
     out: Path | None = None,
     title: str | None = None,
     labels: Labels = (),
@@ -48,16 +48,19 @@ def curves(
       --kind precision-recall --out curve.svg --json
     heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 \\
       --groups prior_admissions=0,1,2 --by prior_admissions --out curves.html
+    heldout curves --server https://evaluate.example.org --token-file token.txt \\
+      --dataset readmissions --model model.onnx --epsilon 1 --out curves.html
     ```
 
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
+        out where --server has the rows.
     epsilon
         The price of everything, such as 1, 0.5 or 1/3.
     method
-        heldout, or a method of the literature to compare with.
+        heldout, or a method of the literature to compare with; a wrong name lists them.
     thresholds
         Thresholds that matter, such as 0.2 0.5: two thirds of epsilon count the rows between them
         once more, and their recall and precision are printed.
@@ -65,6 +68,9 @@ def curves(
         Curves of each group instead: a column of --groups, or several to cross.
     kind
         Which curve goes into an .svg file.
+    expected_rows
+        A public guess at the number of rows, where that is private: to say beforehand what noise
+        will leave.
     out
         Write a report to this .html file, or one curve to this .svg file.
     title
@@ -75,45 +81,38 @@ def curves(
         Do not ask where privacy noise will leave nothing to read of the curves.
     """
     from heldout import questions as q
-    from heldout.cli.delivery import delivering
-    from heldout.cli.output import confirm_nothing, patience, print_json, print_unremembered
-    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.errors import ArgumentError
 
-    with patience(f"Reading {table.name}"):
-        if out is not None:
-            _checked_out(out, divided=bool(by))
-        session = rows.session(table, epsilon=epsilon)
-        called = checked_labels(session.dataset.names, labels)
-        asked = q.Curves(
+    if out is not None:
+        _checked_out(out, divided=bool(by))
+        if remote.given and out.suffix.lower() == ".svg":
+            raise ArgumentError("--out must end in .html with --server, which makes the page.")
+    bought = buy(
+        q.Curves(
             epsilon=epsilon,
             method=method,
             **_named(method, thresholds),
             by=(by[0] if len(by) == 1 else by) or None,
-        )
-        drowned = not yes and not by and _drowned(asked, session)
-    if drowned:
-        confirm_nothing(["the curves"])
-    with patience(f"Reading {table.name}"):
-        release = session.ask(asked)
-    with delivering(release, ledger=rows.ledger):
-        try:
-            if out is not None:
-                with patience(f"Writing {out.name}"):
-                    _write(out, release, kind=kind, title=title, labels=called)
-        finally:
-            if isinstance(release, CurvesByGroup):
-                _show_groups(release, session, thresholds, as_json=as_json)
-            elif as_json:
-                named = [release.confusion(each).as_dict() for each in thresholds]
-                counted = {"thresholds": named} if named else {}
-                left = {"remaining": session.remaining.as_dict()}
-                print_json({**release.as_dict(), **counted, **left})
-            else:
-                _print(release, session, thresholds)
-            if not as_json:
-                print_unremembered(rows.ledger)
-        if out is not None and not as_json:
-            print(f"Curves: {out}")
+        ),
+        table=table,
+        rows=rows,
+        options=Rows,
+        scoring=scoring,
+        remote=remote,
+        yes=yes,
+        expected_rows=expected_rows,
+        labels=labels,
+    )
+    [release] = bought.releases
+    deliver(
+        bought,
+        text=lambda: _print(bought, thresholds),
+        content=lambda: bought.content(**_counted(release, thresholds)),
+        as_json=as_json,
+        out=out,
+        write=lambda place: _write(place, release, kind=kind, title=title, labels=bought.labels),
+        noun="Curves",
+    )
 
 
 def _named(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
@@ -121,17 +120,6 @@ def _named(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
     if not thresholds or method == "heldout":
         return {"thresholds": list(thresholds) or None}
     return {"options": {"thresholds": list(thresholds)}}
-
-
-def _drowned(asked: "Question", session: "Session") -> bool:
-    """Whether noise will fill the range of the area, by a plain guess of a public row count."""
-    from heldout.questions import Guess
-
-    if session.dataset.rows is None:
-        return False
-    guess = Guess().about(session.dataset.rows)
-    release = asked.typical_release(session.dataset, guess)
-    return release is not None and not release.headline.informative
 
 
 def _checked_out(out: Path, *, divided: bool) -> None:
@@ -156,60 +144,47 @@ def _write(out: Path, release: "CurvesRelease | CurvesByGroup", *, kind: str, **
         return
     price = release.loss.epsilon
     assert price is not None
-    name = "curves_by_group" if isinstance(release, CurvesByGroup) else "curves"
+    name = "curves-by-group" if isinstance(release, CurvesByGroup) else "curves"
     report = assembled(release._drawn, {name: release}, shares={name: price}, left_out={})
     report.save(out, **words)
 
 
-def _show_groups(
-    release: "CurvesByGroup", session: "Session", thresholds: tuple[float, ...], *, as_json: bool
-) -> None:
-    """Every group's measures, and how far apart the groups are."""
-    from heldout.cli.output import print_json, print_table
-    from heldout.drawing.words import spread, tested
+def _at(release: "CurvesRelease | CurvesByGroup", threshold: float) -> dict[str, Any]:
+    """Read the confusion matrix at a threshold, of each group if there are groups."""
+    from heldout.metrics.curves.by_group import CurvesByGroup
 
-    at = {
-        name: [group.confusion(each) for each in thresholds]
-        for name, group in release.groups.items()
-    }
-    if as_json:
-        named = {name: [each.as_dict() for each in found] for name, found in at.items()}
-        counted = {"thresholds": named} if thresholds else {}
-        print_json({**release.as_dict(), **counted, "remaining": session.remaining.as_dict()})
-        return
-    measures = [
-        [tested(name, each), *spread(each, 0.95)] for name, each in release.measures.items()
-    ]
-    for name, found in at.items():
-        for each in found:
-            for said, one in (("recall", each.recall), ("precision", each.precision)):
-                measures.append([f"{said} at {each.threshold:g}, {name}", *spread(one, 0.95)])
-    print_table(("measure", "value", "95% interval", "noise alone"), measures)
-    print(f"Paid {release.loss}; left: {session.remaining}.")
-    print(f"Receipt: {release.receipt.hash}")
+    if isinstance(release, CurvesByGroup):
+        return {f", {name}": one.confusion(threshold) for name, one in release.groups.items()}
+    return {"": release.confusion(threshold)}
 
 
-def _print(
-    release: "CurvesRelease",
-    session: "Session",
-    thresholds: tuple[float, ...],
-    *,
-    level: float = 0.95,
-) -> None:
-    from heldout.cli.output import print_table
-    from heldout.drawing.words import spread
+def _counted(
+    release: "CurvesRelease | CurvesByGroup", thresholds: tuple[float, ...]
+) -> dict[str, Any]:
+    """Return the matrices at the thresholds as JSON."""
+    if not thresholds:
+        return {}
+    matrices = [_at(release, threshold) for threshold in thresholds]
+    if list(matrices[0]) == [""]:
+        return {"thresholds": [at[""].as_dict() for at in matrices]}
+    names = [name.removeprefix(", ") for name in matrices[0]]
+    return {"thresholds": {name: [at[f", {name}"].as_dict() for at in matrices] for name in names}}
 
-    percent = f"{level * 100:g}%"
-    measures = [[name, *spread(each, level)] for name, each in release.measures.items()]
+
+def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
+    from heldout.cli.output import print_measures, print_paid
+    from heldout.metrics.curves.by_group import CurvesByGroup
+
+    [release] = bought.releases
+    measures = dict(release.measures)
     for threshold in thresholds:
-        at = release.confusion(threshold)
-        for name, each in (("recall", at.recall), ("precision", at.precision)):
-            measures.append([f"{name} at {threshold:g}", *spread(each, level)])
-    print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
-    if release.auc.informative:
-        _print_rates(release, level)
-    print(f"Paid {release.loss}; left: {session.remaining}.")
-    print(f"Receipt: {release.receipt.hash}")
+        for group, at in _at(release, threshold).items():
+            measures[f"recall at {threshold:g}{group}"] = at.recall
+            measures[f"precision at {threshold:g}{group}"] = at.precision
+    print_measures(measures)
+    if not isinstance(release, CurvesByGroup) and release.auc.informative:
+        _print_rates(release, 0.95)
+    print_paid(release, bought.remaining)
 
 
 def _print_rates(release: "CurvesRelease", level: float) -> None:

@@ -14,9 +14,6 @@ LEAK = (
     "in hand, that is whether the patient came back."
 )
 
-SECTIONS = ("auc", "confusion", "brier")
-WITH_CURVES = ("confusion", "brier", "curves")  # the AUC is read off the curves
-
 
 def demo(
     *,
@@ -60,11 +57,14 @@ def demo(
 
 
 def _reports(ledger: Path) -> dict[str, "Report"]:
+    from heldout import questions as q
     from heldout.data import Dataset
     from heldout.examples import breast_cancer, readmission
     from heldout.privacy import Budget, Ledger
     from heldout.questions.session import Session
 
+    numbers = [each.kind for each in (q.Auc, q.Confusion, q.Brier)]
+    with_curves = [each.kind for each in (q.Confusion, q.Brier, q.Curves)]  # the AUC is read off
     stays = readmission()
     reports: dict[str, Any] = {}
     with Ledger.open(ledger) as book:
@@ -80,11 +80,11 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
             )
             session = Session(dataset, budget=Budget(epsilon=3), ledger=book)
             # Average precision is left out: three stays a patient drown it at this price.
-            sections = WITH_CURVES if score == "risk_b" else SECTIONS
+            sections = with_curves if score == "risk_b" else numbers
             reports[score] = session.report(epsilon="3/2", threshold=0.3, sections=sections)
         samples = Dataset(breast_cancer(), label="malignant", score="risk", name="breast cancer")
         session = Session(samples, budget=Budget(epsilon=2), ledger=book)
-        reports["breast cancer"] = session.report(epsilon=2, sections=SECTIONS)
+        reports["breast cancer"] = session.report(epsilon=2, sections=numbers)
     return reports
 
 

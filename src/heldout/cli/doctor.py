@@ -131,13 +131,15 @@ def _spark() -> tuple[str, str]:
 
 
 def _sandbox() -> tuple[str, str]:
+    from heldout.models.isolate import standing_walls
     from heldout.models.sandbox import available
 
-    walls = available()
-    lacking = [name for name, there in walls.items() if not there]
-    if not walls["seccomp"]:
+    if not available()["seccomp"]:
         return ABSENT, "no seccomp: models are refused unless the custodian insists"
-    return FINE, f"without {', '.join(lacking)}" if lacking else ", ".join(walls)
+    walls = standing_walls()
+    standing = ", ".join(name for name, stands in walls.items() if stands)
+    lacking = ", ".join(name for name, stands in walls.items() if not stands)
+    return FINE, f"{standing}; without {lacking}" if lacking else standing
 
 
 def _opened(place: str) -> Any:

@@ -1,38 +1,16 @@
 """`heldout evaluate`: a private report on a table of labels and scores."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
+from heldout.cli.frame import NO_MODEL, NO_SERVER, buy, deliver
 from heldout.cli.model import Scoring
 from heldout.cli.remote import Remote
-from heldout.cli.rows import Rows, Where
-from heldout.cli.values import Json, Labels, checked_labels
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowsHere(Rows):
-    """Rows with a label and a score, unless a server has them.
-
-    Parameters
-    ----------
-    label
-        Column with the outcome. Needed unless --server has the rows.
-    weight
-        Column with what each row counts for, from 0 to --largest-weight. Rankings and curves
-        have no weighted form and are left out.
-    largest_weight
-        The largest weight that there can be. Public; never read off the data.
-    """
-
-    label: Annotated[str, Parameter(show_default=False)] = ""
-    weight: str | None = None
-    largest_weight: float | None = None
-
-
-NO_ROWS, NO_MODEL, NO_SERVER = RowsHere(), Scoring(), Remote()
+from heldout.cli.rows import Rows, Several, Where
+from heldout.cli.values import Json, Labels
 
 
 def evaluate(
@@ -40,31 +18,14 @@ def evaluate(
     /,
     *,
     epsilon: str,
-    rows: Annotated[RowsHere, Parameter(name="*")] = NO_ROWS,
+    rows: Annotated[Rows | None, Parameter(name="*")] = None,
     scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
     remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
     threshold: float | None = None,
     curves: bool = False,
-    sections: Annotated[
-        tuple[
-            Literal[
-                "auc",
-                "average_precision",
-                "confusion",
-                "brier",
-                "curves",
-                "top_k",
-                "log_loss",
-                "ndcg",
-                "precision_at_k",
-                "class_average_precision",
-            ],
-            ...,
-        ],
-        Parameter(consume_multiple=True, negative=""),
-    ] = (),
+    sections: Several = (),
     scores: str | None = None,
-    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Several = (),
     k: int = 10,
     expected_rows: int | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
@@ -110,12 +71,13 @@ def evaluate(
     curves
         Add the ROC and precision-recall curves, for about a quarter of the price.
     sections
-        Buy only these. The others cost nothing, and need no look at the rows. ndcg and
-        precision_at_k are of ranked lists: the rows of each --unit, such as a query.
+        Buy only these. The others cost nothing, and need no look at the rows. A wrong name lists
+        what there is. ndcg and precision_at_k are of ranked lists: the rows of each --unit, such
+        as a query.
     scores
         Rank exact scores, which must fit into memory, or score cells on the public grid: exact or
         grid. Left out: the grid for more than five million rows, where their number is public.
-        With --classes: the column of each class's score, such as pa,pb,pc.
+        With --classes it may name the columns of --class-scores instead.
     by
         Add the decisions by group: a column of --groups, or several to cross.
     k
@@ -133,65 +95,43 @@ def evaluate(
         What the report calls a column or the data, such as risk_b="The new model".
     """
     from heldout import questions as q
-    from heldout.cli.delivery import delivering
-    from heldout.cli.output import (
-        confirm_nothing,
-        patience,
-        print_expected,
-        print_json,
-        print_report,
-        print_unremembered,
-    )
+    from heldout.cli.output import print_report
     from heldout.drawing.place import checked_place
     from heldout.errors import ArgumentError
 
     if out is not None:
         checked_place(out)
+    if remote.given and title is not None:
+        raise ArgumentError("The server makes the page: leave --title out.")
+    if rows is not None and rows.classes is not None and scores is not None:
+        rows, scores = replace(rows, class_scores=scores), None
     asked = q.Report(
         epsilon=epsilon,
         threshold=threshold,
         curves=curves,
         sections=sections or None,
-        scores=None if rows.classes else scores,
+        scores=scores,
         by=by or None,
-        weighted=rows.weight is not None,
+        weighted=rows is not None and rows.weight is not None,
         k=k,
     )
-    if remote.given:
-        if table is not None or rows != NO_ROWS or title is not None or labels:
-            raise ArgumentError(
-                "The server has the rows and makes the page: leave the table, its columns, --title "
-                "and --labels out."
-            )
-        remote.evaluate(asked, scoring=scoring, yes=yes, out=out, as_json=as_json)
-        return
-    if table is None or not rows.label:
-        raise ArgumentError(f"{'TABLE' if table is None else '--label'} must be given.")
-    weights = (rows.weight, rows.largest_weight)
-    if (rows.weight is None) != (rows.largest_weight is None):
-        raise ArgumentError("--weight and --largest-weight must be given together.")
-    scored = scoring.scored(rows.source(table), into=rows.score, row_key=rows.row_key)
-    with patience(f"Evaluating {table.name}"):
-        session = rows.session(
-            table, epsilon=epsilon, scored=scored, scores=scores, weights=weights
-        )
-        called = checked_labels(session.dataset.names, labels)
-        drowned = [] if yes else asked.drowned(session.dataset, expected_rows=expected_rows)
-    if drowned:
-        confirm_nothing(drowned)
-    with patience(f"Evaluating {table.name}"):
-        report = session.ask(asked)
-    with delivering(report, ledger=rows.ledger):
-        try:
-            if out is not None:
-                with patience(f"Writing {out.name}"):
-                    report.save(out, title=title, labels=called)
-        finally:
-            if as_json:
-                print_json(report.as_dict())
-            else:
-                print_report(report)
-                print_unremembered(rows.ledger)
-                print_expected(session.dataset.rows, expected_rows)
-        if out is not None and not as_json:
-            print(f"Report: {out}")
+    bought = buy(
+        asked,
+        table=table,
+        rows=rows,
+        options=Rows,
+        scoring=scoring,
+        remote=remote,
+        yes=yes,
+        expected_rows=expected_rows,
+        labels=labels,
+    )
+    [report] = bought.releases
+    deliver(
+        bought,
+        text=lambda: print_report(report),
+        content=report.as_dict,
+        as_json=as_json,
+        out=out,
+        write=lambda place: report.save(place, title=title, labels=bought.labels),
+    )

@@ -3,7 +3,7 @@
 import json
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from heldout.cli.failure import one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from heldout.metrics.measure import Measure
+    from heldout.metrics.release import Release
+    from heldout.privacy import Loss
     from heldout.report import Report
 
 PATIENCE = 2.0  # seconds before something moves on the screen
@@ -51,15 +54,13 @@ def print_table(
 
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
     """A report as a table, with its price; briefly, without counts and receipts."""
-    from heldout.drawing.words import spread, tested
-    from heldout.report.sections import section
+    from heldout.questions.registry import places
 
     say = console()
     subject = report.subject
     say.print(one_line(f"{subject.score} on {subject.name}, outcome {subject.label}"), style="bold")
     measures = report.plotted() if brief else report.measures()
-    rows = [[tested(name, each), *spread(each, level)] for name, each in measures.items()]
-    print_table(("measure", "value", f"{level * 100:g}% interval", "noise alone"), rows)
+    print_measures(measures, level=level)
     say.print(one_line(str(report.headline)) + ".")
     if report.weighing:
         say.print(one_line(f"Weights: {report.weighing}."))
@@ -67,7 +68,7 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
     if ties is not None:
         say.print(ties.sentence())
     for name, reason in report.left_out.items():
-        say.print(f"{section(name).title} is left out: {reason}.")
+        say.print(f"{places()[name].section.title} is left out: {reason}.")
     _print_price(report)
     if not brief:
         print(f"Receipt: {next(iter(report)).receipt.hash}")
@@ -84,17 +85,34 @@ def _print_price(report: "Report") -> None:
     )
 
 
-def confirm_nothing(sections: Sequence[str]) -> None:
-    """Ask before sections are bought that will say nothing; refuse where nobody can be asked."""
-    from heldout.errors import ArgumentError
+def print_measures(
+    measures: "Mapping[str, Measure]", *, level: float = 0.95, what: str = "measure"
+) -> None:
+    """Print measures as a table, with both intervals."""
+    from heldout.drawing.words import spread, tested
 
-    said = f"Privacy noise will leave nothing to read of {', '.join(sections)} at this epsilon."
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        print(f"{said} Buy all the same? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() in ("y", "yes"):
-            return
-    leave = " leave them out by --sections," if len(sections) > 1 else ""
-    raise ArgumentError(f"{said} Nothing was charged. Pay more,{leave} or pass --yes.")
+    rows = [[tested(name, each), *spread(each, level)] for name, each in measures.items()]
+    print_table((what, "value", f"{level * 100:g}% interval", "noise alone"), rows)
+
+
+def print_release(release: "Release | Report", remaining: "Loss") -> None:
+    """Print any release: its measures, what it says, its price and its receipt."""
+    from heldout.report import Report
+
+    if isinstance(release, Report):
+        print_report(release)
+        return
+    print_measures(release.measures)
+    sentence = str(release).partition("\n")[0]
+    if not sentence.startswith(str(release.headline)):  # which is the first line of the table
+        console().print(one_line(f"{sentence.rstrip('.')}."))
+    print_paid(release, remaining)
+
+
+def print_paid(release: "Release", remaining: "Loss") -> None:
+    """Print the price, what is left, and the receipt."""
+    print(one_line(f"Paid {release.terms}; left: {remaining}."))
+    print(f"Receipt: {release.receipt.hash}")
 
 
 def print_unremembered(ledger: str | None) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heldout import questions as q
-    from heldout.cli.model import Scoring
     from heldout.client import RemoteDataset, Server
 
 
@@ -73,33 +71,3 @@ class Remote:
 
             key = key_of(self.server_key)
         return opened(self.server, self.token_file, key=key).dataset(self.dataset)
-
-    def evaluate(
-        self, asked: "q.Report", *, scoring: "Scoring", yes: bool, out: Path | None, as_json: bool
-    ) -> None:
-        """Ask the server for a report, and print it as one's own."""
-        from heldout.cli.delivery import delivering
-        from heldout.cli.output import confirm_nothing, print_json, print_report
-        from heldout.drawing.place import write_page
-        from heldout.errors import ArgumentError
-
-        if scoring.model is None:
-            raise ArgumentError("--model must be given: the file that the server is to judge.")
-        rows = self.rows()
-        [widths] = rows.quote(asked).half_widths
-        drowned = [name for name, each in widths.items() if not each.informative]
-        if 2 * len(drowned) > len(widths) and not yes:
-            confirm_nothing(drowned)
-        paid = rows.submit(asked, model=scoring.model, features=list(scoring.features) or None)
-        report = paid.wait().releases[0]
-        with delivering(report):
-            try:
-                if out is not None:
-                    write_page(out, paid.page)
-            finally:
-                if as_json:
-                    print_json(report.as_dict())
-                else:
-                    print_report(report)
-            if out is not None and not as_json:
-                print(f"Report: {out}")

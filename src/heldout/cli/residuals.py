@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.rows import EACH_ROW_ALONE, Custody, Where
-from heldout.cli.values import Json, Labels, checked_labels, declared_values
+from heldout.cli.frame import NO_MODEL, NO_SERVER, buy, deliver
+from heldout.cli.model import Scoring
+from heldout.cli.remote import Remote
+from heldout.cli.rows import FittedOptions, Several, Where
+from heldout.cli.values import Json, Labels
 
 if TYPE_CHECKING:
     from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
@@ -17,20 +20,20 @@ Kind = Literal["density", "points", "mean", "spread", "scale", "qq"]
 
 
 def residuals(
-    table: Where,
+    table: Where | None = None,
     /,
     *,
-    observed: str,
-    predicted: str,
     epsilon: str,
+    rows: Annotated[FittedOptions | None, Parameter(name="*")] = None,
+    scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
+    remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
     scale: float = 1.0,
     bounds: str | None = None,
-    method: Literal["heldout", "dawa", "chen-2016-prirp"] = "heldout",
+    method: str = "heldout",
     metrics: str | None = None,
-    groups: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
-    by: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Several = (),
     expected_rows: int | None = None,
-    rows: Annotated[Custody, Parameter(name="*")] = EACH_ROW_ALONE,
+    yes: Annotated[bool, Parameter(negative="")] = False,
     kind: Kind = "density",
     out: Path | None = None,
     title: str | None = None,
@@ -57,11 +60,8 @@ def residuals(
     Parameters
     ----------
     table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
-    observed
-        Column with the outcome.
-    predicted
-        Column with the predictions.
+        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
+        out where --server has the rows.
     epsilon
         The price of the plot and all that it shows, such as 1, 0.5 or 1/3.
     scale
@@ -72,14 +72,13 @@ def residuals(
         heldout, or dawa or the paper's own chen-2016-prirp, which give no verdict.
     metrics
         Release MAE, RMSE, R squared and quantiles as well, at this further price.
-    groups
-        Columns and the values that are declared for them, such as sex=F,M age=young,old; every
-        other value is in the group "other".
     by
         A plot, and error measures, for each group, at the same price: a column of --groups, or
         several to cross.
     expected_rows
         A public guess at the number of rows, where that is private; it divides the price better.
+    yes
+        Do not ask where privacy noise will leave nothing to read.
     kind
         Which picture goes into an .svg file: density, points, mean, spread, scale or qq. With --by
         it is the plots of all groups.
@@ -91,73 +90,54 @@ def residuals(
         What the page calls a column or the data, such as fitted="The new model".
     """
     from heldout import questions as q
-    from heldout.cli.delivery import delivering
-    from heldout.cli.output import patience, print_expected, print_json, print_unremembered
-    from heldout.data.regression_table import RegressionTable
-    from heldout.regression.session import RegressionSession
 
-    declared_bounds = None if bounds is None else parsed_bounds(bounds)
-    with patience(f"Reading {table.name}"):
-        if out is not None:
-            _checked_out(out)
-        private = RegressionTable(
-            rows.source(table),
-            observed=observed,
-            predicted=predicted,
-            groups=declared_values(groups),
-            **rows.declared,
-        )
-        asked: list[q.Question] = [
-            q.ResidualPlot(
-                epsilon=epsilon,
-                scale=scale,
-                method=method,
-                bounds=declared_bounds or {},
-                expected_rows=expected_rows,
-                by=by or None,
-            )
-        ]
-        if metrics is not None:
-            asked.append(
-                q.RegressionMetrics(
-                    epsilon=metrics,
-                    scale=scale,
-                    bounds=_symmetric(declared_bounds) or {},
-                    expected_rows=expected_rows,
-                    by=by or None,
-                )
-            )
-        names = (private.name, observed, predicted, *by, private.protection.unit_name)
-        called = checked_labels(names, labels)
-        price = sum(each.price for each in asked)
-        session = rows.opened(RegressionSession, private, epsilon=price)
-        found = session.ask(*asked)
-        answers = found if isinstance(found, tuple) else (found,)
-        plot, errors = answers[0], answers[1] if len(answers) > 1 else None
-    with delivering(*answers, ledger=rows.ledger):
-        try:
-            if out is not None:
-                with patience(f"Writing {out.name}"):
-                    _write(out, plot, kind, metrics=errors, title=title, labels=called)
-        finally:
-            if as_json:
-                content = {**plot.as_dict(), "figure": {"kind": kind, "svg": _svg(plot, kind)}}
-                if errors is not None:
-                    content["metrics"] = errors.as_dict()
-                print_json({**content, "remaining": session.remaining.as_dict()})
-            else:
-                if by:
-                    for each in answers:
-                        _print_groups(each)
-                else:
-                    _print(plot)
-                    if errors is not None:
-                        _print_metrics(errors)
-                print(f"Left: {session.remaining}.")
-                print_unremembered(rows.ledger)
-                print_expected(session.dataset.rows, expected_rows)
-        if out is not None and not as_json:
-            print(f"Picture: {out}")
+    declared = {} if bounds is None else parsed_bounds(bounds)
+    if out is not None:
+        _checked_out(out)
+    shared: dict[str, Any] = {"scale": scale, "expected_rows": expected_rows, "by": by or None}
+    asked: list[q.Question[Any]] = [
+        q.ResidualPlot(epsilon=epsilon, method=method, bounds=declared, **shared)
+    ]
+    if metrics is not None:
+        asked.append(q.RegressionMetrics(epsilon=metrics, bounds=_symmetric(declared), **shared))
+    bought = buy(
+        *asked,
+        table=table,
+        rows=rows,
+        options=FittedOptions,
+        scoring=scoring,
+        remote=remote,
+        yes=yes,
+        expected_rows=expected_rows,
+        labels=labels,
+    )
+    plot, errors = (*bought.releases, None)[:2]
+
+    def content() -> dict[str, Any]:
+        more = {} if errors is None else {"metrics": errors.as_dict()}
+        return bought.content(figure={"kind": kind, "svg": _svg(plot, kind)}, **more)
+
+    def text() -> None:
+        if by:
+            for release in bought.releases:
+                _print_groups(release)
+        else:
+            _print(plot)
+            if errors is not None:
+                _print_metrics(errors)
+        print(f"Left: {bought.remaining}.")
+
+    deliver(
+        bought,
+        text=text,
+        content=content,
+        as_json=as_json,
+        out=out,
+        write=lambda place: _write(
+            place, plot, kind, metrics=errors, title=title, labels=bought.labels
+        ),
+        noun="Picture",
+    )
 
 
 def _symmetric(bounds: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,17 +1,22 @@
-"""What every command that reads private rows must be told about them."""
+"""The options by which commands name private rows, one group for each kind of rows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from heldout.data.description import Description
+    from heldout.data.text import Space
     from heldout.models import ScoredRows
-    from heldout.questions.session import Session
+    from heldout.questions import Question
+    from heldout.questions.session import PrivateSession, Session
 
 T = TypeVar("T")
+Asked = Sequence["Question[Any]"]
+Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 
 
 class Address:
@@ -108,8 +113,18 @@ class Custody:
             "name": self.name,
         }
 
-    def opened(self, session: Callable[..., T], private: Any, *, epsilon: Any) -> T:
-        """A session of this kind on the rows; without a ledger its budget is this one request."""
+    @classmethod
+    def needed(cls) -> str | None:
+        """Return the first option that must be given; None if none must."""
+        first = next((each.name for each in fields(cls) if each.default is MISSING), None)
+        return None if first is None else "--" + first.replace("_", "-")
+
+    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+        """Open the rows, validated, for these questions."""
+        raise NotImplementedError
+
+    def open_session(self, session: Callable[..., T], private: Any, *, asked: Asked) -> T:
+        """Open a session of this kind; without a ledger its budget is what is asked."""
         from heldout.errors import ArgumentError
         from heldout.privacy import Budget, Ledger
 
@@ -120,7 +135,9 @@ class Custody:
                 )
             if self.account is not None or self.analyst is not None:
                 raise ArgumentError("--account and --analyst require --ledger.")
-            return session(private, budget=Budget(epsilon=epsilon))
+            delta = sum(getattr(question, "delta", None) or 0 for question in asked)
+            price = sum(question.price for question in asked)
+            return session(private, budget=Budget(epsilon=price, delta=delta))
         budget = None if self.budget is None else Budget(epsilon=self.budget)
         whose = {"account": self.account, "analyst": self.analyst, "new": self.new}
         book = Ledger.open(self.ledger)
@@ -133,9 +150,6 @@ class Custody:
                 "--budget must be given when a ledger first meets these rows. Say what may be "
                 "spent on them in all, for example --budget 3."
             ) from None
-
-
-EACH_ROW_ALONE = Custody()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,42 +172,60 @@ class Rows(Custody):
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
     classes
         For a label of more than two values: all of them, such as a,b,c, instead of positive and
-        negative. Give --scores, a column for each, or --prediction.
+        negative. Give --class-scores, a column for each, or --prediction.
+    class_scores
+        With --classes: the column of each class's score, such as pa,pb,pc.
     prediction
         Column with the class that the model says.
     groups
         Columns and the values that are declared for them, such as sex=F,M age=young,old; every
         other value is in the group "other".
+    rival_range
+        Lowest and highest score that the second model of a comparison can give, if not those of
+        the first.
+    rival_map
+        Centre and scale of the second model's scores, if they have no range.
     clip
         Count a score beyond the range as the nearer end, instead of refusing the table.
+    weight
+        Column with what each row counts for, from 0 to --largest-weight. Rankings and curves
+        have no weighted form.
+    largest_weight
+        The largest weight that there can be. Public; never read off the data.
     """
 
     label: str
     score: str = "score"
     classes: str | None = None
+    class_scores: str | None = None
     prediction: str | None = None
     positive: str = "1"
     negative: str | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
     score_map: tuple[float, float] | None = None
+    rival_range: tuple[float, float] | None = None
+    rival_map: tuple[float, float] | None = None
     clip: Annotated[bool, Parameter(negative="")] = False
-    groups: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = ()
+    weight: str | None = None
+    largest_weight: float | None = None
+    groups: Several = ()
 
     def session(
-        self,
-        where: Path | Address,
-        *,
-        epsilon: str,
-        rivals: Sequence[str] = (),
-        scored: "ScoredRows | None" = None,
-        scores: str | None = None,
-        weights: tuple[str | None, float | None] = (None, None),
+        self, where: Path | Address, *, asked: Asked, scored: "ScoredRows | None" = None
     ) -> "Session":
-        """A session on the table, or on what a model made of it; it is validated first."""
+        """Open the table, or what a model made of it; it is validated first."""
         from heldout.cli.values import declared_values, label_value
         from heldout.data import Dataset
+        from heldout.errors import ArgumentError
         from heldout.questions.session import Session
 
+        if (self.weight is None) != (self.largest_weight is None):
+            raise ArgumentError("--weight and --largest-weight must be given together.")
+        if self.weight and not any(getattr(each, "weighted", False) for each in asked):
+            raise ArgumentError("--weight goes with --weighted, for questions that have it.")
+        rivals = [rival for question in asked for rival in question.rivals]
+        if not rivals and (self.rival_range is not None or self.rival_map is not None):
+            raise ArgumentError("--rival-range and --rival-map are for comparisons alone.")
         # No score that a model gives may refuse the table.
         clip = self.clip or scored is not None
         kind: dict[str, Any] = {
@@ -203,19 +235,178 @@ class Rows(Custody):
             "negative": None if self.negative is None else label_value(self.negative),
             "score_map": self.score_map,
         }
+        score_range: Any = self.score_range
+        if self.rival_range is not None:
+            usual = self.score_map is not None and score_range == (0.0, 1.0)
+            own = {} if usual else {self.score: score_range}
+            score_range = own | dict.fromkeys(rivals, self.rival_range)
+        if self.rival_map is not None:
+            own = {} if self.score_map is None else {self.score: self.score_map}
+            kind["score_map"] = own | dict.fromkeys(rivals, self.rival_map)
         if self.classes is not None:
             values = [label_value(each) for each in self.classes.split(",")]
-            columns = None if scores is None else scores.split(",")
+            columns = None if self.class_scores is None else self.class_scores.split(",")
             kind = {"classes": values, "scores": columns, "prediction": self.prediction}
         dataset = Dataset(
             self.source(where) if scored is None else scored,
             label=self.label,
             groups=declared_values(self.groups),
-            score_range=self.score_range,
+            score_range=score_range,
             out_of_range="clip" if clip else "refuse",
-            weight=weights[0],
-            largest_weight=weights[1],
+            weight=self.weight,
+            largest_weight=self.largest_weight,
             **kind,
             **self.declared,
         )
-        return self.opened(Session, dataset, epsilon=epsilon)
+        return self.open_session(Session, dataset, asked=asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedOptions(Custody):
+    """Rows with an observed and a predicted number.
+
+    Parameters
+    ----------
+    observed
+        Column with the outcome.
+    predicted
+        Column with the predictions.
+    groups
+        Columns and the values that are declared for them, such as sex=F,M age=young,old; every
+        other value is in the group "other".
+    """
+
+    observed: str
+    predicted: str
+    groups: Several = ()
+
+    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+        from heldout.cli.values import declared_values
+        from heldout.data.regression_table import RegressionTable
+        from heldout.regression.session import RegressionSession
+
+        private = RegressionTable(
+            self.source(where),
+            observed=self.observed,
+            predicted=self.predicted,
+            groups=declared_values(self.groups),
+            **self.declared,
+        )
+        return self.open_session(RegressionSession, private, asked=asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions(Custody):
+    """Rows with a label and features that are there or not.
+
+    Parameters
+    ----------
+    label
+        Column with the outcome.
+    text
+        Column with texts, whose words are the features.
+    columns
+        Columns that are features by themselves, with commas between them.
+    words
+        File with the public words that count, one per line. Never read off the private texts.
+    hash_size
+        Without words: how many places words are hashed to.
+    longest
+        Without words: runs of up to so many words count as features too (1, 2 or 3).
+    features_per_row
+        A row that sets more features keeps so many of them; 10, or the number of columns if that
+        is less.
+    positive
+        The label's value for positive, such as 1, true or spam.
+    negative
+        The other value. May be left out if positive is 0, 1, true or false.
+    most_rows
+        A public bound on the number of rows, where information-gain needs one.
+    """
+
+    label: str
+    text: str | None = None
+    columns: str | None = None
+    words: Path | None = None
+    hash_size: int = 4096
+    longest: int = 1
+    features_per_row: int | None = None
+    positive: str = "1"
+    negative: str | None = None
+    most_rows: int | None = None
+
+    def private(self, where: Path | Address) -> Any:
+        """Open the rows as a matrix of features."""
+        from heldout.cli.values import label_value
+        from heldout.data.feature_matrix import FeatureMatrix
+        from heldout.errors import ArgumentError
+        from heldout.features.selector import FEATURES_PER_ROW
+
+        if (self.text is None) == (self.columns is None):
+            raise ArgumentError("Say where the features are: pass either --text or --columns.")
+        if self.text is None and self.words is not None:
+            raise ArgumentError("--words requires --text.")
+        columns = None if self.columns is None else self.columns.split(",")
+        most = FEATURES_PER_ROW if self.features_per_row is None else self.features_per_row
+        return FeatureMatrix.from_table(
+            self.source(where),
+            label=self.label,
+            text=self.text,
+            space=None if self.text is None else self._space(),
+            features=None if columns is None else [each.strip() for each in columns],
+            features_per_row=most,
+            positive=label_value(self.positive),
+            negative=None if self.negative is None else label_value(self.negative),
+            **self.declared,
+            most_rows=self.most_rows,
+        )
+
+    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+        from heldout.questions.session import PrivateSession
+
+        return self.open_session(PrivateSession, self.private(where), asked=asked)
+
+    def _space(self) -> "Space":
+        from heldout.cli.values import lines_of
+        from heldout.data.text import HashedText, Vocabulary
+
+        if self.words is None:
+            return HashedText(size=self.hash_size, longest=self.longest)
+        return Vocabulary(tuple(dict.fromkeys(lines_of(self.words, "words"))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthOptions(Custody):
+    """True rows, beside the privatized copy that the question brings."""
+
+    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+        from heldout.data.truth import Truth
+        from heldout.questions.session import PrivateSession
+
+        public = asked[0].table  # type: ignore[attr-defined]
+        private = Truth(
+            self.source(where),
+            numbers=tuple(public.numbers),
+            texts=tuple(public.texts),
+            expected_rows=public.rows,
+            **self.declared,
+        )
+        return self.open_session(PrivateSession, private, asked=asked)
+
+
+def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
+    """Return the options that open such rows; None if no command can."""
+    from heldout.data.classes import ClassifiedRows
+    from heldout.data.description import ScoredRows
+    from heldout.data.feature_matrix import FeatureRows
+    from heldout.data.regression_table import FittedRows
+    from heldout.data.truth import TruthRows
+
+    known: dict[type[Description], type[Custody]] = {
+        ScoredRows: Rows,
+        ClassifiedRows: Rows,
+        FittedRows: FittedOptions,
+        FeatureRows: FeatureOptions,
+        TruthRows: TruthOptions,
+    }
+    return next((known[rows] for rows in of if rows in known), None)

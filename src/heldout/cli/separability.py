@@ -165,11 +165,12 @@ def _print_private(release: "SeparabilityRelease", *, as_json: bool, ledger: str
 
 
 def _print_plain(found: "Separability") -> None:
+    from heldout import questions as q
     from heldout.cli.output import console, print_table
 
     say = console()
     say.print(f"{found}")
-    rows = [["separability", f"{found.value:.3f}", _between(found.interval())]]
+    rows = [[q.Separability.title, f"{found.value:.3f}", _between(found.interval())]]
     if found.ensemble is not None:
         forest = found.ensemble
         rows.append(["random forest, held out", f"{forest.value:.3f}", _between(forest.interval())])

@@ -13,13 +13,15 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     database: str | None = None,
-    workers: int = 1,
+    workers: int = 2,
     processes: int = 1,
     rows: Path | None = None,
     address: str | None = None,
+    hosts: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
     demo: Annotated[bool, Parameter(negative="")] = False,
+    prepare: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
-    """Let analysts ask about data that nobody may look at: web pages, API and a worker.
+    """Let analysts ask about data that nobody may look at: web pages, API and workers.
 
     The first start makes the folder and prints the administrator's sign-in link. Everything is
     kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
@@ -42,7 +44,8 @@ def serve(
     database
         A PostgreSQL database for the server's tables and the ledger.
     workers
-        How many workers to start; with 0, start them elsewhere by `heldout worker`.
+        How many workers to start; with 0, start them elsewhere by `heldout worker`. One person has
+        one of them at a time, so with two nobody waits for one other person's model.
     processes
         How many web processes share the port.
     rows
@@ -51,8 +54,14 @@ def serve(
     address
         What people type to reach the server, where a proxy stands before it. With https, cookies
         travel by https alone.
+    hosts
+        Further names that people type to reach the server. Requests for any name but these, the
+        one in `address` and localhost are refused.
     demo
         Begin with a made-up hospital: a data set, a custodian, an analyst and a model.
+    prepare
+        As the owner of the PostgreSQL database, make or upgrade the tables, give the roles
+        heldout_web and heldout_worker their rights, and end.
     """
     from heldout.server.run import serve as run
 
@@ -65,7 +74,9 @@ def serve(
         processes=processes,
         rows=rows,
         address=address,
+        hosts=hosts or (),
         demo=demo,
+        prepare_only=prepare,
     )
 
 

@@ -72,3 +72,15 @@ def existing_ledger(place: str) -> str:
         if "://" in place or Path(place).exists() or Path(place + ".witness").exists():
             return place
     raise ArgumentError(f"No such ledger: {shown(place)}. Check the path.")
+
+
+def lines_of(file: Path, option: str) -> list[str]:
+    """Read public words from a file, one per line, in lower case."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise ArgumentError(
+            f"--{option} must be a file of words, one per line, got {shown(file.name)}. Check the "
+            "path."
+        ) from None
+    return [line.strip().lower() for line in lines if line.strip()]

@@ -13,6 +13,7 @@ from heldout.privacy.neighbours import Protection
 
 __all__ = [
     "LATEST",
+    "ORDER_DRAWN",
     "PAPER_SPLITS",
     "RULES",
     "TABLE",
@@ -66,8 +67,12 @@ class Rules:
 RULES = {
     1: Rules(Fraction(2, 5), Fraction(1, 5), shared=False, centred=False),
     2: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
+    3: Rules(Fraction(3, 5), Fraction(7, 20), shared=True, centred=True),
 }
-LATEST = 2
+"""By number: an answer is read by the rules that it was drawn by."""
+LATEST = 3
+ORDER_DRAWN = 2
+"""Up to these rules a sparse vector asked features in an order that was drawn and not stored."""
 
 
 def strength(epsilon: Fraction, *, rows: int, protection: Protection) -> Fraction:

@@ -5,10 +5,10 @@ it has noise of its own, and its line in the table of docs/features.md.
 """
 
 import math
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
 
 @_method("sparse-vector")
 def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
-    """Features one by one against a threshold, in random order, until k were above it."""
+    """Features one by one against a threshold, in a public order, until k were above it."""
     score, k = asked.score, asked.k or min(FEW, private.features)
     each = score.of_each(private.protection, most_rows=private.row_bound)
     monotone = score.monotone(private.protection)
@@ -202,8 +202,7 @@ def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
         quiet = SparseVector(asked.epsilon, each, k, monotone)
         threshold = _beyond_chance(float(quiet.query_scale) / score.cells, private.features)
     test = SparseVector(asked.epsilon, each, k, monotone, math.ceil(threshold * score.cells))
-    # Asked in the order of their numbers, the last features would never have a turn.
-    order = secrets.SystemRandom().sample(range(private.features), private.features)
+    order = public_order(private.features)
 
     def read(answers: Any) -> Chosen:
         found = [place for place, above in zip(order, answers, strict=False) if above]
@@ -211,6 +210,18 @@ def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
 
     statistic = FeatureScores(score, private.row_bound, tuple(order))
     return Plan("sparse-vector", statistic, test, read, k, threshold)
+
+
+def public_order(features: int) -> list[int]:
+    """Return the features in the order of a hash of their numbers.
+
+    In the order of their numbers the last ones would never have a turn. The order is public and the
+    same each time, so that a stored answer is read as it was drawn.
+
+    >>> public_order(6) == public_order(6), sorted(public_order(3))
+    (True, [0, 1, 2])
+    """
+    return sorted(range(features), key=lambda feature: sha256(b"%d" % feature).digest())
 
 
 @_method("noisy-top-k")

@@ -43,6 +43,10 @@ class MeanRelease(Release):
         found = mean(self._ratio, self._largest, name=name, terms=self.terms, middle=self._guess)
         return {name: found}
 
+    def plotted(self) -> dict[str, Measure]:
+        """Return the mean, unless it has no natural largest value to be drawn by."""
+        return {} if self.parameters["error"] == "log" else self.measures
+
     def surprise(self, name: str, value: float) -> float:
         return self._ratio.p_value(value / self._largest)
 
@@ -89,6 +93,13 @@ def mean(
 def share_of(counts: NoisyCounts) -> Ratio:
     """The first of two sums, as a share of both."""
     return Ratio(counts=counts, numerator=np.array([1.0, 0.0]), denominator=np.ones(2))
+
+
+def share_counts(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
+    """Return noisy counts of the rows that something holds for, and of the others."""
+    return NoisyCounts(
+        estimate=np.asarray(noisy, dtype=float), spread=np.eye(2), scale=mechanism.float_scale
+    )
 
 
 def _squares(combination: Any) -> Any:

@@ -1,6 +1,7 @@
 """Areas or average precisions of each class against all others, and their mean."""
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -24,10 +25,10 @@ class ClassAreas(Release):
     correlation that classes of these sizes allow; with two classes it is 1, as it must be.
     """
 
-    def __init__(self, drawn: Drawn, each: type[RankingRelease]) -> None:
+    def __init__(self, drawn: Drawn, each: type[RankingRelease], *, kind: str) -> None:
         super().__init__(drawn)
         names = drawn.request.parameters["classes"]
-        self.classes = {name: each(drawn.part(name)) for name in names}
+        self.classes = {name: each(replace(drawn.part(name), kind=kind)) for name in names}
 
     @cached_property
     def _sampling_correlation(self) -> Any:

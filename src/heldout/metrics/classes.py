@@ -112,6 +112,10 @@ class ClassConfusionRelease(Release, AsMatrix):
         found: list[list[float]] = held.reshape(size, size).tolist()
         return found
 
+    def plotted(self) -> dict[str, Measure]:
+        """Return the measures of all classes together."""
+        return {name: measure for name, measure in self.measures.items() if ", " not in name}
+
     def count(self, truth: str, called: str) -> Measure:
         """How many rows of one class were called another."""
         for each in (truth, called):

@@ -23,6 +23,7 @@ from heldout.metrics.registry import (
     contrasts,
     mean_cost,
     range_of_costs,
+    registered,
 )
 from heldout.metrics.release import Release
 from heldout.release import Drawn
@@ -193,6 +194,9 @@ class ConfusionRelease(NoisyConfusion, Release):
             return (Look((self._positives, self._negatives), scale, terms=2),)
         both = (self._positives, rows - self._negatives)
         return tuple(Look((positives,), scale, terms=2) for positives in both)
+
+    def plotted(self) -> dict[str, Measure]:
+        return {name: ratio for name, ratio in self.measures.items() if name in registered()}
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
         from heldout.drawing.pictures import confusion_matrix

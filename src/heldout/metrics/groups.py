@@ -13,12 +13,13 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import permutations
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
+from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.measure import Interval, Measure
 from heldout.metrics.release import Release
 from heldout.release import Drawn
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ByGroup", "DecisionsByGroup", "Gap"]
 
+Part_co = TypeVar("Part_co", bound=Release, covariant=True)
 Surprise = Callable[[float], float]
 """How often so far a number would be released if the population's were this one."""
 _GRID: Final = 17
@@ -59,15 +61,15 @@ class Gap(Measure):
         return super().as_dict(level) | {"p_value": self.p_value, "between": list(self.between)}
 
 
-class ByGroup(Release):
+class ByGroup(Release, Generic[Part_co]):
     """One release for each group: `.groups["F"]`, `.gap`, `.worst`. Its headline is the gap."""
 
     def __init__(
-        self, drawn: Drawn, parts: Iterable[Release], *, lower_is_better: bool = False
+        self, drawn: Drawn, parts: Iterable[Part_co], *, lower_is_better: bool = False
     ) -> None:
         super().__init__(drawn)
         names = drawn.request.parameters["groups"]
-        self.groups: Mapping[str, Release] = dict(zip(names, parts, strict=True))
+        self.groups: Mapping[str, Part_co] = dict(zip(names, parts, strict=True))
         self._lower_is_better = lower_is_better
 
     @property
@@ -176,6 +178,10 @@ class ByGroup(Release):
         said = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
         return {**super().as_dict(level), "groups": groups, **said}
 
+    def plotted(self) -> dict[str, Measure]:
+        """Return nothing: the groups have a picture of their own."""
+        return {}
+
     def _noisy(self) -> Any:
         return {name: release._noisy() for name, release in self.groups.items()}
 
@@ -196,7 +202,7 @@ class ByGroup(Release):
         return [*drawn[:1], *(replace(each, caption="") for each in drawn[1:])]
 
 
-class DecisionsByGroup(ByGroup):
+class DecisionsByGroup(ByGroup[ConfusionRelease]):
     """Confusion matrices by group, and what fairness auditors read off them."""
 
     @property

@@ -12,13 +12,25 @@ from heldout.metrics.release import Release
 from heldout.release import Drawn
 from heldout.statistics.weights import STEPS
 
-__all__ = ["ListsRelease"]
+__all__ = ["ListsRelease", "list_sums"]
 
 
 def _squares(combination: Any) -> Any:
     """Of a v + b (1 - v), by the sums of v^2, v - v^2 and 1 - v."""
     a, b = combination
     return np.array([a * a, (2 * a - b) * b, b * b])
+
+
+def list_sums(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
+    """Return the sums of v and of 1 - v over lists, and how much lists differ."""
+    sums, both = np.asarray(noisy, dtype=float), np.array([[1.0, 1, 0], [0, 0, 1]])
+    return NoisyCounts(
+        estimate=both @ sums,
+        spread=both,
+        scale=mechanism.float_scale,
+        unit=float(STEPS),
+        squares=Squares(sums * STEPS, np.eye(3) * STEPS, _squares),
+    )
 
 
 class ListsRelease(Release):
@@ -28,17 +40,7 @@ class ListsRelease(Release):
         super().__init__(drawn)
         mechanism = drawn.request.mechanism
         assert isinstance(mechanism, DiscreteLaplace)
-        sums, both = np.asarray(drawn.values, dtype=float), np.array([[1.0, 1, 0], [0, 0, 1]])
-        squares = Squares(sums * STEPS, np.eye(3) * STEPS, _squares)
-        self._ratio = share_of(
-            NoisyCounts(
-                estimate=both @ sums,
-                spread=both,
-                scale=mechanism.float_scale,
-                unit=float(STEPS),
-                squares=squares,
-            )
-        )
+        self._ratio = share_of(list_sums(drawn.values, mechanism))
 
     @property
     def measures(self) -> dict[str, Measure]:

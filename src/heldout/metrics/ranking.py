@@ -1,7 +1,7 @@
 """What people read of a released ranking: AUC, average precision, the better of two models."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -47,8 +47,9 @@ class RankingRelease(Release):
         """The value as drawn, with the law of its noise; for readings beside this one."""
         return self._draw
 
-    def told(self, counts: Sequence[Look]) -> Self:
-        """The same release, with intervals that use class counts released beside it. Free."""
+    def informed(self, beside: Mapping[str, Release]) -> Self:
+        """Return the same release, with intervals that use class counts released beside it."""
+        counts = [look for release in beside.values() for look in release.class_counts()]
         informed = copy.copy(self)
         informed._others = (*self._others, *counts)
         for found in ("_known", "measures"):  # without the counts

@@ -75,6 +75,8 @@ class RankingStages:
     rows: int | None
     score_range: tuple[float, float]
     statistic: Statistic
+    rival_range: tuple[float, float] | None = None
+    """Of the second model's scores, where it is not the first one's."""
     smaller_class: int | None = None
     method: str = METHODS[0]
     delta: Fraction | None = None
@@ -101,6 +103,10 @@ class RankingStages:
     @property
     def models(self) -> tuple[str, ...]:
         return ("score", "rival") if self.kind.compares else ("score",)
+
+    def ends(self, model: str) -> tuple[float, float]:
+        """Return the range of a model's scores."""
+        return (model == "rival" and self.rival_range) or self.score_range
 
     @cached_property
     def value(self) -> RankingMechanism:
@@ -148,7 +154,7 @@ class RankingStages:
             return Request(self.metric, self.statistic, self.value, parameters, view=view)
         steps = {"value": Booked.of(Step(self.statistic, self.value))}
         for model in self.models:
-            table = ScoreTable(score_range=self.score_range, column=model)
+            table = ScoreTable(score_range=self.ends(model), column=model)
             steps[f"table of {model}"] = Booked.of(Step(table, self.table))
         described = {}
         if (moments := self.moments) is not None:
@@ -172,8 +178,10 @@ class RankingStages:
     def curves(self, answers: Answers) -> list[Curve]:
         from heldout.metrics.curves.fit import fitted
 
-        tables = [answers[f"table of {model}"] for model in self.models]
-        return [fitted(table, score_range=self.score_range).curve for table in tables]
+        return [
+            fitted(answers[f"table of {model}"], score_range=self.ends(model)).curve
+            for model in self.models
+        ]
 
     def influence(self, answers: Answers) -> Influence:
         """Each row's part in the sampling error, by the tables."""

@@ -1,6 +1,7 @@
 """One answer, as people and machines read it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
@@ -11,6 +12,7 @@ from heldout.release import Drawn
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
+    from heldout.metrics.auc_interval import Look
 
 __all__ = ["Answer", "Release"]
 
@@ -99,6 +101,11 @@ class Release(Answer):
         return str(self._drawn.request.name)
 
     @property
+    def kind(self) -> str:
+        """The identifier of the question that it answers, the same everywhere."""
+        return self._drawn.kind
+
+    @property
     def loss(self) -> Loss:
         return price(self._drawn.request.event())
 
@@ -134,6 +141,7 @@ class Release(Answer):
         """Stable JSON: everything that an analyst may see of this release."""
         drawn = self._drawn
         return {
+            "kind": self.kind,
             "release": self.name,
             "value": self.value,
             "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
@@ -150,6 +158,18 @@ class Release(Answer):
     def _noisy(self) -> Any:
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
+
+    def plotted(self) -> dict[str, Measure]:
+        """Return the measures that a report draws side by side: from 0 to 1, higher is better."""
+        return self.measures
+
+    def class_counts(self) -> tuple["Look", ...]:
+        """Return noisy numbers of positive and negative rows that others may use."""
+        return ()
+
+    def informed(self, beside: Mapping[str, "Release"]) -> "Release":
+        """Return the same release, read with what was released beside it of the same rows. Free."""
+        return self
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
         """Pictures of its own, each with a caption."""

@@ -118,6 +118,9 @@ class TiesRelease(RankingRelease):
 
         return {NAME: self._measure(NAME, draw.value, noise, population, float)}
 
+    def plotted(self) -> dict[str, Measure]:
+        return {}
+
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """One-sided, so with all of the error on the upper side. Free."""
         level = checked_level(level)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from heldout.drawing.place import write_page
 from heldout.drawing.words import digits, spread
 from heldout.errors import ArgumentError
 from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import mean, noisy_sums, share_of
+from heldout.metrics.bounded_mean import mean, noisy_sums, share_counts, share_of
 from heldout.metrics.confusion import NoisyConfusion, noisy_counts
+from heldout.metrics.lists import list_sums
 from heldout.metrics.measure import Interval, Measure, checked_level
 from heldout.metrics.ratio import NoisyCounts
 from heldout.metrics.registry import Contrast
@@ -31,9 +32,15 @@ from heldout.pooling.price import Price
 from heldout.pooling.site import Site
 from heldout.statistics import BoundedSum
 
-__all__ = ["Pooled", "PooledArea", "PooledConfusion", "PooledMean", "PooledReport"]
-
-HALF: Final = (-1.0, 1.0)  # where a difference of two areas lies
+__all__ = [
+    "Pooled",
+    "PooledArea",
+    "PooledConfusion",
+    "PooledLists",
+    "PooledMean",
+    "PooledReport",
+    "PooledShare",
+]
 
 
 class Pooled(Answer):
@@ -41,7 +48,7 @@ class Pooled(Answer):
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self.sites = tuple(sites)
-        self.name = sites[0].question
+        self.name, self.kind = sites[0].question, sites[0].kind
         self.price = Price({each.name: each.loss for each in sites})
         neighbours = sites[0].content["protection"]["neighbours"]
         self._terms = f"{len(sites)} sites, {self.price}, {neighbours} neighbours"
@@ -87,6 +94,7 @@ class Pooled(Answer):
         """Stable JSON."""
         found, predicted = self.effects, self.prediction_interval(level)
         return {
+            "kind": self.kind,
             "pooled": self.name,
             "value": self.value,
             "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
@@ -126,7 +134,7 @@ class Pooled(Answer):
 
     def save(self, path: str | os.PathLike[str], level: float = 0.95) -> Path:
         """Write a page with the forest plot."""
-        return PooledReport({self.name: self}).save(path, level)
+        return PooledReport({self.kind: self}).save(path, level)
 
     def _repr_html_(self) -> str:
         rows = [(name, *spread(each, 0.95)) for name, each in self.measures.items()]
@@ -228,6 +236,20 @@ class PooledMean(_Summed):
         return {self.name: mean(ratio, self.range[1], name=self.name, terms=self._terms)}
 
 
+class PooledShare(PooledMean):
+    """The share of all rows of all sites that something holds for."""
+
+    def _noisy(self, site: Site) -> NoisyCounts:
+        return share_counts(site.noisy, _mechanism(site))
+
+
+class PooledLists(PooledMean):
+    """The mean over all lists of all sites."""
+
+    def _noisy(self, site: Site) -> NoisyCounts:
+        return list_sums(site.noisy, _mechanism(site))
+
+
 @dataclass(frozen=True, eq=False)
 class SummedCounts(NoisyCounts):
     """Counts of several sites; noise of whole numbers stays one of whole numbers when it is added.
@@ -266,14 +288,6 @@ def _mechanism(site: Site) -> DiscreteLaplace:
     """The noise that a site says it added; what it charged for is beside the point here."""
     scale = Fraction(site.content["mechanism"]["scale"])
     return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(site.noisy))
-
-
-def mean_range(content: Mapping[str, Any]) -> Interval:
-    """From 0 to the largest error that the declared range of scores allows."""
-    parameters = content["parameters"]
-    low, high = parameters.get("score_range", (0.0, 1.0))
-    ends = (float(low), float(high))
-    return (0.0, BoundedSum(error=parameters["error"], score_range=ends, with_rest=True).largest)
 
 
 @dataclass(frozen=True)

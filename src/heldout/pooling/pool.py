@@ -1,34 +1,16 @@
 """`ho.pool`: the same question, answered by several custodians, becomes one answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from heldout.arguments import shown, visible
 from heldout.errors import ArgumentError
-from heldout.pooling.answer import (
-    HALF,
-    Pooled,
-    PooledArea,
-    PooledConfusion,
-    PooledMean,
-    PooledReport,
-    mean_range,
-)
-from heldout.pooling.curves import PooledCurves
+from heldout.pooling.answer import Pooled, PooledReport
 from heldout.pooling.site import Site, checked_sites
+from heldout.questions import Question
+from heldout.questions.registry import kind_of, registered, section_name
 
 __all__ = ["pool"]
-
-KINDS: Final[Mapping[str, type[Pooled]]] = {
-    "auc": PooledArea,
-    "average-precision": PooledArea,
-    "auc-difference": PooledArea,
-    "curves": PooledCurves,
-    "confusion": PooledConfusion,
-    "Brier score": PooledMean,
-    "mean absolute error": PooledMean,
-    "mean squared error": PooledMean,
-}
 
 
 def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Pooled | PooledReport:
@@ -56,11 +38,12 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
                 f"{visible(name)} is {kind} report. Pass either releases or reports, not both."
             )
     _check_subjects(contents)
-    shared = [name for name in reports[0] if all(name in each for each in reports)]
+    reports = [{section_name(name): each[name] for name in each} for each in reports]
+    common = [name for name in reports[0] if all(name in each for each in reports)]
     found = {
         name: _pooled([each[name] for each in reports], called)
-        for name in shared
-        if any(_kind(each[name]) in KINDS for each in reports)
+        for name in common
+        if any(_can_be_pooled(each[name]) for each in reports)
     }
     if not found:
         raise ArgumentError("The reports have no question in common that can be pooled.")
@@ -77,20 +60,21 @@ def _called(names: Any, sites: int) -> list[str]:
     return list(names)
 
 
+def _can_be_pooled(content: Any) -> bool:
+    question = kind_of(content)
+    by_group = isinstance(content, Mapping) and "groups" in content
+    return question is not None and question.pools() and not by_group
+
+
 def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:
-    kinds = [_kind(each) for each in contents]
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ArgumentError(
-                f"A release of {shown(kind)} cannot be pooled. These can: {', '.join(KINDS)}."
-            )
+    questions = [_question(content) for content in contents]
     sites = [
-        Site(str(name), content, _range(kind, content))
-        for name, content, kind in zip(names, contents, kinds, strict=True)
+        Site(str(name), content, _range(question, content), question.kind)
+        for name, content, question in zip(names, contents, questions, strict=True)
     ]
     checked_sites(sites)
     try:
-        return KINDS[kinds[0]](sites)
+        return questions[0].pool(sites)
     except ArgumentError:
         raise
     except (ArithmeticError, KeyError, TypeError, ValueError):
@@ -99,13 +83,22 @@ def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:
         ) from None
 
 
-def _range(kind: str, content: Mapping[str, Any]) -> tuple[float, float]:
-    if KINDS[kind] is PooledMean:
-        try:
-            return mean_range(content)
-        except (KeyError, TypeError, ValueError):
-            return (0.0, 1.0)  # checked_sites says what is wrong
-    return HALF if kind == "auc-difference" else (0.0, 1.0)
+def _question(content: Any) -> type[Question[Any]]:
+    """Return the kind of question that a release answers; refuse what cannot be pooled."""
+    question = kind_of(content)
+    if question is not None and question.pools():
+        return question
+    why = "" if question is None else f": {question.cannot_pool}"
+    called = content.get("release") if isinstance(content, Mapping) else content
+    known = ", ".join(each.kind for each in registered() if each.pools())
+    raise ArgumentError(f"A release of {shown(called)} cannot be pooled{why}. These can: {known}.")
+
+
+def _range(question: type[Question[Any]], content: Mapping[str, Any]) -> tuple[float, float]:
+    try:
+        return question.headline_range(content["parameters"])
+    except (ArgumentError, KeyError, TypeError, ValueError):
+        return (0.0, 1.0)  # checked_sites says what is wrong
 
 
 def _as_mapping(answer: Any) -> Mapping[str, Any]:
@@ -115,10 +108,6 @@ def _as_mapping(answer: Any) -> Mapping[str, Any]:
             f"An answer must be a release, a report or its as_dict(), got {shown(answer)}."
         )
     return found
-
-
-def _kind(content: Any) -> str:
-    return str(content.get("release")) if isinstance(content, Mapping) else "nothing"
 
 
 def _check_subjects(contents: Sequence[Mapping[str, Any]]) -> None:

@@ -19,6 +19,8 @@ PLAINLY: Final = {
     "threshold": "thresholds",
     "score": "score columns",
     "rival": "rival score columns",
+    "rival_range": "ranges of rival scores",
+    "rival_map": "maps of rival scores",
     "scores": "kinds of scores (exact, or on the grid)",
     "score_range": "score ranges",
     "score_map": "score maps",
@@ -35,6 +37,8 @@ class Site:
     name: str
     content: Mapping[str, Any]
     range: Interval = (0.0, 1.0)
+    kind: str = ""
+    """Of the question, however old its JSON is."""
 
     @property
     def question(self) -> str:
@@ -107,11 +111,6 @@ class Site:
 
         return scale, halved(narrow, 0.0, both, steps=40)[1] if narrow(0.0) else 0.0
 
-    @property
-    def variance(self) -> float:
-        scale, deviation = self.errors
-        return 2 * scale**2 + deviation**2
-
     def _half(self, ends: Interval) -> float:
         """Half the width as a share of the range; the longer side where an end was cut off."""
         least, most = self.range
@@ -159,6 +158,7 @@ def checked_sites(sites: Sequence[Site]) -> None:
                 "without by= and weighted=."
             )
     for each in sites[1:]:
+        _same("questions", first, each, first.kind, each.kind)
         _same("questions", first, each, first.question, each.question)
         ours, theirs = first.content["parameters"], each.content["parameters"]
         for name in sorted({*ours, *theirs} - {*HOW}):

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +28,22 @@ __all__ = ["Books", "Line", "file_of"]
 
 Line = list[tuple[AccountRow, State]]
 """An account and those above it, each with its state."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Books:
     """Reads and writes entries; `Registry` and `Ledger` say which."""
 
     def __init__(
-        self, storage: "Storage", witness: WitnessFile | None = None, key: KeyPlace | None = None
+        self,
+        storage: "Storage",
+        witness: WitnessFile | None = None,
+        key: KeyPlace | None = None,
+        *,
+        tick: float | None = None,
     ) -> None:
         """Use `Ledger`."""
+        self._tick = 1 if tick is None else max(1, round(tick * 1e6))  # microseconds
         self._storage = storage
         self._watch = Watch(storage, witness)
         self._key_place = key or KeyPlace(None, memory=True)
@@ -183,18 +190,22 @@ class Books:
             line.append((row, state))
         return line
 
-    @staticmethod
-    def _entry(identity: Identity, line: Line, content: Mapping[str, Any]) -> Entry:
+    def _entry(self, identity: Identity, line: Line, content: Mapping[str, Any]) -> Entry:
         """The entry that follows, and leaves the accounts of the line in these states."""
         told = [{"account": row.id} | state.as_dict() for row, state in line]
         body: dict[str, Any] = dict(content) | (told[0] if told else {"account": ""})
         if told[1:]:
             body["above"] = told[1:]
         body["ledger"], body["sequence"] = identity.ledger, identity.sequence + 1
-        body["time"] = datetime.now(UTC).isoformat(timespec="microseconds")
+        body["time"] = self._now().isoformat(timespec="microseconds")
         text = canonical(body)
         hashed = link(identity.head, text)
         return Entry(body["sequence"], body["account"], identity.head, hashed, text)
+
+    def _now(self) -> datetime:
+        """The last tick of the clock."""
+        passed = (datetime.now(UTC) - _EPOCH) // timedelta(microseconds=self._tick)
+        return _EPOCH + passed * timedelta(microseconds=self._tick)
 
     def _write(
         self,

@@ -1,6 +1,7 @@
 """Accounts of rows that nobody registered: a ledger finds them by a keyed digest of the rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from heldout.arguments import shown
@@ -37,6 +38,7 @@ class ByContent(Registry):
         also: Sequence[bytes] = (),
         name: str | None = None,
         protection: Protection | None = None,
+        rows: int | None = None,
         new: bool = False,
     ) -> Account:
         """The account of rows that are not registered: found by them, or opened with the budget.
@@ -46,7 +48,8 @@ class ByContent(Registry):
         share one of them are the same account, however they are named or declared, and the others
         are tied to it. Other rows under a name that the ledger knows are refused unless `new`
         says that they are about others. An account keeps the budget and the protection that it
-        was opened with, because losses under two neighbouring relations do not add.
+        was opened with, because losses under two neighbouring relations do not add. `rows` is the
+        number of rows where it is public: a new account has it on record from its first entry.
         """
         given = (fingerprint, *also)
         if not all(isinstance(each, bytes) and each for each in given):
@@ -77,7 +80,7 @@ class ByContent(Registry):
                 own, row = self._first_budget(connection, budget, name, new), new_row("rows", name)
                 about["kind"] = "opening"
                 about["protection"] = None if protection is None else protection.as_dict()
-                line, opens = [(row, unspent(own))], True
+                line, opens = [(row, replace(unspent(own), rows=rows))], True
             else:
                 line, opens = self._line(connection, row.id), False
             entry, _ = self._write(connection, identity, line, about, opens=opens)

@@ -48,9 +48,9 @@ class Ledger(ByContent):
                  that this object, the witness file or a given receipt has seen.
     Cannot see:  a ledger and its witness that were both put back to the same older copy, or a
                  chain that was forged from the start together with the witness. Keep receipts
-                 elsewhere: `verify(receipt=...)` notices both. Who can write the file can also
-                 open a new ledger; the ledger guards against mistakes and against analysts, not
-                 against the custodian's own machine.
+                 elsewhere: `expect` and `verify(receipt=...)` notice both. Who can write the file
+                 can also open a new ledger; the ledger guards against mistakes and against
+                 analysts, not against the custodian's own machine.
 
     >>> ledger = Ledger()
     >>> account = ledger.register("readmissions", budget=Budget(epsilon=1))
@@ -67,6 +67,7 @@ class Ledger(ByContent):
         key: str | os.PathLike[str] | _Beside = BESIDE,
         renew_witness: bool = False,
         read_only: bool = False,
+        tick: float | None = None,
     ) -> None:
         """Open or make a ledger, and check its end against its witness; `verify` checks all of it.
 
@@ -74,7 +75,9 @@ class Ledger(ByContent):
         secret under which rows are remembered (beside a ledger file; in ~/.heldout for a
         database), unless HELDOUT_LEDGER_KEY or HELDOUT_LEDGER_KEY_COMMAND gives it.
         `renew_witness` accepts a ledger whose witness is lost: only for a custodian who knows why
-        it is lost. `read_only` writes nothing, wherever the ledger lies.
+        it is lost. `read_only` writes nothing, wherever the ledger lies. With `tick` the times of
+        entries are whole multiples of so many seconds: where others read them, microseconds would
+        tell how long the work before a booking took.
         """
         storage = _storage(where, read_only)
         file = storage.file
@@ -90,13 +93,13 @@ class Ledger(ByContent):
         watched = None if place is None else WitnessFile(place)
         if watched is not None and not read_only:
             watched.tidy()
-        super().__init__(storage, watched, secret)
+        super().__init__(storage, watched, secret, tick=tick)
         if self._watch.begin() == 1:
             from heldout.privacy.migration import from_the_first_version
 
             if read_only:  # it has another shape: bring it up to date, and look then
                 Ledger(where, witness=witness, key=key, renew_witness=renew_witness).close()
-                super().__init__(_storage(where, read_only), watched, secret)
+                super().__init__(_storage(where, read_only), watched, secret, tick=tick)
                 self._watch.begin()
             else:
                 from_the_first_version(storage, secret)
@@ -128,20 +131,34 @@ class Ledger(ByContent):
 
         With `account`, the registered one (or the one that rows were opened under by this name);
         with `analyst`, that analyst's share of it. Without, rows are found by their content, of
-        which `fingerprints` are digests. `rows` is their number where it is public.
+        which `fingerprints` are digests. `rows` is their number where it is public: the first
+        table of an account fixes it, however that table was found, and others are refused.
         """
+        by_content = ""
         if account is None:
             if analyst is not None:
                 raise ArgumentError("analyst= requires account=, the account that the share is of.")
             first, *also = fingerprints
-            return self.account(
-                first, also=also, budget=budget, name=name, protection=protection, new=new
+            paying = self.account(
+                first,
+                also=also,
+                budget=budget,
+                name=name,
+                protection=protection,
+                rows=rows,
+                new=new,
             )
+            if rows is None:
+                return paying
+            by_content = paying.id
 
         def find(connection: "Connection") -> tuple[Account, Line, int]:
             """The account that pays, its line, and where in it the data set is."""
             self._watch.check(connection)
-            data = row = self._named(connection, account)
+            if account is None:
+                data = row = self._line(connection, by_content)[0][0]
+            else:
+                data = row = self._named(connection, account)
             self._match(connection, data, protection)
             if analyst is not None:
                 row = self._share(connection, data, analyst)
@@ -151,7 +168,7 @@ class Ledger(ByContent):
             counted = line[place][1].rows
             if counted is not None and counted != rows:
                 raise BudgetMismatch(
-                    f"Account {shown(account)} has {counted} rows, and their number is public "
+                    f"Account {shown(data.name)} has {counted} rows, and their number is public "
                     "under replace-one neighbours; this table has another number. Who is in one of "
                     "the two only is not protected by that relation. Register the account with "
                     "unit= or neighbours='add-remove', which keep the number private and allow any "
@@ -238,6 +255,14 @@ class Ledger(ByContent):
         """The booking with this reference, if it was made."""
         with self._storage.lock:
             return self._watch.look(lambda each: self._storage.referred(each, reference))
+
+    def expect(self, receipt: Witness) -> None:
+        """Refuse this ledger, now and at every booking, if it lacks an entry with a receipt.
+
+        It looks at one entry, however many there are; `verify(receipt=...)` walks the chain.
+        """
+        with self._storage.lock:
+            self._watch.look(lambda connection: self._watch.expect(connection, receipt))
 
     def head(self) -> Witness:
         """Where the chain ends now: keep it, and a ledger that is put back is noticed."""

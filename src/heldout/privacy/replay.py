@@ -167,7 +167,9 @@ class Replay:
         if kind != "opening" and unique in self._names:
             return None
         self._names.add(unique)
-        return _Known(_OPENING[kind], name, parent, State(budget, compose([], budget=budget)))
+        counted = content.get("rows") if kind == "opening" else None
+        state = State(budget, compose([], budget=budget), rows=counted)
+        return _Known(_OPENING[kind], name, parent, state)
 
     def _prices(self, event: str, budget: Budget) -> tuple[Loss, Loss]:
         """The price and the charge; a ledger has many events and few different ones."""

@@ -68,6 +68,13 @@ class Watch:
         if self._witness is not None and not self._storage.read_only:
             self._witness.write(seen)
 
+    def expect(self, connection: "Connection", seen: Witness) -> None:
+        """Refuse a ledger without an entry that somebody has a receipt for, now and later on."""
+        if self._seen is None or seen.sequence > self._seen.sequence:
+            self._seen = seen
+        identity = self.check(connection)
+        self._still_there(connection, identity, seen, "a receipt")
+
     def settle(self) -> None:
         """Before a booking: refuse, while nothing is taken, if the witness cannot be written."""
         if self._witness is None or self._storage.read_only:

@@ -33,15 +33,17 @@ class Answered:
     True
     """
 
-    questions: tuple[q.Question, ...]
+    questions: tuple[q.Question[Any], ...]
     drawn: Drawn
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:
         """What people read, one for each question."""
         if len(self.questions) == 1:
-            return (self.questions[0].read(self.drawn),)
-        return tuple(each.read(self.drawn.part(str(at))) for at, each in enumerate(self.questions))
+            return (self.questions[0].release(self.drawn),)
+        return tuple(
+            question.release(self.drawn.part(str(at))) for at, question in enumerate(self.questions)
+        )
 
     @property
     def receipt(self) -> Receipt:

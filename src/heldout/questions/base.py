@@ -1,50 +1,109 @@
-"""What a question is: frozen data that needs no rows, knows its price and reads its own answer."""
+"""A question: frozen data that needs no rows, knows its price and reads its own answer.
+
+A kind of question says everything about itself here, once. Command line, API, pages, client,
+reports, pooling, audit and documentation walk `heldout.questions.registered()`.
+"""
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
 
 from heldout.arguments import shown
+from heldout.data.description import Description
+from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.privacy.loss import Loss
+from heldout.privacy.rational import Rational
 from heldout.questions.guess import Guess, HalfWidths
-from heldout.questions.rules import Price
+from heldout.questions.rules import Price, Rival, Rule
+from heldout.questions.sections import Choice, Section
 from heldout.release import Drawn, Priced
 
-__all__ = ["Question"]
+if TYPE_CHECKING:
+    from heldout.pooling.answer import Pooled
+    from heldout.pooling.site import Site
+    from heldout.questions.worst_cases import WorstCase
+
+__all__ = ["FormField", "Question", "Section"]
 
 VERSION = 1
-KINDS: dict[str, type["Question"]] = {}
-OF_ROWS = {
-    "ScoredRows": "rows with a label of two values and a score",
-    "ClassifiedRows": "rows of several classes, of which ask 'class-confusion', 'class-auc', "
-    "'class-average-precision', 'top-k', 'brier', 'log-loss' or 'report'",
-    "FittedRows": "observed and predicted values",
-    "FeatureRows": "a table of features",
-    "TruthRows": "rows to tell from made-up ones",
-}
-"""What rows are, in words, by the name of their description."""
+KINDS: dict[str, type["Question[Any]"]] = {}
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A field of a question, as a form, a command or a schema needs it."""
+
+    name: str
+    rule: Rule
+    help: str
+    default: Any
+    required: bool
+
+    @property
+    def option(self) -> str:
+        """Return its spelling on the command line."""
+        return self.rule.option or "--" + self.name.replace("_", "-")
+
+    @property
+    def in_sight(self) -> bool:
+        """Return whether a form shows it at once: it must be given, or its default is a number.
+
+        What else may be chosen is folded away.
+        """
+        return self.required or type(self.default) in (int, float)
+
+    def schema(self) -> dict[str, Any]:
+        """Return its JSON schema, with its help and its default."""
+        content = self.rule.schema() | {"description": self.help}
+        if self.default is None and not self.required:
+            inner = {name: content.pop(name) for name in list(content) if name != "description"}
+            return {"anyOf": [inner, {"type": "null"}], **content}
+        return content if self.required else content | {"default": _plain(self.default)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(ABC):
-    """One question to private rows, at one exact price.
+class Question(ABC, Generic[R_co]):
+    """One question to private rows, at one exact price; `R` is the release that answers it.
 
-    A kind of question is a frozen dataclass. Each field says in its annotation what it may be
-    (`questions.rules`), which is checked when the question is made; what depends on the rows'
-    public description is checked by `request`, still before anything is booked.
+    A kind of question is a frozen dataclass. The annotation of a field holds its rule
+    (`questions.rules`), which is checked when the question is made, and its help. Conditions on the
+    rows' public description are checked by `why_not` and `request`, before anything is booked.
 
-    To add one: a subclass with `kind`, `of`, `request` and `read`, and its line in
-    `heldout.questions.PLACES`. The command line, quotes, reports, audits and the server speak it.
+    To add one: a subclass with `kind`, `title`, `asks`, `tells`, `of`, `request` and `read`, in a
+    module of `heldout.questions` or of a package with the entry point `heldout.questions`. Nothing
+    else lists kinds. See docs/adding-a-question.md.
     """
 
     kind: ClassVar[str]
-    of: ClassVar[tuple[type, ...]]
-    """What kinds of rows it is asked of, by their description."""
+    """Its identifier (kebab-case) in JSON, ledgers, commands, pages, pooling and audits."""
+    title: ClassVar[str]
+    """The name of its answer, for people."""
+    asks: ClassVar[str]
+    """What somebody wants to know, as a question."""
+    tells: ClassVar[str]
+    """What the answer is, in one sentence."""
+    of: ClassVar[tuple[type[Description], ...]]
+    """Which rows it may be asked of, by their description."""
+    headline: ClassVar[str | None] = None
+    """The measure that people read first in a forecast; the first one if there is none."""
+    section: ClassVar[Section | None] = None
+    """Its place in a report; None if it has none."""
+    section_by_group: ClassVar[Section | None] = None
+    """Its place in a report that was asked by group."""
+    stores: ClassVar[tuple[type, ...]] = ()
+    """The dataclasses that its drawn values are made of, beside numbers; see `questions.kept`."""
+    cannot_pool: ClassVar[str] = "its releases hold no sums that add up across sites"
+    """Why answers of several sites are not pooled, unless `pool` is overridden."""
+    formerly: ClassVar[tuple[str, ...]] = ()
+    """What its releases were called in JSON before they carried their kind."""
+    example: ClassVar[Mapping[str, Any]] = {}
+    """Fields of one small example, beside epsilon."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
     rules: ClassVar[int] = 1
@@ -57,35 +116,92 @@ class Question(ABC):
 
     def __init_subclass__(cls, **words: Any) -> None:
         super().__init_subclass__(**words)
-        if "kind" in vars(cls):
-            KINDS[cls.kind] = cls
+        if "kind" not in vars(cls):
+            return
+        missing = [name for name in ("title", "asks", "tells", "of") if not hasattr(cls, name)]
+        if missing:
+            raise TypeError(f"The question {cls.kind!r} must declare {', '.join(missing)}.")
+        known = KINDS.get(cls.kind)
+        if known is not None and known.__module__ != cls.__module__:
+            raise TypeError(f"There is a question {cls.kind!r} already, in {known.__module__}.")
+        KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        rules = _rules(type(self))
-        for each in _given(type(self)):
-            value = getattr(self, each.name)
-            if each.name in rules and not (value is None and each.default is None):
-                object.__setattr__(self, each.name, rules[each.name](value, each.name))
+        for field_ in self.form():
+            value = getattr(self, field_.name)
+            if field_.required or not (value is None and field_.default is None):
+                object.__setattr__(self, field_.name, field_.rule(value, field_.name))
         object.__setattr__(self, "price", self.epsilon)
 
-    def check(self, about: Any) -> None:
-        """Refuse rows of another kind, before anything is booked."""
-        if type(about) not in self.of:
-            kind = OF_ROWS.get(type(about).__name__, type(about).__name__)
-            raise ArgumentError(
-                f"A question of kind {self.kind!r} cannot be asked of these rows: they are {kind}."
-            )
+    @classmethod
+    def form(cls) -> tuple[FormField, ...]:
+        """Return the fields that whoever asks fills in, with their rules and help."""
+        return _form(cls)
+
+    @classmethod
+    def by_group(cls) -> bool:
+        """Return whether it may be asked by group."""
+        return any(field_.name == "by" for field_ in cls.form())
+
+    @classmethod
+    def rival_field(cls) -> FormField | None:
+        """Return the field that names another model to compare with; None if it compares none."""
+        return next((each for each in cls.form() if isinstance(each.rule, Rival)), None)
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """Return the columns with other models' scores that it compares with."""
+        field_ = self.rival_field()
+        return () if field_ is None else (getattr(self, field_.name),)
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of `as_dict`."""
+        properties: dict[str, Any] = {
+            "question": {"const": cls.kind},
+            "version": {"const": VERSION, "default": VERSION},
+        }
+        properties |= {field_.name: field_.schema() for field_ in cls.form()}
+        return {
+            "type": "object",
+            "title": cls.title,
+            "description": f"{cls.asks} {cls.tells}",
+            "properties": properties,
+            "required": ["question", *(field_.name for field_ in cls.form() if field_.required)],
+            "additionalProperties": False,
+        }
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        """Return why rows with this description cannot answer it, and what it would need.
+
+        None if they can. Families add their own conditions.
+        """
+        if type(about) in cls.of:
+            return None
+        needed = " or ".join(kind.rows_in_words for kind in cls.of)
+        return f"it needs {needed}, and these are {about.rows_in_words}"
+
+    def check(self, about: Description) -> None:
+        """Refuse rows that cannot answer it, before anything is booked."""
+        why = self.why_not(about)
+        if why is not None:
+            raise ArgumentError(f"The question {self.kind!r} cannot be asked of these rows: {why}.")
 
     @abstractmethod
     def request(self, about: Any) -> Priced:
-        """What the door books and draws, from the public description of the rows."""
+        """Return what the door books and draws, from the public description of the rows."""
 
     @abstractmethod
-    def read(self, drawn: Drawn) -> Any:
-        """The release: what people read of the numbers that were drawn."""
+    def read(self, drawn: Drawn) -> R_co:
+        """Return what people read of the numbers that were drawn."""
+
+    def release(self, drawn: Drawn) -> R_co:
+        """Return the release, which carries the kind of the question."""
+        return self.read(replace(drawn, kind=self.kind))
 
     def loss(self, about: Any) -> Loss:
-        """What it costs, exactly."""
+        """Return the exact price."""
         from heldout.privacy import price
 
         return price(self.request(about).event())
@@ -102,7 +218,7 @@ class Question(ABC):
         values = self.typical(about, guess)
         if values is None:
             return None
-        return self.read(Drawn(self.request(about), values, None, about, None))
+        return self.release(Drawn(self.request(about), values, None, about, None))
 
     def expected(self, about: Any, guess: Guess, level: float = 0.95) -> dict[str, HalfWidths]:
         """How far the intervals of each measure will reach, if the guess is right."""
@@ -112,6 +228,18 @@ class Question(ABC):
             for name, measure in ({} if release is None else release.measures).items():
                 found.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in found.items()}
+
+    def hidden_by_noise(self, about: Any, guess: Guess) -> tuple[str, ...]:
+        """Return what noise would leave nothing to read of, if the guess is right.
+
+        Empty if its headline can be read, or if nothing can be said beforehand.
+        """
+        if getattr(self, "by", None) is not None:
+            return ()  # groups that noise hides are named as such, beside those that can be read
+        release = self.typical_release(about, guess)
+        if release is None or release.headline.informative:
+            return ()
+        return (release.headline.name,)
 
     def under(self, rules: int) -> Self:
         """The same question by these rules, for an answer that was drawn by them."""
@@ -123,6 +251,62 @@ class Question(ABC):
         other = copy.copy(self)
         object.__setattr__(other, "rules", rules)
         return other
+
+    # --- in a report -----------------------------------------------------------------------------
+
+    @classmethod
+    def joins_report(cls, description: Any, choice: Choice) -> bool:
+        """Return whether a report has it although nobody named it, beside `section.always`."""
+        return False
+
+    @classmethod
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self | None:
+        """Return the question for its section; None if so small a share is not worth paying.
+
+        Fields that a report's asker may choose for all sections are filled in by their names.
+        """
+        chosen = {
+            field_.name: getattr(choice, field_.name)
+            for field_ in cls.form()
+            if field_.name in ("threshold", "scores", "weighted", "k", "by")
+        }
+        return cls(epsilon=epsilon, **chosen)
+
+    # --- of several sites ------------------------------------------------------------------------
+
+    @classmethod
+    def pool(cls, sites: Sequence["Site"]) -> "Pooled":
+        """Return one answer from those of several sites; see `heldout.pooling`."""
+        raise ArgumentError(f"Releases of {cls.kind!r} cannot be pooled: {cls.cannot_pool}.")
+
+    @classmethod
+    def pools(cls) -> bool:
+        """Return whether answers of several sites become one."""
+        return cls.pool.__func__ is not Question.pool.__func__  # type: ignore[attr-defined]
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Return where its headline can lie, from a release's public parameters."""
+        return (0.0, 1.0)
+
+    # --- audited ---------------------------------------------------------------------------------
+
+    @classmethod
+    def worst_cases(cls) -> tuple["WorstCase", ...]:
+        """Return the ways to ask it that are audited, each with its worst pairs of neighbours."""
+        return ()
+
+    @classmethod
+    def of_case(cls, case: "WorstCase", epsilon: Rational) -> Self:
+        """Return the question as a worst case asks it."""
+        return cls(epsilon=epsilon, **{**cls.example, **case.fields})
+
+    @classmethod
+    def with_rows(cls, epsilon: Rational = 1) -> tuple[Self, PrivateTable]:
+        """Return a small example: a question, and made-up rows that answer it."""
+        case = cls.worst_cases()[0]
+        pair = case.pairs[0]
+        return cls.of_case(case, epsilon), case.make(pair.first, pair.options)
 
     # --- as data ---------------------------------------------------------------------------------
 
@@ -156,19 +340,29 @@ class Question(ABC):
 
 
 @cache
-def _given(kind: type[Question]) -> list[Field[Any]]:
-    """The fields that whoever asks gives."""
+def _given(kind: type[Question[Any]]) -> list[Field[Any]]:
+    """Return the fields that whoever asks gives."""
     return [each for each in fields(kind) if each.init]
 
 
 @cache
-def _rules(kind: type) -> dict[str, Any]:
-    """The rule of each field, from its annotation."""
-    found = {}
-    for name, hint in get_type_hints(kind, include_extras=True).items():
-        for each in getattr(hint, "__metadata__", ()):
-            found[name] = each
-    return found
+def _form(kind: type[Question[Any]]) -> tuple[FormField, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(_form_field(given, hints[given.name]) for given in _given(kind))
+
+
+def _form_field(given: Field[Any], hint: Any) -> FormField:
+    """Read the rule and the help of a field off its annotation; a field without them is a fault."""
+    notes = getattr(hint, "__metadata__", ())
+    rules = [note for note in notes if isinstance(note, Rule)]
+    helps = [note for note in notes if isinstance(note, str)]
+    if not rules or not helps:
+        raise TypeError(f"The field {given.name!r} must have a rule and a help text.")
+    default = given.default
+    if given.default_factory is not MISSING:
+        default = given.default_factory()
+    required = default is MISSING
+    return FormField(given.name, rules[-1], helps[-1], None if required else default, required)
 
 
 def _plain(value: Any) -> Any:

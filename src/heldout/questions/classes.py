@@ -3,17 +3,18 @@
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 import numpy as np
 
 from heldout.data.classes import ClassifiedRows
+from heldout.data.description import Description
 from heldout.mechanisms import DiscreteLaplace
 from heldout.metrics.class_areas import ClassAreas
 from heldout.metrics.classes import ClassConfusionRelease, RankRelease
 from heldout.metrics.groups import ByGroup
 from heldout.metrics.release import Release
-from heldout.questions.base import Question
+from heldout.questions.base import Question, Section
 from heldout.questions.groups import (
     counted_parts,
     divided,
@@ -24,24 +25,49 @@ from heldout.questions.groups import (
     weighing,
 )
 from heldout.questions.guess import Guess
-from heldout.questions.ranking import DEFAULT, Auc, AveragePrecision, Method
-from heldout.questions.rules import By, Flag
+from heldout.questions.ranking import (
+    DEFAULT,
+    SMALL_CLASSES,
+    Auc,
+    AveragePrecision,
+    Method,
+    worst_areas,
+    worst_persons,
+)
+from heldout.questions.rules import By, Weighted
+from heldout.questions.worst_cases import (
+    LOW,
+    PERSON,
+    REMOVE,
+    Pair,
+    WorstCase,
+    class_pair,
+    class_pairs,
+    hundreds,
+    rows,
+    spread,
+    table_pair,
+)
 from heldout.release import Drawn, Request, Together
 from heldout.statistics import CallCounts
 
 __all__ = ["ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
 
+Counted_co = TypeVar("Counted_co", bound=Release, covariant=True)
+CLASSES_APART: Final = "answers of several classes are not pooled yet"
+
 
 @dataclass(frozen=True, kw_only=True)
-class _CallCounts(Question):
+class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co]):
     """Counts of rows of several classes, by group if `by` is given."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    cannot_pool: ClassVar[str] = CLASSES_APART
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     reading: ClassVar[type[Release]]
     by: By = None
-    weighted: Annotated[bool, Flag()] = False
+    weighted: Weighted = False
 
     def request(self, about: ClassifiedRows) -> Request:
         statistic = CallCounts(
@@ -60,10 +86,11 @@ class _CallCounts(Question):
         parameters |= named(self.by, about) | weighing(self.weighted, about)
         return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
 
-    def read(self, drawn: Drawn) -> Any:
+    def read(self, drawn: Drawn) -> Counted_co | ByGroup[Counted_co]:
+        reading = cast(type[Counted_co], self.reading)
         if self.by is None:
-            return self.reading(drawn)
-        return ByGroup(drawn, map(self.reading, counted_parts(drawn)))
+            return reading(drawn)
+        return ByGroup(drawn, map(reading, counted_parts(drawn)))
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
         if self.by is not None:
@@ -78,13 +105,43 @@ class _CallCounts(Question):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassConfusion(_CallCounts):
+class ClassConfusion(_CallCounts[ClassConfusionRelease]):
     """The confusion matrix of several classes: rows by true class and by the model's call."""
 
     kind: ClassVar[str] = "class-confusion"
+    asks: ClassVar[str] = "How often is it right, class by class?"
+    tells: ClassVar[str] = (
+        "The matrix of true and called classes, accuracy, and the precision and recall of each "
+        "class."
+    )
+    headline: ClassVar[str | None] = "accuracy"
     axes: ClassVar[tuple[str, ...]] = ("truth", "called")
     title: ClassVar[str] = "confusion of classes"
     reading: ClassVar[type[Release]] = ClassConfusionRelease
+    section: ClassVar[Section | None] = Section(
+        title="Decisions by class",
+        meaning="How often each class is called each other one, and what follows from it; macro "
+        "means that all classes count alike, weighted that they count as often as they are true.",
+        weight=40,
+        place=5,
+        cards=("accuracy", "balanced accuracy", "macro F1 score"),
+        asked_as="confusion",
+        old_name="confusion_of_classes",
+    )
+    section_by_group: ClassVar[Section | None] = Section(
+        title="Decisions by group",
+        meaning="How often the called class is the true one in each declared group, how far apart "
+        "the groups are, and how often chance would put them so far apart. Groups of which noise "
+        "leaves nothing to read are not compared.",
+        weight=40,
+        place=200,
+        old_name="groups_of_classes",
+    )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        note = "all cells of three classes jointly"
+        return (WorstCase(pairs=class_pairs(), note=note, formerly="confusion-of-classes"),)
 
     def _typical(self, size: int, right: float) -> Any:
         wrong = (1 - right) / (size - 1)
@@ -92,17 +149,31 @@ class ClassConfusion(_CallCounts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(_CallCounts):
+class TopK(_CallCounts[RankRelease]):
     """How often the true class is among the k of the highest scores, for every k."""
 
     kind: ClassVar[str] = "top-k"
+    asks: ClassVar[str] = "Is the truth among its first calls?"
+    tells: ClassVar[str] = (
+        "How often the true class is among the k with the highest scores, for every k."
+    )
     axes: ClassVar[tuple[str, ...]] = ("rank",)
     title: ClassVar[str] = "top-k accuracy"
     reading: ClassVar[type[Release]] = RankRelease
+    section: ClassVar[Section | None] = Section(
+        title="Top-k accuracy",
+        meaning="How often the true class is among the k of the highest scores.",
+        weight=10,
+        place=25,
+    )
 
-    def request(self, about: ClassifiedRows) -> Request:
-        about.check_scores()
-        return super().request(about)
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        return about.no_scores if isinstance(about, ClassifiedRows) else super().why_not(about)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        return (WorstCase(pairs=class_pairs()),)
 
     def _typical(self, size: int, right: float) -> Any:
         rest = 0.5 ** np.arange(1, size)
@@ -110,15 +181,19 @@ class TopK(_CallCounts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ClassAreas(Question):
+class _ClassAreas(Question[ClassAreas]):
     """A ranking metric of each class against all others, at equal shares of epsilon."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    cannot_pool: ClassVar[str] = CLASSES_APART
     each: ClassVar[type[Auc] | type[AveragePrecision]]
     method: Method = DEFAULT
 
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        return about.no_scores if isinstance(about, ClassifiedRows) else super().why_not(about)
+
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
-        about.check_scores()
         share = self.price / len(about.classes)
         return {name: self.each(epsilon=share, method=self.method) for name in about.classes}
 
@@ -131,7 +206,7 @@ class _ClassAreas(Question):
         return Together(title, parts, {"classes": list(about.classes)})
 
     def read(self, drawn: Drawn) -> ClassAreas:
-        return ClassAreas(drawn, self.each.release)
+        return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
         positives = max(1, sum(guess.counts) // len(about.classes))
@@ -147,7 +222,38 @@ class ClassAuc(_ClassAreas):
     """The area of each class against all others, at equal shares of epsilon, and their mean."""
 
     kind: ClassVar[str] = "class-auc"
+    title: ClassVar[str] = "AUC of each class"
+    asks: ClassVar[str] = "How well does it rank each class?"
+    tells: ClassVar[str] = "The AUC of each class against all others, and their mean."
+    formerly: ClassVar[tuple[str, ...]] = ("auc of classes",)
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: each class against the others",
+        meaning="How often a row of the class has a higher score for it than a row of another "
+        "class; 0.5 is chance. The macro AUC is the plain mean.",
+        weight=80,
+        place=10,
+        asked_as="auc",
+        old_name="auc_of_classes",
+    )
     each: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        above, below = hundreds()
+        bottom = rows([LOW, *above], below)
+        pairs = (
+            _two_classes("one of hundreds falls among two classes", worst_areas()[-1]),
+            _two_classes(
+                "the last of hundreds leaves one of two classes",
+                table_pair("", bottom, bottom[1:], **REMOVE),
+            ),
+            _two_classes(
+                "a person's two rows of hundreds fall among two classes", worst_persons()[0]
+            ),
+            _last_of_a_class(),
+        )
+        case = WorstCase(pairs=pairs, epsilon="4", why=SMALL_CLASSES, formerly="auc-of-classes")
+        return (case,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +264,30 @@ class ClassAveragePrecision(_ClassAreas):
     """
 
     kind: ClassVar[str] = "class-average-precision"
+    title: ClassVar[str] = "average precision of each class"
+    asks: ClassVar[str] = "How good are its highest scores, class by class?"
+    tells: ClassVar[str] = "The average precision of each class against all others, and their mean."
+    formerly: ClassVar[tuple[str, ...]] = ("average precision of classes",)
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: average precision of each class",
+        meaning="The precision at the ranks of the class's rows by its score, on average. Chance "
+        "gives the share of the class; the macro average precision is the plain mean.",
+        weight=160,
+        place=60,
+        always=False,
+    )
     each: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = (
+            _on_top("a row on top of two rankings changes its class", "1", "0"),
+            _on_top("a row on top of two rankings leaves", "1", "", **REMOVE),
+            _on_top("a person's two rows on top change their class", "11", "00", **PERSON),
+            _last_of_a_class(),
+        )
+        former = "average-precision-of-classes"
+        return (WorstCase(pairs=pairs, epsilon="4", why=SMALL_CLASSES, formerly=former),)
 
 
 @dataclass(frozen=True)
@@ -169,3 +298,42 @@ class _Versus:
 
     def __call__(self, rows: Any) -> Any:
         return rows.versus(self.place)
+
+
+def _last_of_a_class() -> Pair:
+    others = [(1, 1), (2, 2)] * 6
+    return class_pair(("the last of a class is replaced", [(0, 0)], [(2, 2)]), others)
+
+
+def _two_classes(name: str, pair: Pair) -> Pair:
+    """Return rows with scores p and 1 - p: both classes' areas move by what a row does."""
+
+    def of(content: dict[str, Any]) -> dict[str, Any]:
+        return {**content, "q": [1 - p for p in content["p"]]}
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(pair.first), of(pair.second), {**pair.options, **declared})
+
+
+def _on_top(name: str, first: str, second: str, **options: Any) -> Pair:
+    """Return two classes of hundreds, ranked perfectly, with rows on top of both rankings.
+
+    Such a row of the one class is a negative above all positives of the other: when it changes its
+    class, both average precisions move by all that a row can. `first` and `second` are the rows'
+    classes, one letter each, and the same person's.
+    """
+    low, high = spread(300, 0.1, 0.5), spread(300, 0.8, 0.9)
+
+    def of(own: str) -> dict[str, Any]:
+        labels = [*map(int, own), *[1] * 300, *[0] * 300]
+        people = [*[0] * len(own), *range(1, 601)]
+        return {
+            "y": labels,
+            "p": [*[0.99] * len(own), *high, *low],
+            "q": [*[0.99] * len(own), *low, *high],
+            "u": people,
+            "k": list(range(len(labels))),
+        }
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(first), of(second), {**options, **declared})

@@ -90,7 +90,7 @@ def counted_parts(drawn: Drawn) -> Iterator[Drawn]:
         yield part(drawn, replace(asked.statistic, groups=1), one, values)
 
 
-def tiled(question: Question, about: Description, guess: Guess, groups: int) -> Any:
+def tiled(question: Question[Any], about: Description, guess: Guess, groups: int) -> Any:
     """A typical vector of counts, if all groups are alike."""
     return np.concatenate([question.typical(about, shared(guess, groups))] * groups)
 

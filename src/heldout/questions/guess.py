@@ -81,7 +81,13 @@ class Guess:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
             for rule in getattr(hint, "__metadata__", ()):
                 if getattr(self, name) is not None:
-                    rule(getattr(self, name), name)
+                    object.__setattr__(self, name, rule(getattr(self, name), name))
+
+    @classmethod
+    def numbers(cls) -> tuple[str, ...]:
+        """Return the names of what may be guessed as one number."""
+        hints = get_type_hints(cls, include_extras=True)
+        return tuple(name for name, hint in hints.items() if hasattr(hint, "__metadata__"))
 
     def about(self, rows: int | None) -> "Guess":
         """The same guess with the public number of rows, where there is one."""

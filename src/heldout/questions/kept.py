@@ -1,16 +1,17 @@
 """Drawn numbers and public facts as plain JSON, exactly, and back.
 
 What is no number, text, list or None is an object with one key that says what it is:
-`{"fraction": "1/3"}`, `{"tuple": [...]}`, `{"map": {...}}`, `{"array": {...}}`, or the name of one
-of the dataclasses below with its fields. Reading makes these and nothing else, and checks every
-field against its annotation, so content from an untrusted file is read or refused.
+`{"fraction": "1/3"}`, `{"tuple": [...]}`, `{"map": {...}}`, `{"array": {...}}`, or the name of a
+dataclass with its fields. Kinds of questions declare the dataclasses: descriptions of rows (`of`),
+what is drawn for them (`stores`), and what these are made of by their annotations. Reading makes
+these and nothing else, and checks every field against its annotation, so content from an untrusted
+file is read or refused.
 """
 
-import importlib
 import math
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
@@ -18,30 +19,10 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from heldout.privacy.rational import show, stored
+from heldout.questions.registry import registered
 
-__all__ = ["KEPT", "from_plain", "plain"]
+__all__ = ["from_plain", "plain", "stored_classes"]
 
-KEPT: Final = {
-    "AreaBySum": "heldout.mechanisms.curves.influence",
-    "ClassCounts": "heldout.mechanisms.curves.counts",
-    "ClassifiedRows": "heldout.data.classes",
-    "FeatureRows": "heldout.data.feature_matrix",
-    "FittedRows": "heldout.data.regression_table",
-    "Groups": "heldout.data.groups",
-    "NamedCounts": "heldout.mechanisms.curves.heldout",
-    "NoisyTable": "heldout.mechanisms.curves.table",
-    "Placements": "heldout.mechanisms.curves.influence",
-    "Protection": "heldout.privacy.neighbours",
-    "RankingDraw": "heldout.mechanisms.smooth.ranking",
-    "RankingMechanism": "heldout.mechanisms.smooth.ranking",
-    "ScoreMap": "heldout.data.score_map",
-    "ScoredRows": "heldout.data.description",
-    "SquareCounts": "heldout.mechanisms.hilbert",
-    "TableNoise": "heldout.mechanisms.curves.table",
-    "TableWithArea": "heldout.mechanisms.curves.heldout",
-    "TruthRows": "heldout.data.truth",
-}
-"""What mechanisms give beside numbers, and what descriptions are made of: where each lives."""
 _ENDLESS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TYPES: Final = {"int64": (int,), "float64": (int, float), "bool": (bool,)}
 
@@ -85,7 +66,7 @@ def _named(value: Any) -> tuple[str, Any]:
             "shape": list(value.shape),
             "values": numbers,
         }
-    if KEPT.get(kind.__name__) == kind.__module__:
+    if stored_classes().get(kind.__name__) is kind:
         return kind.__name__, {name: plain(getattr(value, name)) for name in _hints(kind.__name__)}
     raise TypeError(f"A {kind.__name__} cannot be kept.")
 
@@ -108,7 +89,7 @@ def _made(kind: str, content: Mapping[str, Any]) -> Any:
     for name, value in found.items():
         if not _fits(value, hints[name]):
             raise ValueError(name)
-    made = _kept(kind)(**found)
+    made = stored_classes()[kind](**found)
     if not _whole(made):
         raise ValueError(kind)
     return made
@@ -145,16 +126,41 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+def stored_classes() -> Mapping[str, type]:
+    """Return the dataclasses that may be stored, by name: what kinds declare, and its parts."""
+    return _reachable(tuple(root for each in registered() for root in (*each.of, *each.stores)))
+
+
 @cache
-def _kept(name: str) -> type:
-    found: type = getattr(importlib.import_module(KEPT[name]), name)
-    return found
+def _reachable(roots: tuple[type, ...]) -> Mapping[str, type]:
+    classes: dict[str, type] = {}
+    waiting = list(roots)
+    while waiting:
+        kind = waiting.pop()
+        if not is_dataclass(kind) or classes.get(kind.__name__) is kind:
+            continue
+        if kind.__name__ in classes:
+            raise TypeError(f"Two dataclasses to store are called {kind.__name__}.")
+        classes[kind.__name__] = kind
+        hints = get_type_hints(kind)
+        waiting += [
+            inner for each in fields(kind) if each.init for inner in _named_in(hints[each.name])
+        ]
+    return classes
+
+
+def _named_in(hint: Any) -> Iterator[type]:
+    """Yield the classes that an annotation names."""
+    if isinstance(hint, type) and get_origin(hint) is None:
+        yield hint
+    for inner in get_args(hint):
+        yield from _named_in(inner)
 
 
 @cache
 def _hints(name: str) -> dict[str, Any]:
     """The fields that are given, with their annotations; the others follow from these."""
-    kind = _kept(name)
+    kind = stored_classes()[name]
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in fields(kind) if each.init}
 
@@ -162,7 +168,11 @@ def _hints(name: str) -> dict[str, Any]:
 @cache
 def _asked(name: str) -> set[str]:
     """The fields that every version has written; those with a default came later."""
-    return {each.name for each in fields(_kept(name)) if each.init and each.default is MISSING}
+    return {
+        each.name
+        for each in fields(stored_classes()[name])
+        if each.init and each.default is MISSING
+    }
 
 
 def _fits(value: Any, hint: Any) -> bool:

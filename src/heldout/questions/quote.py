@@ -15,7 +15,7 @@ from heldout.release import Priced, Together
 __all__ = ["Quote", "booked_together"]
 
 
-def booked_together(questions: Sequence[Question], about: Any) -> Priced:
+def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     """The one request that several questions make; that of a question alone is its own."""
     if not questions or not all(isinstance(each, Question) for each in questions):
         raise ArgumentError(
@@ -34,7 +34,7 @@ def booked_together(questions: Sequence[Question], about: Any) -> Priced:
 class Quote:
     """The exact price of some questions, and the half-widths to expect. Nothing was charged."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[Question[Any], ...]
     about: Any
     guess: Guess
     level: float = 0.95

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 from heldout import questions as q
 from heldout.arguments import is_one_of, shown
@@ -17,13 +17,24 @@ from heldout.questions.quote import booked_together
 from heldout.release import release
 
 if TYPE_CHECKING:
-    from heldout.metrics.ranking import CompareRelease
+    from heldout.metrics.bounded_mean import MeanRelease
+    from heldout.metrics.classes import RankRelease
+    from heldout.metrics.confusion import ConfusionRelease
+    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.metrics.curves.release import CurvesRelease
+    from heldout.metrics.groups import ByGroup, DecisionsByGroup
+    from heldout.metrics.lists import ListsRelease
+    from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
     from heldout.metrics.ties import TiesRelease
     from heldout.questions.answered import Answered
     from heldout.report import Report
 
 Epsilon = Rational
-By = str | Sequence[str] | None
+Columns = str | Sequence[str]
+"""A declared group, or several to cross."""
+First = TypeVar("First")
+Second = TypeVar("Second")
+Third = TypeVar("Third")
 
 
 class PrivateSession:
@@ -97,7 +108,19 @@ class PrivateSession:
         """
         return [Booking.of(entry) for entry in self._ledger.entries(self._account)]
 
-    def ask(self, *questions: q.Question) -> Any:
+    @overload
+    def ask(self, question: q.Question[First], /) -> First: ...
+    @overload
+    def ask(
+        self, first: q.Question[First], second: q.Question[Second], /
+    ) -> tuple[First, Second]: ...
+    @overload
+    def ask(
+        self, first: q.Question[First], second: q.Question[Second], third: q.Question[Third], /
+    ) -> tuple[First, Second, Third]: ...
+    @overload
+    def ask(self, *questions: q.Question[Any]) -> Any: ...
+    def ask(self, *questions: q.Question[Any]) -> Any:
         """Book all of the questions in one ledger entry, or none; then draw the answers.
 
         One question gives its release, several a tuple of them. What cannot be asked or paid in
@@ -112,7 +135,7 @@ class PrivateSession:
         releases = self.answer(*questions).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question, reference: str | None = None) -> "Answered":
+    def answer(self, *questions: q.Question[Any], reference: str | None = None) -> "Answered":
         """As `ask`, with all that is needed to keep the answer and to build it again.
 
         `reference` is the asker's own name for this booking, which the ledger keeps with it.
@@ -138,7 +161,11 @@ class PrivateSession:
         return Answered(questions, drawn)
 
     def quote(
-        self, *questions: q.Question, guess: q.Guess | None = None, level: float = 0.95, **said: Any
+        self,
+        *questions: q.Question[Any],
+        guess: q.Guess | None = None,
+        level: float = 0.95,
+        **said: Any,
     ) -> q.Quote:
         """What `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
@@ -204,61 +231,220 @@ class Session(PrivateSession):
         """What is public about the rows. The rows themselves stay behind the session."""
         return self._about
 
-    # With by= these six give a `heldout.metrics.groups.ByGroup`: `.groups["F"]`, `.gap`, `.worst`.
+    # Types are those of rows with two classes, with by= of answers by group. The answers of several
+    # classes have types of their own: `ask(q.ClassAuc(...))` and its siblings state them.
 
-    @property
-    def _classified(self) -> bool:
-        """Whether the rows have several classes."""
-        return isinstance(self._about, ClassifiedRows)
+    def _of_rows(
+        self, kind: type[q.Question[Any]], of_classes: type[q.Question[Any]], **given: Any
+    ) -> Any:
+        """Ask the question, or of several classes its sibling, which has fewer fields."""
+        if not isinstance(self._about, ClassifiedRows):
+            return self.ask(kind(**given))
+        usual = {field.name: field.default for field in kind.form() if not field.required}
+        content = {name: value for name, value in given.items() if value != usual.get(name, ...)}
+        return self.ask(of_classes.of_fields(content))
 
+    @overload
     def confusion(
         self,
         *,
-        threshold: float = 0.5,
         epsilon: Epsilon,
-        by: By = None,
+        threshold: float = 0.5,
+        by: None = None,
         weighted: bool = False,
-    ) -> Any:
+    ) -> "ConfusionRelease": ...
+    @overload
+    def confusion(
+        self,
+        *,
+        epsilon: Epsilon,
+        threshold: float = 0.5,
+        by: Columns,
+        weighted: bool = False,
+    ) -> "DecisionsByGroup": ...
+    def confusion(
+        self,
+        *,
+        epsilon: Epsilon,
+        threshold: float = 0.5,
+        by: Columns | None = None,
+        weighted: bool = False,
+    ) -> "ConfusionRelease | DecisionsByGroup":
         """The confusion matrix where rows with score >= threshold are called positive.
 
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes.
+        called classes (`heldout.metrics.classes.ClassConfusionRelease`).
         """
-        if self._classified:
-            if threshold != 0.5:
-                raise ArgumentError("threshold must be left out where there are classes.")
-            return self.ask(q.ClassConfusion(epsilon=epsilon, by=by, weighted=weighted))
-        asked = q.Confusion(threshold=threshold, epsilon=epsilon, by=by, weighted=weighted)
-        return self.ask(asked)
+        found: ConfusionRelease | DecisionsByGroup = self._of_rows(
+            q.Confusion,
+            q.ClassConfusion,
+            epsilon=epsilon,
+            threshold=threshold,
+            by=by,
+            weighted=weighted,
+        )
+        return found
 
-    # Mean errors have the options by= and weighted= too.
-
-    def brier(self, *, epsilon: Epsilon, **options: Any) -> Any:
+    @overload
+    def brier(
+        self, *, epsilon: Epsilon, by: None = None, weighted: bool = False
+    ) -> "MeanRelease": ...
+    @overload
+    def brier(
+        self, *, epsilon: Epsilon, by: Columns, weighted: bool = False
+    ) -> "ByGroup[MeanRelease]": ...
+    def brier(
+        self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
+    ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        return self.ask(q.Brier(epsilon=epsilon, **options))
+        return self.ask(q.Brier(epsilon=epsilon, by=by, weighted=weighted))
 
-    def log_loss(self, *, epsilon: Epsilon, **options: Any) -> Any:
-        """The mean of -ln of the probability given to the truth, at least `clip` (0.01)."""
-        return self.ask(q.LogLoss(epsilon=epsilon, **options))
+    @overload
+    def log_loss(
+        self, *, epsilon: Epsilon, clip: float = 0.01, by: None = None, weighted: bool = False
+    ) -> "MeanRelease": ...
+    @overload
+    def log_loss(
+        self, *, epsilon: Epsilon, clip: float = 0.01, by: Columns, weighted: bool = False
+    ) -> "ByGroup[MeanRelease]": ...
+    def log_loss(
+        self,
+        *,
+        epsilon: Epsilon,
+        clip: float = 0.01,
+        by: Columns | None = None,
+        weighted: bool = False,
+    ) -> "MeanRelease | ByGroup[MeanRelease]":
+        """The mean of -ln of the probability given to the truth, at least `clip`."""
+        return self.ask(q.LogLoss(epsilon=epsilon, clip=clip, by=by, weighted=weighted))
 
-    def mean_absolute_error(self, *, epsilon: Epsilon, **options: Any) -> Any:
+    @overload
+    def mean_absolute_error(
+        self, *, epsilon: Epsilon, by: None = None, weighted: bool = False
+    ) -> "MeanRelease": ...
+    @overload
+    def mean_absolute_error(
+        self, *, epsilon: Epsilon, by: Columns, weighted: bool = False
+    ) -> "ByGroup[MeanRelease]": ...
+    def mean_absolute_error(
+        self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
+    ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean distance of the score from the end of its range that the label stands for."""
-        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, **options))
+        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, by=by, weighted=weighted))
 
-    def mean_squared_error(self, *, epsilon: Epsilon, **options: Any) -> Any:
+    @overload
+    def mean_squared_error(
+        self, *, epsilon: Epsilon, by: None = None, weighted: bool = False
+    ) -> "MeanRelease": ...
+    @overload
+    def mean_squared_error(
+        self, *, epsilon: Epsilon, by: Columns, weighted: bool = False
+    ) -> "ByGroup[MeanRelease]": ...
+    def mean_squared_error(
+        self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
+    ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean squared distance of the score from its label's end of the range."""
-        return self.ask(q.MeanSquaredError(epsilon=epsilon, **options))
+        return self.ask(q.MeanSquaredError(epsilon=epsilon, by=by, weighted=weighted))
 
-    def auc(self, *, epsilon: Epsilon, **options: Any) -> Any:
-        """The area under the ROC curve; `options` are those of `heldout.questions.Auc`.
+    @overload
+    def auc(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: None = None,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "AucRelease": ...
+    @overload
+    def auc(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: Columns,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "ByGroup[AucRelease]": ...
+    def auc(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: Columns | None = None,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "AucRelease | ByGroup[AucRelease]":
+        """The area under the ROC curve.
 
-        Of several classes: the area of each against all others, and their mean.
+        `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
+        several classes: the area of each against all others, and their mean, as a
+        `heldout.metrics.class_areas.ClassAreas`.
         """
-        if self._classified:
-            return self.ask(q.ClassAuc(epsilon=epsilon, **options))
-        return self.ask(q.Auc(epsilon=epsilon, **options))
+        found: AucRelease | ByGroup[AucRelease] = self._of_rows(
+            q.Auc,
+            q.ClassAuc,
+            epsilon=epsilon,
+            by=by,
+            method=method,
+            smaller_class=smaller_class,
+            delta=delta,
+            scores=scores,
+        )
+        return found
+
+    @overload
+    def average_precision(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: None = None,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "RankingRelease": ...
+    @overload
+    def average_precision(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: Columns,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "ByGroup[RankingRelease]": ...
+    def average_precision(
+        self,
+        *,
+        epsilon: Epsilon,
+        by: Columns | None = None,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+        delta: Epsilon | None = None,
+        scores: str | None = None,
+    ) -> "RankingRelease | ByGroup[RankingRelease]":
+        """The mean precision at the positive rows' ranks; options are as in `auc`.
+
+        Of several classes: that of each against all others, and their mean.
+        """
+        found: RankingRelease | ByGroup[RankingRelease] = self._of_rows(
+            q.AveragePrecision,
+            q.ClassAveragePrecision,
+            epsilon=epsilon,
+            by=by,
+            method=method,
+            smaller_class=smaller_class,
+            delta=delta,
+            scores=scores,
+        )
+        return found
 
     def versus(self, name: str) -> "Session":
         """Of several classes: a session on one against all others, by its score, same budget.
@@ -271,24 +457,25 @@ class Session(PrivateSession):
         table: Any = self._table
         return self.viewing(table.versus(self._about.classes.index(name)))
 
-    def top_k(self, *, epsilon: Epsilon, by: By = None) -> Any:
+    @overload
+    def top_k(
+        self, *, epsilon: Epsilon, by: None = None, weighted: bool = False
+    ) -> "RankRelease": ...
+    @overload
+    def top_k(
+        self, *, epsilon: Epsilon, by: Columns, weighted: bool = False
+    ) -> "ByGroup[RankRelease]": ...
+    def top_k(
+        self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
+    ) -> "RankRelease | ByGroup[RankRelease]":
         """Of several classes: how often the true one has one of the k highest scores, any k."""
-        return self.ask(q.TopK(epsilon=epsilon, by=by))
+        return self.ask(q.TopK(epsilon=epsilon, by=by, weighted=weighted))
 
-    def average_precision(self, *, epsilon: Epsilon, **options: Any) -> Any:
-        """The mean precision at the positive rows' ranks; `options` are as in `auc`.
-
-        Of several classes: that of each against all others, and their mean.
-        """
-        if self._classified:
-            return self.ask(q.ClassAveragePrecision(epsilon=epsilon, **options))
-        return self.ask(q.AveragePrecision(epsilon=epsilon, **options))
-
-    def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> Any:
+    def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
         """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
         return self.ask(q.Ndcg(epsilon=epsilon, k=k))
 
-    def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> Any:
+    def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
         """The share of positives among the first k rows of each unit, on average over units."""
         return self.ask(q.PrecisionAtK(epsilon=epsilon, k=k))
 
@@ -297,28 +484,54 @@ class Session(PrivateSession):
 
         Half of it bounds what the order of rows within cells can do to the AUC.
         """
-        found: TiesRelease = self.ask(q.GridTies(epsilon=epsilon))
-        return found
+        return self.ask(q.GridTies(epsilon=epsilon))
 
-    def compare(self, *, score: str, epsilon: Epsilon, **options: Any) -> "CompareRelease":
+    def compare(
+        self,
+        *,
+        score: str,
+        epsilon: Epsilon,
+        method: str = "piecewise-laplace",
+        smaller_class: int | None = None,
+    ) -> "CompareRelease":
         """Is the model with this score better on the same rows? The difference of the two AUCs.
 
         One release with noise of twice one AUC's; the difference of two releases at half the price
-        each would have 1.4 times that. A score that is missing counts as the lowest. `options`
-        are those of `heldout.questions.Compare`.
+        each would have 1.4 times that. A score that is missing counts as the lowest.
         """
-        found: CompareRelease = self.ask(q.Compare(score=score, epsilon=epsilon, **options))
-        return found
+        return self.ask(
+            q.Compare(score=score, epsilon=epsilon, method=method, smaller_class=smaller_class)
+        )
 
+    @overload
     def curves(
         self,
         *,
         epsilon: Epsilon,
         method: str = "heldout",
-        thresholds: Any = None,
-        by: By = None,
-        **options: Any,
-    ) -> Any:
+        thresholds: float | Sequence[float] | None = None,
+        by: None = None,
+        **options: object,
+    ) -> "CurvesRelease": ...
+    @overload
+    def curves(
+        self,
+        *,
+        epsilon: Epsilon,
+        method: str = "heldout",
+        thresholds: float | Sequence[float] | None = None,
+        by: Columns,
+        **options: object,
+    ) -> "CurvesByGroup": ...
+    def curves(
+        self,
+        *,
+        epsilon: Epsilon,
+        method: str = "heldout",
+        thresholds: float | Sequence[float] | None = None,
+        by: Columns | None = None,
+        **options: object,
+    ) -> "CurvesRelease | CurvesByGroup":
         """One score table with noise; ROC, precision-recall, calibration and more are then free.
 
         `method` may name one of the papers' instead: "laplace", "fixed-space",
@@ -328,8 +541,10 @@ class Session(PrivateSession):
         """
         if method != "heldout" and thresholds is not None:
             options["thresholds"], thresholds = thresholds, None  # how many: an option of theirs
-        named = {"thresholds": thresholds, "by": by}
-        return self.ask(q.Curves(epsilon=epsilon, method=method, options=options, **named))
+        asked = q.Curves(
+            epsilon=epsilon, method=method, options=options, thresholds=thresholds, by=by
+        )
+        return self.ask(asked)
 
     def report(
         self,
@@ -339,28 +554,27 @@ class Session(PrivateSession):
         curves: bool = False,
         sections: Sequence[str] | None = None,
         scores: str | None = None,
-        by: By = None,
+        by: Columns | None = None,
         weighted: bool = False,
         k: int = 10,
     ) -> "Report":
         """Everything that a reader of a report asks for, each at its own share of epsilon.
 
         One booking pays for all of it. `threshold` is the middle of the score range unless it is
-        given; `curves` adds them, for a quarter of the price; `sections` buys only those named, of
-        "auc", "average_precision", "confusion", "brier", "curves", "log_loss", "ndcg" and
-        "precision_at_k" (of each unit's first `k` rows), and of several classes also "top_k" and
-        "class_average_precision"; `scores` is as in `auc`; `by` adds the decisions by group; with
-        `weighted` rows count by their weights, and what has no weighted form is left out.
+        given; `curves` adds them, for a quarter of the price; `sections` buys only those named, by
+        the kinds of their questions (docs/questions.md lists which have a section); `scores` is as
+        in `auc`; `by` adds the decisions by group; with `weighted` rows count by their weights, and
+        what has no weighted form is left out; `k` is how many rows of each ranked list count.
         """
-        asked = q.Report(
-            epsilon=epsilon,
-            threshold=threshold,
-            curves=curves,
-            sections=sections,
-            scores=scores,
-            by=by,
-            weighted=weighted,
-            k=k,
+        return self.ask(
+            q.Report(
+                epsilon=epsilon,
+                threshold=threshold,
+                curves=curves,
+                sections=sections,
+                scores=scores,
+                by=by,
+                weighted=weighted,
+                k=k,
+            )
         )
-        found: Report = self.ask(asked)
-        return found

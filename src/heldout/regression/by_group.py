@@ -19,14 +19,12 @@ __all__ = ["MetricsByGroup", "PlotsByGroup"]
 SPREAD: Final = "spread of the residuals"
 
 
-class MetricsByGroup(ByGroup):
+class MetricsByGroup(ByGroup[RegressionMetrics]):
     """One `RegressionMetrics` for each group: `.groups["F"].rmse`, `.gap`, `.gap_in("R squared")`.
 
     All groups have the same bounds. P-values compare errors that are clipped there; the intervals
     of gaps hold what residuals beyond searched bounds may add.
     """
-
-    groups: Mapping[str, RegressionMetrics]
 
     def __init__(self, drawn: Drawn, parts: Iterator[RegressionMetrics]) -> None:
         super().__init__(drawn, parts, lower_is_better=True)
@@ -41,14 +39,12 @@ class MetricsByGroup(ByGroup):
         return self._pictured(self.compared, level)
 
 
-class PlotsByGroup(ByGroup):
+class PlotsByGroup(ByGroup[ResidualPlot]):
     """One `ResidualPlot` for each group: `.groups["F"].verdict`, `.gap`, `.coverage_gap(20)`.
 
     All tables have the same cells. Scores (curvature, fan, trend) are weighed by the noise of their
     own table, so groups of other sizes are not compared by them.
     """
-
-    groups: Mapping[str, ResidualPlot]
 
     @property
     def metric(self) -> str:

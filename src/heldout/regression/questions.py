@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -11,9 +12,12 @@ import numpy as np
 from heldout.arguments import shown
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
+from heldout.mechanisms.hilbert import SquareCounts
 from heldout.questions import Guess, Question
+from heldout.questions.base import R_co
 from heldout.questions.groups import divided, how_many, named
 from heldout.questions.rules import By, Flag, Grid, Intervals, Number, OneOf, Whole
+from heldout.questions.worst_cases import Pair, WorstCase, numbers
 from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.regression.measures_plan import MetricsPlan
@@ -32,11 +36,12 @@ Scale = Annotated[
     Number(
         SMALLEST, LARGEST, "Pass the unit of the outcome: 1 for a test score, 1000 for a salary."
     ),
+    "The public unit of the outcome: 1 for a test score, 1000 for a salary.",
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfResiduals(Question):
+class _OfResiduals(Question[R_co]):
     """What both questions about residuals share.
 
     `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
@@ -46,8 +51,12 @@ class _OfResiduals(Question):
     """
 
     of: ClassVar[tuple[type, ...]] = (FittedRows,)
+    cannot_pool: ClassVar[str] = "every site searches bounds of its own"
+    stores: ClassVar[tuple[type, ...]] = (SquareCounts,)
     scale: Scale = 1.0
-    expected_rows: Annotated[int | None, Whole()] = None
+    expected_rows: Annotated[
+        int | None, Whole(), "A public guess of the number of rows, where it is private."
+    ] = None
     by: By = None
 
     @abstractmethod
@@ -100,7 +109,7 @@ class _OfResiduals(Question):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResidualPlot(_OfResiduals):
+class ResidualPlot(_OfResiduals[PlotRelease | PlotsByGroup]):
     """Rows by predicted value and residual, as a table with noise.
 
     `bounds` declares what is publicly known, {"predicted": (0, 100), "residual": 20}, and saves
@@ -109,11 +118,20 @@ class ResidualPlot(_OfResiduals):
     """
 
     kind: ClassVar[str] = "residual-plot"
-    method: Annotated[str, OneOf(METHODS)] = "heldout"
-    bounds: Annotated[Mapping[str, Any], Intervals(("predicted", "residual"))] = field(
-        default_factory=dict
+    title: ClassVar[str] = "residual plot"
+    asks: ClassVar[str] = "Do the residuals show a pattern?"
+    tells: ClassVar[str] = (
+        "Rows by predicted value and residual, as a noisy table; plots and tests are read off it."
     )
-    grid: Annotated[Any, Grid()] = None
+    method: Annotated[str, OneOf(METHODS), "heldout, dawa, or the paper's own chen-2016-prirp."] = (
+        "heldout"
+    )
+    bounds: Annotated[
+        Mapping[str, Any],
+        Intervals(("predicted", "residual")),
+        "Bounds that are public, such as predicted=0,100 residual=20; they save the search.",
+    ] = field(default_factory=dict)
+    grid: Annotated[Any, Grid(), "Cells of the residual and of the predicted value."] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,6 +142,55 @@ class ResidualPlot(_OfResiduals):
                     f"grid must be a power of two to 64 for {self.method}, alike for both, got "
                     f"{shown(self.grid)}. Try 16."
                 )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        """Return cases with few cells: what a row can do is the same, and in fewer numbers.
+
+        Where the number of rows is private it is guessed, publicly and too high: most of epsilon is
+        in the table then.
+        """
+        some, many = (_PAIRS[0], _PAIRS[3]), 10**6
+        public = {"residual": 1, "predicted": (0, 1)}
+        return (
+            _case(
+                pairs=some,
+                fields={"grid": (2, 2), "expected_rows": many},
+                read=_own_cells,
+                note="bounds, table and outside, jointly",
+                why="a tenth is for the bounds and the number of rows",
+            ),
+            _case(
+                name="dawa",
+                pairs=some,
+                fields={"grid": 2, "method": "dawa", "expected_rows": many},
+                read=_own_cells,
+                note="bounds, buckets and outside, jointly",
+                why="a part is for the buckets, in which cells are averaged",
+            ),
+            _case(
+                name="chen-2016-prirp",
+                pairs=_PAIRS[:3],
+                fields={"grid": 2, "method": "chen-2016-prirp"},
+                read=_own_cells,
+                note="the paper's own constants; bounds, buckets and outside, jointly",
+                why="a third is for the bounds, a part for the buckets that average cells",
+            ),
+            _case(
+                name="declared",
+                pairs=_PAIRS,
+                fields={"grid": (2, 2), "bounds": public},
+                read=_own_cells,
+                note="declared bounds, so that all of epsilon is in the table",
+            ),
+            _case(
+                name="by-group",
+                pairs=_GROUPED,
+                fields={"grid": (2, 1), "bounds": public, "by": "g"},
+                note="a table for each group, declared bounds; persons with rows in several groups",
+                why="a twentieth is for the sizes of groups",
+            ),
+        )
 
     def plan(self, about: FittedRows) -> PlotPlan:
         return PlotPlan(
@@ -142,7 +209,7 @@ class ResidualPlot(_OfResiduals):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegressionMetrics(_OfResiduals):
+class RegressionMetrics(_OfResiduals[MetricsRelease | MetricsByGroup]):
     """MAE, RMSE, R squared and quantiles of the residuals, in one release; by group their mean too.
 
     `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
@@ -151,10 +218,15 @@ class RegressionMetrics(_OfResiduals):
     """
 
     kind: ClassVar[str] = "regression-metrics"
-    bounds: Annotated[Mapping[str, Any], Intervals(("observed", "residual"))] = field(
-        default_factory=dict
-    )
-    r_squared: Annotated[bool, Flag()] = True
+    title: ClassVar[str] = "regression metrics"
+    asks: ClassVar[str] = "How far are its predictions off?"
+    tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
+    bounds: Annotated[
+        Mapping[str, Any],
+        Intervals(("observed", "residual")),
+        "Bounds that are public, such as observed=0,100 residual=20; they save the search.",
+    ] = field(default_factory=dict)
+    r_squared: Annotated[bool, Flag(), "Release R squared too, for a share of the price."] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,6 +236,28 @@ class RegressionMetrics(_OfResiduals):
                 f"bounds of residual must be alike on both sides, got {shown(residual)}. Pass one "
                 "positive number."
             )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        fields: dict[str, Any] = {
+            "bounds": {"residual": 1, "observed": (0, 1)},
+            "expected_rows": 10**6,
+        }
+        return (
+            _case(
+                pairs=(_PAIRS[0], _PAIRS[3]),
+                fields=fields,
+                note="sums and the cumulative table, jointly",
+                why="spread over sums of three powers and a tree",
+            ),
+            _case(
+                name="by-group",
+                pairs=_GROUPED,
+                fields=fields | {"by": "g"},
+                note="sizes, sums and a tree for each group; persons with rows in several groups",
+                why="spread over sizes, sums of three powers and trees",
+            ),
+        )
 
     def plan(self, about: FittedRows) -> MetricsPlan:
         residual = self.bounds.get("residual")
@@ -179,3 +273,86 @@ class RegressionMetrics(_OfResiduals):
         if self.by is None:
             return MetricsRelease(drawn, plan)
         return MetricsByGroup(drawn, (MetricsRelease(each, plan) for each in plan.parts(drawn)))
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+_PREDICTED: Final = [0.2, 0.4, 0.6, 0.8, 0.5, 0.3, 0.7]
+_RESIDUALS: Final = [0.1, -0.1, 0.3, -0.3, 0.0, 0.2, -0.2]
+
+
+def _rows(*more: tuple[float, float]) -> dict[str, list[float]]:
+    both = [*zip(_PREDICTED, _RESIDUALS, strict=True), *more]
+    return {"p": [p for p, _ in both], "y": [p + r for p, r in both]}
+
+
+def _pair(name: str, first: tuple[float, float], *second: tuple[float, float]) -> Pair:
+    """Return tables where a row (predicted, residual) becomes another, or is there or not."""
+    options = {} if second else {"neighbours": "add-remove"}
+    return Pair(name, _rows(first), _rows(*second), options)
+
+
+_PAIRS: Final = (
+    _pair("a residual goes beyond every bound", (0.5, 0.9), (0.5, 1e300)),
+    _pair("a residual goes to the other end", (0.5, 0.9), (0.5, -0.9)),
+    _pair("a prediction goes to the other end", (0.05, 0.0), (0.95, 0.0)),
+    _pair("a row at the bound is there or not", (0.0, 1.0)),
+)
+
+
+def _grouped(name: str, *sides: tuple[tuple[float, str], ...], **options: Any) -> Pair:
+    """Return a person's rows (residual, group) on either side, beside the rows of others."""
+    tables = []
+    for own in sides:
+        rows = _rows(*((0.5, residual) for residual, _ in own))
+        people = [str(each) for each in range(len(_PREDICTED))] + ["own"] * len(own)
+        groups = [*"abcabca"[: len(_PREDICTED)], *(group for _, group in own)]
+        tables.append({**rows, "g": groups, "who": people})
+    first, second = tables
+    return Pair(name, first, second, {"groups": {"g": ["a", "b"]}, **options})
+
+
+_GROUPED: Final = (
+    _grouped("a row goes to another group", ((0.9, "a"),), ((-0.9, "b"),)),
+    _grouped("a row is there or not", ((1.0, "a"),), (), neighbours="add-remove"),
+    _grouped(
+        "a person has rows in two groups, or in two others",
+        ((0.9, "a"), (0.9, "b")),
+        ((-0.9, "b"), (-0.9, "c")),
+        unit="who",
+        rows_per_unit=2,
+    ),
+)
+
+
+def _table(content: Any, options: Mapping[str, Any]) -> RegressionTable:
+    return RegressionTable(content, observed="y", predicted="p", name="neighbour", **options)
+
+
+_case: Final = partial(WorstCase, make=_table, epsilon="4")
+
+
+def _cell(release: Any, predicted: float, residual: float) -> tuple[int, int] | None:
+    """Return where a row is in the released table; None is outside."""
+    places = []
+    for value, edges in ((residual, release.residual_edges), (predicted, release.predicted_edges)):
+        if not edges[0] <= value <= edges[-1]:
+            return None
+        places.append(min(int(np.searchsorted(edges, value, side="right")) - 1, len(edges) - 2))
+    return places[0], places[1]
+
+
+def _own_cells(pair: Pair, release: Any) -> list[float]:
+    """Return all numbers, and the cells of rows that differ, for one who knows the others."""
+    found = numbers(release)
+    table = release.table
+    for rows in (pair.first, pair.second):
+        if len(rows["p"]) == len(_PREDICTED):
+            continue
+        own = _cell(release, rows["p"][-1], rows["y"][-1] - rows["p"][-1])
+        known = sum(
+            _cell(release, p, r) == own for p, r in zip(_PREDICTED, _RESIDUALS, strict=True)
+        )
+        seen = table.outside if own is None else table.noisy[own]
+        found.append(float(seen) - known)
+    return found

@@ -2,17 +2,41 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget, Ledger, exact
 from heldout.privacy.rational import Rational
 from heldout.questions.rules import By
-from heldout.questions.session import PrivateSession
+from heldout.questions.session import Columns, PrivateSession
 from heldout.regression import questions as asked
 
+if TYPE_CHECKING:
+    from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
+    from heldout.regression.measures import RegressionMetrics
+    from heldout.regression.release import ResidualPlot
+
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
+
+
+class PlotOptions(TypedDict, total=False):
+    """What may be chosen of a residual plot; None leaves an option at its default."""
+
+    scale: float
+    method: str
+    bounds: Mapping[str, Any] | None
+    grid: tuple[int, int] | int | None
+    expected_rows: int | None
+
+
+class MetricsOptions(TypedDict, total=False):
+    """What may be chosen of regression metrics; None leaves an option at its default."""
+
+    scale: float
+    bounds: Mapping[str, Any] | None
+    r_squared: bool
+    expected_rows: int | None
 
 
 class RegressionSession(PrivateSession):
@@ -28,24 +52,44 @@ class RegressionSession(PrivateSession):
 
     holds = RegressionTable
 
-    def residual_plot(self, *, epsilon: Rational, **options: Any) -> Any:
+    @overload
+    def residual_plot(
+        self, *, epsilon: Rational, by: None = None, **options: Unpack["PlotOptions"]
+    ) -> "ResidualPlot": ...
+    @overload
+    def residual_plot(
+        self, *, epsilon: Rational, by: Columns, **options: Unpack["PlotOptions"]
+    ) -> "PlotsByGroup": ...
+    def residual_plot(
+        self, *, epsilon: Rational, by: Columns | None = None, **options: Unpack["PlotOptions"]
+    ) -> "ResidualPlot | PlotsByGroup":
         """Rows by predicted value and residual, as a table with noise: a `ResidualPlot`.
 
         `options` are those of `heldout.questions.ResidualPlot`: scale, method, bounds, grid,
         expected_rows and by, which gives a `PlotsByGroup`.
         """
-        return self.ask(asked.ResidualPlot(epsilon=epsilon, **given(options)))
+        return self.ask(asked.ResidualPlot(epsilon=epsilon, by=by, **given(options)))
 
-    def metrics(self, *, epsilon: Rational, **options: Any) -> Any:
+    @overload
+    def metrics(
+        self, *, epsilon: Rational, by: None = None, **options: Unpack["MetricsOptions"]
+    ) -> "RegressionMetrics": ...
+    @overload
+    def metrics(
+        self, *, epsilon: Rational, by: Columns, **options: Unpack["MetricsOptions"]
+    ) -> "MetricsByGroup": ...
+    def metrics(
+        self, *, epsilon: Rational, by: Columns | None = None, **options: Unpack["MetricsOptions"]
+    ) -> "RegressionMetrics | MetricsByGroup":
         """MAE, RMSE, R squared and quantiles of the residuals: a `RegressionMetrics`.
 
         `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared,
         expected_rows and by, which gives a `MetricsByGroup`.
         """
-        return self.ask(asked.RegressionMetrics(epsilon=epsilon, **given(options)))
+        return self.ask(asked.RegressionMetrics(epsilon=epsilon, by=by, **given(options)))
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that say something: None leaves one at its default."""
     return {name: value for name, value in options.items() if value is not None}
 

@@ -10,8 +10,8 @@ from heldout.drawing.words import belief, decimal
 from heldout.metrics.measure import Measure
 from heldout.metrics.release import Release
 from heldout.privacy import Loss
+from heldout.questions.registry import places
 from heldout.report.report import Report
-from heldout.report.sections import section
 
 __all__ = ["page"]
 
@@ -30,10 +30,10 @@ class Part:
 
     @classmethod
     def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
-        about, threshold = section(name), getattr(release, "threshold", None)
+        about, threshold = places()[name].section, getattr(release, "threshold", None)
         cards = [release.measures[each] for each in about.cards]
         if not cards:
-            cards = (alone and list(about.plotted(release).values())) or [release.headline]
+            cards = (alone and list(release.plotted().values())) or [release.headline]
         note = "lower is better" if about.lower_is_better else ""
         if threshold is not None:
             note = f"at a score of {threshold:g} or more"
@@ -82,12 +82,12 @@ def page(
         ],
         drawn=drawn,
         ties=report.tie_bound(level),
-        left_out=[(section(name).title, why) for name, why in report.left_out.items()],
+        left_out=[(places()[name].section.title, why) for name, why in report.left_out.items()],
         bet=belief(Loss.pure(report.epsilon), protection),
         so_far=belief(report.spent, protection) if earlier else "",
         paid=[
             (
-                section(name).title,
+                places()[name].section.title,
                 f"epsilon {decimal(report.shares[name])}",
                 _mechanism(release),
             )

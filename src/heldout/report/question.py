@@ -1,172 +1,231 @@
 """The question that a report answers: several questions at exact shares of one price."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard
+from typing import Annotated, Any, ClassVar
 
+from heldout.arguments.rules import Choices
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
-from heldout.metrics.auc_interval import Look
-from heldout.metrics.confusion import ConfusionRelease
 from heldout.metrics.curves.curve import grid_point
-from heldout.metrics.ranking import RankingRelease
 from heldout.metrics.release import Release
 from heldout.questions import Guess, HalfWidths, Question
-from heldout.questions.ranking import LEAST_EPSILON, resolution_of
-from heldout.questions.rules import By, Choices, Flag, Number, OneOf, Whole
+from heldout.questions.registry import Place, places, section_name
+from heldout.questions.rules import By, Flag, Number, OneOf, Rule, Weighted, Whole
+from heldout.questions.sections import Choice, shared
+from heldout.questions.worst_cases import (
+    HIGH,
+    REMOVE,
+    WorstCase,
+    hundreds,
+    rows,
+    spread,
+    table_pair,
+)
 from heldout.release import Drawn, Together
 from heldout.report.report import Report as Answer
-from heldout.report.sections import (
-    BY_GROUP,
-    CLASSES_BY_GROUP,
-    CLASSES_ON_DEMAND,
-    EVERY,
-    OF_CLASSES,
-    ON_DEMAND,
-    ON_GRID,
-    SECTIONS,
-    WITH_CURVES,
-    Options,
-    Section,
-    section,
-    shared,
-)
 from heldout.statistics import ScoreTable
-
-if TYPE_CHECKING:
-    from heldout.metrics.curves.release import CurvesRelease
 
 __all__ = ["Purchase", "Report", "assembled"]
 
 
 @dataclass(frozen=True)
+class Sections(Rule):
+    """Some of the sections that reports have, by kind; their older names are understood."""
+
+    takes_several: ClassVar[bool] = True
+
+    def _words(self) -> Choices:
+        return Choices(tuple(name for name, place in places().items() if not place.by_group))
+
+    def __call__(self, value: Any, name: str) -> tuple[str, ...]:
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, Collection) and all(isinstance(word, str) for word in value):
+            value = [section_name(word) for word in value]
+        return self._words()(value, name)
+
+    def schema(self) -> dict[str, Any]:
+        return self._words().schema()
+
+
+@dataclass(frozen=True)
 class Purchase:
-    """What a report will hold of rows with this description, and what each section costs."""
+    """The sections that a report will have of rows with this description, and their prices."""
 
     shares: Mapping[str, Fraction]
-    questions: Mapping[str, Question]
+    questions: Mapping[str, Question[Any]]
     left_out: Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(Question):
+class Report(Question[Answer]):
     """Everything that a reader of a report asks for, each at its own exact share of epsilon.
 
     `threshold` is the middle of the score range unless it is given; `curves` adds their section;
-    `sections` are the names of those to buy, all but the curves if it is left out; `scores` is as
-    in `Auc`; `by` adds the decisions by declared group. With `weighted` rows count by their
-    declared weights, and what has no weighted form is left out. `k` is how many rows of each ranked
-    list count, in the sections "ndcg" and "precision_at_k".
+    `sections` are the kinds of those to buy, the usual ones if it is left out; `scores` is as in
+    `Auc`; `by` adds the decisions by declared group. With `weighted` rows count by their declared
+    weights, and what has no weighted form is left out. `k` is how many rows of each ranked list
+    count.
     """
 
     kind: ClassVar[str] = "report"
+    title: ClassVar[str] = "report"
+    asks: ClassVar[str] = "What should a reader of a report know?"
+    tells: ClassVar[str] = (
+        "AUC, average precision, confusion matrix, Brier score and more on one page, for one price."
+    )
     of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
-    threshold: Annotated[float | None, Number()] = None
-    curves: Annotated[bool, Flag()] = False
-    sections: Annotated[Any, Choices(EVERY)] = None
-    scores: Annotated[str | None, OneOf(("exact", "grid"))] = None
+    rules: ClassVar[int] = 2
+    """Since 2, sections go by their kinds."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
+    cannot_pool: ClassVar[str] = "pool the JSON of reports, section by section"
+    threshold: Annotated[
+        float | None, Number(), "Rows with at least this score are called positive."
+    ] = None
+    curves: Annotated[bool, Flag(), "Add curves, for about a quarter of the price."] = False
+    sections: Annotated[Sequence[str] | None, Sections(), "Buy only these."] = None
+    scores: Annotated[
+        str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
+    ] = None
     by: By = None
-    weighted: Annotated[bool, Flag()] = False
-    k: Annotated[int, Whole(1, 10**6)] = 10
+    weighted: Weighted = False
+    k: Annotated[int, Whole(1, 10**6), "How many rows of each ranked list count."] = 10
 
-    def _chosen(self, about: Any) -> tuple[Section, ...]:
-        if isinstance(about, ClassifiedRows):
+    def _wanted(self, description: Any) -> tuple[list[Place], dict[str, str]]:
+        """Return the sections to buy of rows of this kind, and why others that were named are not.
+
+        A name may stand for another kind where rows have several classes.
+        """
+        every = places()
+        fitting = {
+            name: place for name, place in every.items() if type(description) in place.question.of
+        }
+        if self.sections is None:
+            names = {name for name, place in fitting.items() if place.section.always}
+        else:
+            second = {place.section.asked_as: name for name, place in fitting.items()}
+            names = {second.get(name, name) for name in self.sections}
+        choice = self._choice(description, beside=names)
+        chosen = [
+            place
+            for name, place in fitting.items()
+            if (place.by_group and self.by is not None and place.section.always)
+            or (not place.by_group and name in names)
+            or (not place.by_group and place.question.joins_report(description, choice))
+        ]
+        strange = {
+            name: str(every[name].question.why_not(description))
+            for name in self.sections or ()
+            if name in names and name not in fitting
+        }
+        return chosen, strange
+
+    def _choice(self, description: Any, beside: Iterable[str]) -> Choice:
+        chosen = Choice(
+            0.5,
+            beside=frozenset(beside),
+            weighted=self.weighted,
+            k=self.k,
+            curves=self.curves,
+            scores=self.scores,
+        )
+        if not isinstance(description, ScoredRows):
             if self.threshold is not None or self.curves:
                 raise ArgumentError(
                     "threshold and curves must be left out where there are classes. Ask "
                     "session.versus(...) for one class."
                 )
-            brier = section("brier")
-            named = {each.name.removesuffix("_of_classes"): each for each in (*OF_CLASSES, brier)}
-            wanted = tuple(named) if self.sections is None else self.sections
-            named |= {each.name: each for each in (*CLASSES_ON_DEMAND, *ON_DEMAND)}
-            chosen = tuple(named[name] for name in named if name in wanted)
-            return (*chosen, *(() if self.by is None else CLASSES_BY_GROUP))
-        every = (*SECTIONS, *WITH_CURVES)
-        grouped = () if self.by is None else BY_GROUP
-        if self.sections is None:
-            return (*(every if self.curves else SECTIONS), *grouped)
-        asked = {*self.sections, "curves"} if self.curves else set(self.sections)
-        return (*(each for each in (*every, *ON_DEMAND) if each.name in asked), *grouped)
+            return chosen
+        given = description.middle if self.threshold is None else self.threshold
+        at = description.threshold(given)
+        return replace(chosen, threshold=at, inside=_inside(at, description))
 
-    def purchase(self, about: Any) -> Purchase:
-        """The sections that apply, by what is declared of the rows, with a question for each."""
+    def purchase(self, description: Any) -> Purchase:
+        """Return the sections that apply, by what is declared of the rows, and their questions."""
         if self.weighted:
-            about.check_weight()
-        chosen = self._chosen(about)
-        options = Options(0.5, by=self.by, weighted=self.weighted, k=self.k)
-        if isinstance(about, ScoredRows):
-            at = about.threshold(about.middle if self.threshold is None else self.threshold)
-            inside = _inside(at, about)
-            options = replace(options, threshold=at, scores=self.scores, inside=inside)
-        ranked = not self.weighted and any(each.name == "auc" for each in chosen)
-        grid = ON_GRID if ranked and resolution_of(about, self.scores) == "grid" else ()
-        reasons = {each.name: self._why_not(each, about) for each in (*chosen, *grid)}
-        wanted = [each for each in (*chosen, *grid) if reasons[each.name] is None]
-        reasons |= self._strange(chosen, about)
-        if not wanted:
-            reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-            raise ArgumentError(f"No section applies ({reason}). Name others.")
-        shares = _shares(self.price, wanted)
-        if grid and shares[grid[0].name] < LEAST_EPSILON:  # too little to say anything
-            wanted = [each for each in wanted if each not in grid]
+            description.check_weight()
+        chosen, reasons = self._wanted(description)
+        reasons |= {
+            place.name: why
+            for place in chosen
+            if (why := self._why_not(place, description)) is not None
+        }
+        wanted = [place for place in chosen if place.name not in reasons]
+        while wanted:
             shares = _shares(self.price, wanted)
-        options = replace(options, beside=frozenset(shares))
-        return Purchase(
-            shares=shares,
-            questions={each.name: each.question(shares[each.name], options) for each in wanted},
-            left_out={name: why for name, why in reasons.items() if why is not None},
-        )
+            choice = self._choice(description, beside=shares)
+            made = {
+                place.name: place.question.for_report(
+                    shares[place.name], replace(choice, by=self.by) if place.by_group else choice
+                )
+                for place in wanted
+            }
+            questions = {name: question for name, question in made.items() if question is not None}
+            if len(questions) == len(made):
+                return Purchase(shares, questions, left_out=reasons)
+            wanted = [place for place in wanted if place.name in questions]
+        reason = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        raise ArgumentError(f"No section applies ({reason}). Name others.")
 
-    def _strange(self, chosen: Sequence[Section], about: Any) -> dict[str, str]:
-        """Those that were named and that rows of this kind do not have."""
-        have = {each.name.removesuffix("_of_classes") for each in chosen}
-        several = isinstance(about, ClassifiedRows)
-        why = f"it takes an outcome of {'two' if several else 'more than two'} values"
-        found = dict.fromkeys([each for each in self.sections or () if each not in have], why)
-        # A report of several classes never had it by this name, and kept ones are read by names.
-        if several and "average_precision" in found:
-            found["average_precision"] = "of several classes it is class_average_precision"
-        return found
-
-    def _why_not(self, each: Section, about: Any) -> str | None:
-        if self.weighted and not each.takes_weights:
+    def _why_not(self, place: Place, description: Any) -> str | None:
+        fields = {field.name for field in place.question.form()}
+        if self.weighted and "weighted" not in fields:
             return "it has no weighted form"
-        return each.why_not(about)
+        return place.question.why_not(description)
 
-    def request(self, about: ScoredRows) -> Together:
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        """Return pairs where all that a report has moves as far as it can."""
+        few, (above, below) = spread(8), hundreds()
+        pairs = (
+            table_pair(
+                "one of hundreds changes its label at the top",
+                rows([*above, 1.0], below),
+                rows(above, [*below, 1.0]),
+            ),
+            table_pair(
+                "the best of hundreds leaves",
+                rows([*above, 1.0], below),
+                rows(above, below),
+                **REMOVE,
+            ),
+            table_pair("the last positive is replaced", rows([HIGH], few), rows([], [*few, HIGH])),
+        )
+        note, why = "everything that a report prints, jointly", "spread over a dozen numbers"
+        return (WorstCase(pairs=pairs, epsilon="4", why=why, note=note),)
+
+    def _part(self, name: str) -> str:
+        """Return what a section is called in the request and in what is drawn for it."""
+        return name if self.rules > 1 else places()[name].old_name
+
+    def request(self, about: Any) -> Together:
         questions = self.purchase(about).questions
-        parts = {name: question.request(about) for name, question in questions.items()}
+        parts = {self._part(name): asked.request(about) for name, asked in questions.items()}
         return Together("report", parts, {})
 
     def read(self, drawn: Drawn) -> Answer:
         bought = self.purchase(drawn.about)
         releases = {
-            name: question.read(drawn.part(name)) for name, question in bought.questions.items()
+            name: question.release(drawn.part(self._part(name)))
+            for name, question in bought.questions.items()
         }
         return assembled(drawn, _informed(releases), shares=bought.shares, left_out=bought.left_out)
 
-    def drowned(self, about: ScoredRows, *, expected_rows: int | None = None) -> list[str]:
-        """The sections whose headline noise would leave nothing of, if those are most of them.
-
-        By a plain guess of the rows. Where their number is not public, `expected_rows` is a public
-        guess of it; without one nothing is said.
-        """
-        if about.rows is None and expected_rows is None:
-            return []
-        guess = Guess(rows=expected_rows).about(about.rows)
+    def hidden_by_noise(self, about: Any, guess: Guess) -> tuple[str, ...]:
+        """Return the sections whose headline noise would hide, if those are most of them."""
         asked = self.purchase(about).questions
-        names = [name for name in asked if name != "grid_ties"]
-        found: list[str] = []
+        names = [name for name in asked if not places()[name].section.secondary]
+        hidden: list[str] = []
         for done, name in enumerate(names):
-            if 2 * (len(found) + len(names) - done) <= len(names):
-                return []  # most can be read, whatever the rest is: curves, which take longest
+            if 2 * (len(hidden) + len(names) - done) <= len(names):
+                return ()  # most can be read, whatever the rest is: curves, which take longest
             release = asked[name].typical_release(about, guess)
             if release is not None and not release.headline.informative:
-                found.append(name)
-        return found if 2 * len(found) > len(names) else []
+                hidden.append(name)
+        return tuple(hidden) if 2 * len(hidden) > len(names) else ()
 
     def expected(
         self, about: ScoredRows, guess: Guess, level: float = 0.95
@@ -182,12 +241,16 @@ class Report(Question):
         }
 
 
-def _shares(price: Fraction, wanted: Sequence[Section]) -> dict[str, Fraction]:
-    """Exact shares; the area and the curves together need less than each by itself."""
-    joint = {"auc", "curves"} <= {each.name for each in wanted}
+def _shares(price: Fraction, wanted: Iterable[Place]) -> dict[str, Fraction]:
+    """Return exact shares; the area and the curves together need less than each by itself."""
+    sections = {place.name: place.section for place in wanted}
+    joint = any(section.joined_by in sections for section in sections.values())
     return shared(
         price,
-        {each.name: (each.joint_weight if joint else None) or each.weight for each in wanted},
+        {
+            name: (section.weight_with_curves if joint else None) or section.weight
+            for name, section in sections.items()
+        },
     )
 
 
@@ -222,33 +285,5 @@ def assembled(
 
 
 def _informed(releases: Mapping[str, Release]) -> dict[str, Release]:
-    """Each with what the others tell: narrower, and bought once.
-
-    Rankings take the class counts of a confusion matrix; curves take its counts at the threshold,
-    and the area.
-    """
-    counts = [look for each in releases.values() for look in _class_counts(each)]
-    area, decided = releases.get("auc"), releases.get("confusion")
-    found: dict[str, Release] = {}
-    for name, each in releases.items():
-        if isinstance(each, RankingRelease):
-            found[name] = each.told(counts)
-        elif name == "curves" and _are_curves(each):
-            found[name] = each.told(
-                area=area.told(counts) if isinstance(area, RankingRelease) else None,
-                confusion=decided if isinstance(decided, ConfusionRelease) else None,
-            )
-        else:
-            found[name] = each
-    return found
-
-
-def _are_curves(release: Release) -> "TypeGuard[CurvesRelease]":
-    # Twelve modules that a report without curves does not need.
-    from heldout.metrics.curves.release import CurvesRelease
-
-    return isinstance(release, CurvesRelease)
-
-
-def _class_counts(release: Release) -> tuple[Look, ...]:
-    return release.class_counts() if isinstance(release, ConfusionRelease) else ()
+    """Return each with what the others tell: narrower, and bought once."""
+    return {name: release.informed(releases) for name, release in releases.items()}

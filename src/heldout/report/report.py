@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import heldout
 from heldout.data.classes import ClassifiedRows
@@ -20,15 +20,17 @@ from heldout.metrics.ranking import AucRelease
 from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound
 from heldout.privacy import Budget, Loss
-from heldout.report.sections import section
+from heldout.questions.registry import places, section_name
 
-SCHEMA = 1
+SCHEMA = 2
+"""Since 2, sections go by the kinds of their questions."""
 
 
 @dataclass(frozen=True)
 class Report(Exported):
     """What was released, by section. Everything here is already paid for."""
 
+    kind: ClassVar[str] = "report"
     subject: ScoredRows | ClassifiedRows
     """What was evaluated: the public facts of the rows."""
     epsilon: Fraction
@@ -42,7 +44,7 @@ class Report(Exported):
 
     def __getitem__(self, name: str) -> Release:
         try:
-            return self.releases[name]
+            return self.releases[section_name(name)]
         except KeyError:
             have = ", ".join(self.releases)
             raise ArgumentError(f"section must be one of {have}, got {name!r}.") from None
@@ -53,8 +55,9 @@ class Report(Exported):
     @property
     def headline(self) -> Measure:
         """The area under the ROC curve if it was bought, or else the first measure."""
-        ranked = [self.releases[each] for each in ("auc", "curves") if each in self.releases]
-        return (ranked or list(self.releases.values()))[0].headline
+        known = places()
+        leading = [each for name, each in self.releases.items() if known[name].section.leads]
+        return (leading or list(self.releases.values()))[0].headline
 
     def measures(self) -> dict[str, Measure]:
         """All measures of all sections, by name."""
@@ -62,11 +65,7 @@ class Report(Exported):
 
     def plotted(self) -> dict[str, Measure]:
         """The measures that lie between 0 and 1, of all sections."""
-        return {
-            name: measure
-            for which, release in self.releases.items()
-            for name, measure in section(which).plotted(release).items()
-        }
+        return {name: measure for release in self for name, measure in release.plotted().items()}
 
     def __str__(self) -> str:
         lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
@@ -94,7 +93,7 @@ class Report(Exported):
 
     def tie_bound(self, level: float = 0.95) -> TieBound | None:
         """How much ranking on the grid can matter; None if exact scores were ranked."""
-        area, ties, curves = (self.releases.get(each) for each in ("auc", "grid_ties", "curves"))
+        area, ties, curves = (self.releases.get(each) for each in ("auc", "grid-ties", "curves"))
         if not isinstance(area, AucRelease) or not area.on_grid:
             return None
         sources: list[Any] = [each for each in (area, ties, curves) if each is not None]
@@ -109,6 +108,7 @@ class Report(Exported):
         ties = self.tie_bound(level)
         return {
             "schema": SCHEMA,
+            "kind": self.kind,
             "heldout": heldout.__version__,
             "time": self.time.isoformat(timespec="seconds"),
             "subject": self.subject.as_dict(),

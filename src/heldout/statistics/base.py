@@ -57,7 +57,7 @@ def compute(statistic: Statistic, dataset: "PrivateTable") -> Sealed[Any]:
 
 
 def registered() -> list[type[Statistic]]:
-    """Every statistic of this package, found by its place: nothing lists them."""
+    """Every statistic of this package, and those of loaded families: nothing lists them."""
     import heldout.statistics
 
     for module in pkgutil.walk_packages(heldout.statistics.__path__, "heldout.statistics."):

@@ -140,6 +140,7 @@ def test_two_positives_among_many_negatives_come_to_seven_twelfths() -> None:
         values = precisions(np.stack([low + 1, high + 2], axis=1))
         widest = max(widest, float(values.max() - values.min()))
     assert 7 / 12 - 0.001 < widest <= 7 / 12
+    assert Fraction(PrecisionSensitivity(protection=REPLACE).upper(2)) >= Fraction(7, 12)
 
 
 def test_one_of_two_positives_that_leaves_many_negatives_takes_one_half() -> None:
@@ -158,6 +159,7 @@ def test_three_positives_among_many_negatives_come_to_nineteen_over_forty_five()
             values = precisions(above + np.arange(1, 4))
             widest = max(widest, float(values.max() - values.min()))
     assert 19 / 45 - 0.001 < widest <= 19 / 45
+    assert Fraction(PrecisionSensitivity(protection=REPLACE).upper(3)) >= Fraction(19, 45)
 
 
 @pytest.mark.parametrize("n", [4, 7, 20])

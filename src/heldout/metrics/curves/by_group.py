@@ -1,6 +1,5 @@
 """Curves of each group, side by side."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,8 @@ from heldout.metrics.groups import ByGroup
 __all__ = ["CurvesByGroup"]
 
 
-class CurvesByGroup(ByGroup):
+class CurvesByGroup(ByGroup[CurvesRelease]):
     """One `CurvesRelease` for each group: `.groups["F"].calibration`, `.gap`, and so on."""
-
-    groups: Mapping[str, CurvesRelease]
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -20,28 +20,28 @@ _SUMMARY: Final = {
 class NamedCurve(CurvesRelease):
     """Curves of which one was asked for by name: it is unpacked, printed and plotted."""
 
-    def __init__(self, release: CurvesRelease, kind: str) -> None:
+    def __init__(self, release: CurvesRelease, curve: str) -> None:
         super().__init__(release._drawn)
-        self.kind = kind
+        self.curve = curve
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._reading(self.kind))
+        return iter(self._reading(self.curve))
 
     @property
     def headline(self) -> Measure:
-        found: Measure = getattr(self, _SUMMARY[self.kind])
+        found: Measure = getattr(self, _SUMMARY[self.curve])
         return found
 
     def __str__(self) -> str:
         points = len(next(iter(self)))
-        what = "bins" if self.kind == "calibration" else "points"
-        return f"{TITLES[self.kind]} of {points} {what}; {self.headline}"
+        what = "bins" if self.curve == "calibration" else "points"
+        return f"{TITLES[self.curve]} of {points} {what}; {self.headline}"
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         from heldout.metrics.curves.pictures import figures
 
-        return figures([self._reading(self.kind)], level=level)
+        return figures([self._reading(self.curve)], level=level)
 
     def plot(self, kind: str | None = None, *, ax: Any = None, level: float = 0.95) -> Any:
         """This curve's picture unless another is named; see `CurvesRelease.plot`."""
-        return super().plot(self.kind if kind is None else kind, ax=ax, level=level)
+        return super().plot(self.curve if kind is None else kind, ax=ax, level=level)

@@ -1,5 +1,6 @@
 """One released score table, and everything that can be read off it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self
@@ -30,7 +31,7 @@ from heldout.metrics.curves.readings import (
 )
 from heldout.metrics.curves.threshold import BetweenEdges, CurveConfusion, FromFit, Named
 from heldout.metrics.measure import Interval, Measure
-from heldout.metrics.ranking import RankingRelease
+from heldout.metrics.ranking import AucRelease, RankingRelease
 from heldout.metrics.release import Release
 from heldout.metrics.ties import TieBound, bin_ties
 from heldout.release import Drawn
@@ -55,11 +56,21 @@ class CurvesRelease(ReadDecisions, Release):
         mapped = drawn.request.parameters.get("score_map")
         self.score_map = None if mapped is None else ScoreMap.parse(mapped)
 
-    def told(self, *, area: RankingRelease | None, confusion: ConfusionRelease | None) -> Self:
-        """The same release, read with what was released beside it of the same rows. Free.
+    def plotted(self) -> dict[str, Measure]:
+        """Return the measures that are better when they are higher."""
+        return dict(list(self.measures.items())[:3])
+
+    def informed(self, beside: Mapping[str, Release]) -> Self:
+        """Return the same release, read with what was released beside it of the same rows. Free.
 
         Only what this table lacks: an area if it has none, counts at a threshold that is an edge.
         """
+        area = next((each for each in beside.values() if isinstance(each, AucRelease)), None)
+        area = None if area is None else area.informed(beside)
+        decided = (each for each in beside.values() if isinstance(each, ConfusionRelease))
+        return self._with(area=area, confusion=next(decided, None))
+
+    def _with(self, *, area: RankingRelease | None, confusion: ConfusionRelease | None) -> Self:
         table = self.table
         if not isinstance(table, TableWithArea):
             return self

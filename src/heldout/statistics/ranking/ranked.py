@@ -97,12 +97,15 @@ class RankedTable(_Ranked):
     """
 
     table: ScoreTable
+    rival_range: tuple[float, float] | None = None
+    """Of the second model's scores, where it is not the first one's."""
 
     def body(self) -> str:
         own = self.table.body()
         if not self.kind.compares:
             return own
-        other = replace(self.table, column="rival").body()
+        ends = self.rival_range or self.table.score_range
+        other = replace(self.table, column="rival", score_range=ends).body()
         return (
             f"SELECT 0 AS model, label, point, n FROM (\n{own}\n) AS own\nUNION ALL\n"
             f"SELECT 1 AS model, label, point, n FROM (\n{other}\n) AS other"

@@ -1,0 +1,255 @@
+"""`heldout ask`: any registered question, of a table or of a server."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import Field, field, fields, make_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+from heldout.cli.frame import NO_MODEL, NO_SERVER, Bought, buy, deliver
+from heldout.cli.model import Scoring
+from heldout.cli.remote import Remote
+from heldout.cli.rows import Custody, Where, options_for
+from heldout.cli.values import Json
+
+if TYPE_CHECKING:
+    from heldout.questions import Question
+    from heldout.questions.base import FormField
+
+HELP = """Ask any question, of a table or of a server.
+
+`heldout ask ROWS QUESTION --epsilon PRICE`, where QUESTION is one of those below. Each has options
+of its own: `heldout ask auc --help` lists them. Every question takes `--json`. Examples:
+
+```
+heldout ask test.parquet auc --label readmitted --score risk_a --epsilon 1
+heldout ask test.parquet confusion --label readmitted --score risk_a --threshold 0.3 \\
+  --epsilon 1/2 --json
+heldout ask test.parquet compare --label readmitted --score risk_a --rival risk_b --epsilon 1
+heldout ask auc --server https://evaluate.example.org --token-file token.txt \\
+  --dataset readmissions --model model.onnx --epsilon 1
+```
+"""
+QUESTION, SERVER = Group("The question", sort_key=1), Group("A server with the rows", sort_key=3)
+ROWS, MODEL = Group("The rows", sort_key=2), Group("A model to score the rows with", sort_key=4)
+FRAME = Group("What to do with the answer", sort_key=5)
+
+app = App(name="ask", help_flags=[], version_flags=[])  # words are read once the kind is known
+
+
+@app.default
+def ask(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
+    """Ask any question, of a table or of a server."""
+    asking, rest = make_app(), list(words)
+    kinds = [name for name in asking if not name.startswith("-")]
+    place = _place_of_kind(rest, kinds)
+    if place is not None:
+        rest = [rest[place], *rest[:place], *rest[place + 1 :]]
+    elif rest and rest not in (["--help"], ["-h"]):
+        _refuse(rest, kinds)
+    how: dict[str, Any] = {"exit_on_error": False, "print_error": False}
+    try:
+        asking(rest or ["--help"], result_action="return_value", **how)
+    except CycloptsError as error:
+        error.command_chain = ("ask", *(error.command_chain or ()))
+        raise
+
+
+def make_app() -> App:
+    """Make a command of every registered question whose rows a command can open."""
+    from heldout.questions import registered
+
+    asking = App(
+        name="heldout ask",
+        help=HELP,
+        help_format="markdown",
+        default_parameter=Parameter(negative=()),
+        suppress_keyboard_interrupt=False,
+        version_flags=[],
+    )
+    asking["--help"].group = "Parameters"
+    for place, question in enumerate(registered()):
+        options = options_for(question.of)
+        if options is not None:
+            command = _command(question, options)
+            asking.command(command, name=question.kind, help=_help(question), sort_key=place)
+    return asking
+
+
+def _help(question: type["Question[Any]"]) -> str:
+    return f"{question.asks}\n\n{question.tells}"  # a list shows the first of the two
+
+
+def _place_of_kind(words: Sequence[str], kinds: Sequence[str]) -> int | None:
+    """Find the word that is a question: not the value of an option, unless nothing else is one."""
+    places = [place for place, word in enumerate(words) if word in kinds]
+    free = [place for place in places if not (place and words[place - 1].startswith("--"))]
+    # In `ask auc auc` the first is the table.
+    return next(iter(free[1:2] if free == [0, 1] else free or places), None)
+
+
+def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
+    from heldout.arguments import shown
+    from heldout.errors import ArgumentError
+
+    free = [
+        word
+        for place, word in enumerate(words)
+        if not word.startswith("-") and not (place and words[place - 1].startswith("--"))
+    ]
+    if len(free) < 2 and not get_close_matches((free or [""])[0], kinds):
+        raise ArgumentError(f"Say what to ask, after the rows: {', '.join(kinds)}.")
+    word = free[-1]
+    near = get_close_matches(word, kinds, n=1)
+    mean = f" Did you mean {near[0]!r}?" if near else ""
+    raise ArgumentError(f"No question {shown(word)}.{mean} Questions: {', '.join(kinds)}.")
+
+
+def _command(question: type["Question[Any]"], options: type[Custody]) -> Callable[..., None]:
+    """Return the function of one kind: its own fields, and the options of its rows."""
+    form = {each.name: each for each in question.form()}
+    taken = {each.option for each in form.values()}
+    chosen: Any = _dataclass("Fields", [_option(each) for each in form.values()])
+    rows_type: Any = _beside(options, taken)
+    guesses = "--expected-rows" not in taken
+
+    def command(
+        table: Where | None = None,
+        /,
+        *,
+        chosen: Annotated[chosen, Parameter(name="*", group=QUESTION)],
+        rows: Annotated[rows_type | None, Parameter(name="*", group=ROWS)] = None,
+        scoring: Annotated[Scoring, Parameter(name="*", group=MODEL)] = NO_MODEL,
+        remote: Annotated[Remote, Parameter(name="*", group=SERVER)] = NO_SERVER,
+        expected_rows: Annotated[int | None, Parameter(group=FRAME, parse=guesses)] = None,
+        yes: Annotated[bool, Parameter(group=FRAME)] = False,
+        out: Annotated[Path | None, Parameter(group=FRAME)] = None,
+        as_json: Annotated[Json, Parameter(group=FRAME)] = False,
+    ) -> None:
+        """Ask it.
+
+        Parameters
+        ----------
+        table
+            A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
+            Left out where --server has the rows.
+        expected_rows
+            A public guess at the number of rows, where that is private: to say beforehand what
+            noise will leave.
+        yes
+            Do not ask where privacy noise will leave nothing to read.
+        out
+            Write the answer and its pictures to this .html file, as one page.
+        """
+        words = {name: _read(form[name], value) for name, value in vars(chosen).items()}
+        asked = question(**{name: value for name, value in words.items() if value is not None})
+        if not guesses:
+            expected_rows = words.get("expected_rows")
+        _ask(
+            asked,
+            table=table,
+            rows=rows,
+            options=options,
+            scoring=scoring,
+            remote=remote,
+            yes=yes,
+            expected_rows=expected_rows,
+            out=out,
+            as_json=as_json,
+        )
+
+    return command
+
+
+def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: Any) -> None:
+    from heldout.cli.output import print_release
+    from heldout.drawing.place import checked_place
+
+    if out is not None:
+        checked_place(out)
+    bought = buy(asked, **source)
+    [release] = bought.releases
+    deliver(
+        bought,
+        text=lambda: print_release(release, bought.remaining),
+        as_json=as_json,
+        out=out,
+        write=lambda place: _write(place, bought),
+        noun="Answer",
+    )
+
+
+def _write(place: Path, bought: Bought) -> None:
+    """Write the page of an answer: its own if it has one."""
+    from heldout.drawing.place import write_page
+    from heldout.report.answers import answers_page
+
+    [release] = bought.releases
+    if hasattr(release, "save"):
+        release.save(place)
+    else:
+        write_page(place, lambda: answers_page(bought.answered))
+
+
+# --- options from fields -------------------------------------------------------------------------
+
+
+def _option(form_field: "FormField") -> tuple[str, Any, Field[Any]]:
+    """Return the option of one field, as a field of a dataclass."""
+    from heldout.questions.rules import Flag
+
+    flag = isinstance(form_field.rule, Flag)
+    several = form_field.rule.takes_several
+    words: dict[str, Any] = {"name": form_field.option, "help": _hint(form_field)}
+    if several:
+        words |= {"consume_multiple": True, "negative": ""}
+    if flag and form_field.default:
+        words |= {"negative": "--no-" + form_field.option.removeprefix("--")}
+    kind: Any = bool if flag else tuple[str, ...] if several else str
+    if form_field.required:
+        return form_field.name, Annotated[kind, Parameter(**words)], field()
+    words["show_default"] = False
+    optional: Any = field(default=None)
+    return form_field.name, Annotated[kind | None, Parameter(**words)], optional
+
+
+def _hint(form_field: "FormField") -> str:
+    """Return the help of a field, with its choices and its default."""
+    schema = form_field.rule.schema()
+    choices = schema.get("enum") or schema.get("items", {}).get("enum")
+    told = form_field.help
+    if choices and not all(choice in told for choice in choices):
+        told += f" One of: {', '.join(choices)}."
+    if form_field.default not in (None, False, {}, ()):
+        default = "yes" if form_field.default is True else form_field.default
+        told += f" [default: {default}]"
+    return told
+
+
+def _read(form_field: "FormField", value: Any) -> Any:
+    """Read what was typed by the rule of its field."""
+    if value is None or isinstance(value, bool):
+        return value
+    words = [value] if isinstance(value, str) else list(value)
+    return form_field.rule.from_command(words, form_field.option)
+
+
+def _beside(options: type[Custody], taken: set[str]) -> type[Custody]:
+    """Return the rows' options beside those of a question: one that it has goes by --rows-NAME."""
+    renamed = [
+        (each.name, Annotated[each.type, Parameter(name=f"--rows-{each.name}")], each)
+        for each in fields(options)
+        if "--" + each.name.replace("_", "-") in taken
+    ]
+    return options if not renamed else _dataclass(options.__name__, renamed, options)
+
+
+def _dataclass(name: str, content: Sequence[Any], *bases: type) -> Any:
+    words = [(each, kind, field(default=old.default, kw_only=True)) for each, kind, old in content]
+    made = make_dataclass(name, words, bases=bases, frozen=True, kw_only=True)
+    made.__module__ = __name__  # the parser looks into classes of packages only
+    if bases:
+        made.__doc__ = bases[0].__doc__
+    return made

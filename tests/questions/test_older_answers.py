@@ -1,0 +1,92 @@
+"""Answers that version 0.1 stored and published are read by today's code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heldout as ho
+from heldout import questions as q
+from heldout.questions.answered import Answered
+from heldout.questions.registry import kind_of, section_name
+
+FOLDER = Path(__file__).parents[1] / "golden" / "answers"
+OLDER = sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def older(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    return content
+
+
+def as_published(content: Any) -> Any:
+    """What 0.1 published: no kinds, and the old version of a report."""
+    content = {name: value for name, value in content.items() if name != "kind"}
+    if "releases" in content:
+        del content["schema"], content["heldout"], content["left_out"]
+        content["releases"] = {
+            section_name(name): as_published(each) for name, each in content["releases"].items()
+        }
+        content["shares"] = {section_name(name): x for name, x in content["shares"].items()}
+    return content
+
+
+def alike(now: Any, before: Any) -> bool:
+    """Machines add floats in their own order; all else is the same."""
+    if isinstance(now, dict):
+        return now.keys() == before.keys() and all(alike(now[k], before[k]) for k in now)
+    if isinstance(now, list):
+        return len(now) == len(before) and all(map(alike, now, before))
+    if isinstance(now, float):
+        return bool(now == pytest.approx(before, rel=1e-9, abs=1e-9))
+    return bool(now == before)
+
+
+def test_an_answer_of_every_kind_is_here() -> None:
+    asked = {each["question"] for name in OLDER for each in older(name)["answer"]["questions"]}
+    assert asked >= {question.kind for question in q.registered()}
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_an_older_answer_gives_the_same_release(name: str) -> None:
+    content = older(name)
+    answered = Answered.from_dict(content["answer"])
+    now = json.loads(json.dumps(answered.releases[0].as_dict()))
+    assert now["kind"] == answered.questions[0].kind
+    assert alike(as_published(now), as_published(content["release"]))
+
+
+@pytest.mark.parametrize("name", [name for name in OLDER if not name.startswith("report")])
+def test_older_json_is_recognised_by_what_the_release_was_called(name: str) -> None:
+    content = older(name)
+    assert "kind" not in content["release"]
+    question = kind_of(content["release"])
+    assert question is not None
+    assert question.kind == content["answer"]["questions"][0]["question"]
+
+
+def test_an_older_report_is_read_by_both_spellings_of_its_sections() -> None:
+    [report] = Answered.from_dict(older("report")["answer"]).releases
+    assert report["average_precision"] is report["average-precision"]
+    assert report["groups"] is report["confusion-by-group"]
+    assert report["grid_ties"] is report["grid-ties"]
+
+
+def test_older_and_newer_releases_are_pooled_together() -> None:
+    before = older("brier")["release"]
+    rows = {"y": [1, 0] * 200, "p": [0.8, 0.3] * 200}
+    session = ho.Session(ho.Dataset(rows, label="y", score="p"), budget=ho.Budget(epsilon="20"))
+    pooled = ho.pool([before, session.brier(epsilon="8")])
+    assert pooled.as_dict()["kind"] == "brier"
+
+
+def test_an_older_and_a_newer_report_are_pooled_section_by_section() -> None:
+    before = older("report-named")["release"]
+    rows = {"y": [1, 0] * 200, "p": [0.8, 0.3] * 200, "id": [k // 2 for k in range(400)]}
+    declared = {"label": "y", "score": "p", "unit": "id", "rows_per_unit": 2}
+    session = ho.Session(ho.Dataset(rows, **declared), budget=ho.Budget(epsilon="20"))
+    names = ["auc", "average-precision", "log-loss", "ndcg", "precision-at-k"]
+    pooled = ho.pool([before, session.report(epsilon="20", sections=names, k=2)])
+    assert list(pooled.answers) == names
+    assert pooled.left_out == ("confusion", "brier")

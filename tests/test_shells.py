@@ -1,0 +1,73 @@
+"""Shells derive: no command, page, client or audit lists kinds of questions by hand."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from heldout import questions as q
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "heldout"
+PRESETS = {f"cli/{name}.py" for name in ("evaluate", "compare", "curves", "residuals", "select")}
+OTHER_NAMES = {
+    "audit/attacks.py": "metrics that others publish without noise",
+    "audit/exposure.py": "metrics that others publish without noise",
+    "audit/laws.py": "sensitivities of noise laws",
+    "audit/samplers.py": "sensitivities of noise laws",
+    "audit/replay_questions.py": "examples that wait for a place on the questions themselves",
+    "audit/long.py": "which subjects of the audit are replayed for long",
+    "pooling/curves.py": "a field of a release's JSON",
+}
+"""Files that use such a word for something else."""
+SHELLS = ("cli", "server", "client", "audit", "drawing", "pooling")
+
+
+def named(tree: ast.AST, kinds: set[str]) -> list[str]:
+    """Kinds that stand in the source as text."""
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in kinds
+    ]
+
+
+def test_a_list_of_kinds_by_hand_would_be_noticed() -> None:
+    assert named(ast.parse('ASKABLE = ("auc", "curves")'), set(q.kinds())) == ["auc", "curves"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_no_shell_names_a_kind(shell: str) -> None:
+    kinds = set(q.kinds())
+    for file in sorted((SOURCE / shell).rglob("*.py")):
+        name = file.relative_to(SOURCE).as_posix()
+        if name not in PRESETS and name not in OTHER_NAMES:
+            assert named(ast.parse(file.read_text(encoding="utf-8")), kinds) == [], name
+
+
+def test_no_page_names_a_kind() -> None:
+    for file in sorted((SOURCE / "server" / "pages").glob("*.html")):
+        text = file.read_text(encoding="utf-8")
+        marks = [
+            f"{mark}{kind}{end}" for kind in q.kinds() for mark, end in (('"', '"'), ("=", "&"))
+        ]
+        found = [mark for mark in marks if mark in text]
+        # The guess of an AUC is a field of `Guess`.
+        assert found in ([], ['"auc"']), file.name
+
+
+def test_every_cell_of_the_table_of_shells_has_a_reason_or_is_yes() -> None:
+    path = ROOT / "tools" / "questions_table.py"
+    specification = importlib.util.spec_from_file_location("questions_table", path)
+    assert specification is not None
+    assert specification.loader is not None
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert tool.where() in page, "run tools/questions_table.py --write"
+    for question in q.registered():
+        reasons = tool.why_not(question)
+        assert reasons["library"] is None
+        assert all(reason is None or reason.endswith(".") for reason in reasons.values())
+        assert all(f". {reason}\n" in page for reason in reasons.values() if reason)
