@@ -17,14 +17,14 @@ import opendp.measurements
 import sqlalchemy
 
 import heldout as ho
-from heldout.data import duckdb_engine
+from heldout.data import duckdb
 from heldout.mechanisms import DiscreteLaplace
 from heldout.privacy import Ledger, witness
 from heldout.privacy.storage import Storage
 
 assert opendp.measurements
 assert sqlalchemy
-duckdb_engine.SETTINGS["threads"] = 1  # a process with threads must not fork
+duckdb.SETTINGS["threads"] = 1  # a process with threads must not fork
 
 
 def die() -> None:

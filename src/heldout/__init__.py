@@ -18,7 +18,7 @@ _PLACES = {
     "PostgresTable": "heldout.data.postgres",
     "Release": "heldout.metrics.release",
     "Search": "heldout.estimators",
-    "ScoreMap": "heldout.data.score_map",
+    "ScoreMap": "heldout.data.scores",
     "Session": "heldout.questions.session",
     "SparkTable": "heldout.data.spark",
     "average_precision_score": "heldout.one_off",
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
-    from heldout.data.score_map import ScoreMap
+    from heldout.data.scores import ScoreMap
     from heldout.data.spark import SparkTable
     from heldout.estimators import Search, evaluate
     from heldout.metrics.release import Release

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.data.grid import CELLS
+from heldout.data.scores import CELLS
 from heldout.metrics import influence
 from heldout.metrics.curves.curve import Curve
 from heldout.metrics.influence import Influence, Scatter

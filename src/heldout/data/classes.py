@@ -149,9 +149,6 @@ class ClassifiedDataset(Dataset):
             ),
         ]
 
-    def _quickly_validated(self) -> None:
-        return None
-
     def _described(self) -> Any:
         return ClassifiedRows(
             **self._public_facts(),

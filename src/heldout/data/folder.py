@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heldout.arguments import shown
-from heldout.data.reading import or_raise
+from heldout.data.engine import or_raise
 from heldout.data.sql import text
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 

@@ -4,6 +4,7 @@ Errors raised here may depend on the rows: only the custodian sees them. They na
 is broken and never a value. After this, nothing in the rows can make a release fail.
 """
 
+import contextlib
 import hashlib
 import math
 import re
@@ -12,8 +13,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from heldout.arguments import shown
+from heldout.arguments import as_number, shown
 from heldout.data.engine import Engine
+from heldout.data.scores import NARROWEST, WIDEST
 from heldout.data.sql import (
     BINARY_TYPES,
     FITTING_TYPES,
@@ -304,11 +306,17 @@ def check_hash(engine: Engine) -> None:
         )
 
 
-def statement(engine: Engine, rules: Sequence[Rule], keys: Keys | None) -> str:
-    """One aggregate over the whole table: how many rows break each rule, and the digests."""
+def count_broken(engine: Engine, rules: Sequence[Rule], *, of: str = "TRUE") -> dict[str, int]:
+    """Return the number of rows, and how many of them break each rule, in one reading."""
+    columns = engine.fetch(statement(engine, rules, of=of))
+    return {name: int(values[0]) for name, values in columns.items()}
+
+
+def statement(engine: Engine, rules: Sequence[Rule], *, of: str = "TRUE") -> str:
+    """One aggregate over the whole table, or a part of it: how many rows break each rule."""
     counts = ["count(*) AS n", *(f"{rule.broken} AS {rule.name}" for rule in rules)]
-    counts += [] if keys is None else fingerprint_columns(engine, keys)
-    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
+    part = "" if of == "TRUE" else f"\nWHERE {of}"
+    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held{part}"
 
 
 def reading(engine: Engine, cells: Sequence[str]) -> str:
@@ -368,17 +376,25 @@ def _row_sums(hashes: Sequence[str], what: str) -> str:
     )
 
 
-def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
-    """The digests by which a ledger finds the rows again, by keys first; takes them out.
+def fingerprint_statement(engine: Engine, keys: Keys) -> str:
+    """One aggregate over the whole table: its number of rows and their digests."""
+    sums = ["count(*) AS n", *fingerprint_columns(engine, keys)]
+    return "SELECT\n  " + ",\n  ".join(sums) + f"\nFROM {engine.source} AS held"
+
+
+def fingerprints(engine: Engine, keys: Keys) -> tuple[bytes, ...]:
+    """Return the digests by which a ledger finds the rows again, by keys first.
 
     With those that earlier versions took of the same rows, where they are others.
     """
+    check_hash(engine)
+    columns = engine.fetch(fingerprint_statement(engine, keys))
     kinds = ("row_key", "unit"), ("all", "frame")
     names = [
         f"fingerprint_{what}{when}" for both in kinds for when in ("", "_before") for what in both
     ]
-    sums = [found.pop(name) for name in names if name in found]
-    digests = [hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums]
+    sums = [columns[name][0] for name in names if name in columns]
+    digests = [hashlib.sha256(f"{columns['n'][0]}/{each}".encode()).digest() for each in sums]
     return tuple(dict.fromkeys(digests))
 
 
@@ -404,7 +420,7 @@ def _or_null(number: str, column_type: str = "DOUBLE") -> str:
     return f"nullif({number}, {double(math.nan)})"
 
 
-def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
+def check_counts(counts: Mapping[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
     if counts["n"] == 0:
         raise EmptyTable("table must have at least one row. Check the file.")
@@ -415,3 +431,47 @@ def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> N
     for rule in rules:
         if counts[rule.name]:
             raise rule.error(rule.message)
+
+
+def checked_weight(weight: Any, largest: Any) -> float:
+    if (weight is None) != (largest is None):
+        raise ArgumentError("weight and largest_weight must be given together.")
+    if weight is None:
+        return 1.0
+    number = as_number(largest)
+    if not isinstance(weight, str) or not NARROWEST <= number <= WIDEST:
+        raise ArgumentError(
+            "weight must be the name of a column and largest_weight a positive number, got "
+            f"{shown(weight)} and {shown(largest)}."
+        )
+    return number
+
+
+def checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
+    with contextlib.suppress(Exception):
+        found = tuple(rivals)
+        texts = all(isinstance(each, str) for each in found) and not isinstance(rivals, str)
+        if texts and len(set(found)) == len(found):
+            return found
+    raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
+
+
+def other_label(positive: object, negative: object) -> object:
+    for name, value in (("positive", positive), ("negative", negative)):
+        allowed = isinstance(value, str | bool | int | float) or (
+            name == "negative" and value is None
+        )
+        number = isinstance(value, int | float)
+        if not allowed or (number and not math.isfinite(as_number(value))):
+            raise ArgumentError(f"{name} must be a text, a number or a bool, got {shown(value)}.")
+    if negative is None:
+        if isinstance(positive, str) or positive not in (0, 1):
+            raise ArgumentError(
+                f"negative must be declared when positive is {positive!r}. Say which two values "
+                "the label has, for example positive='yes', negative='no' (--positive yes "
+                "--negative no)."
+            )
+        negative = type(positive)(1 - positive)
+    if negative == positive:
+        raise ArgumentError(f"negative must differ from positive, got {positive!r} for both.")
+    return negative

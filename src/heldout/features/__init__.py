@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 _PLACES = {
     "FeatureMatrix": "heldout.data.feature_matrix",
-    "HashedText": "heldout.data.text",
+    "HashedText": "heldout.data.feature_sources",
     "PrivateLogisticRegression": "heldout.features.logistic",
     "PrivateNaiveBayes": "heldout.features.naive_bayes",
     "PrivatePipeline": "heldout.features.pipeline",
     "Selection": "heldout.features.selection",
-    "Vocabulary": "heldout.data.text",
+    "Vocabulary": "heldout.data.feature_sources",
     "select": "heldout.features.selector",
 }
 
@@ -27,7 +27,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from heldout.data.feature_matrix import FeatureMatrix
-    from heldout.data.text import HashedText, Vocabulary
+    from heldout.data.feature_sources import HashedText, Vocabulary
     from heldout.features.logistic import PrivateLogisticRegression
     from heldout.features.naive_bayes import PrivateNaiveBayes
     from heldout.features.pipeline import PrivatePipeline

@@ -9,10 +9,9 @@ from typing import Any
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
 from heldout.data.classes import class_columns
-from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.engine import open_table
-from heldout.data.reading import check_names, check_new, or_raise
-from heldout.data.score_map import FURTHEST
+from heldout.data.duckdb import DuckDBEngine
+from heldout.data.engine import check_names, check_new, open_table, or_raise
+from heldout.data.scores import FURTHEST
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, ScoringFailed, UnreadableTable, UnusableModel
 from heldout.models.columns import matched

@@ -6,9 +6,9 @@ from typing import Any, Unpack
 
 from heldout.data.engine import open_table
 from heldout.data.table import Custody
-from heldout.data.truth import Truth
 from heldout.data.two_tables import (
     Table,
+    Truth,
     as_frame,
     names_of,
     numeric_columns,

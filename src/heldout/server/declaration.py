@@ -11,7 +11,7 @@ from heldout.arguments import as_number, is_one_of, shown
 from heldout.data.classes import class_columns, declared_classes
 from heldout.data.dataset import Dataset
 from heldout.data.groups import declared_groups
-from heldout.data.score_map import FURTHEST
+from heldout.data.scores import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.privacy import Budget
 from heldout.privacy.books import checked_name

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.data.grid import CELLS, grid_body
+from heldout.data.scores import CELLS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Neighbours, Protection

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from heldout.data.feature_bound import mixed
+from heldout.data.feature_sources import mixed
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.privacy.neighbours import Protection

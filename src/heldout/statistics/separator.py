@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heldout.data.sql import Columns
-from heldout.data.truth import MOST_TIMES
-from heldout.data.two_tables import Table, number_array, text_array
+from heldout.data.two_tables import MOST_TIMES, Table, number_array, text_array
 from heldout.privacy.neighbours import Protection
 from heldout.statistics.base import Statistic
 from heldout.statistics.logistic_loss import logistic

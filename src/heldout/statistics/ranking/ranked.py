@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.data.grid import MANY_ROWS
+from heldout.data.scores import MANY_ROWS
 from heldout.data.sql import Columns
 from heldout.statistics.base import Statistic
 from heldout.statistics.ranking.auc import tied_of_table
