@@ -23,7 +23,7 @@ from heldout.data.scores import (
 from heldout.data.table import PrivateTable
 from heldout.data.validation import checked_rivals, checked_weight, other_label
 from heldout.errors import ArgumentError
-from heldout.privacy.neighbours import Neighbours
+from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["Dataset"]
 

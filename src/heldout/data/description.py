@@ -12,7 +12,7 @@ from heldout.arguments import as_number, is_one_of, shown
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
-from heldout.privacy.neighbours import Protection
+from heldout.kernel.neighbours import Protection
 
 __all__ = ["Description", "ScoredRows"]
 

@@ -16,7 +16,7 @@ from heldout.data.groups import kind_declared
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, DataError
-from heldout.privacy.neighbours import Neighbours
+from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
 
