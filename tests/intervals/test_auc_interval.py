@@ -21,8 +21,9 @@ from heldout.intervals.auc_interval import (
 )
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking import average_precision, difference
 from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.average_precision import average_precision
+from heldout.kernel.ranking.difference import difference
 from heldout.kernel.ranking.law import NoiseLaw, error_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 

@@ -11,7 +11,7 @@ from heldout.intervals import influence
 from heldout.intervals.curve import Curve
 from heldout.intervals.influence import Influence, Scatter
 from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking import average_precision
+from heldout.kernel.ranking.average_precision import average_precision
 from heldout.kernel.ranking.influence import SQUARES, STEPS, InfluenceMoments
 from heldout.kernel.ranking.ranked import RankedRows
 from heldout.questions.ranking.stages import LEAST_EPSILON, RankingStages

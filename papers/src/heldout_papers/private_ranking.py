@@ -17,8 +17,8 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.ranking import average_precision
 from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.average_precision import average_precision
 from heldout.kernel.ranking.law import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.ranked import RankingStatistic

@@ -14,8 +14,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.noise_share import NoiseShare
 from heldout.kernel.noise.sparse_vector import SparseVector
-from heldout.kernel.ranking import choose
-from heldout.kernel.ranking.choose import METHODS, sensitivity_for
+from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
 from heldout.kernel.sealed import Sealed
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]

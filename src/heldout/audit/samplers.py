@@ -17,8 +17,7 @@ from heldout.audit.parallel import Progress, mapper
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.bisection import falls_to
-from heldout.kernel.ranking import choose
-from heldout.kernel.ranking.choose import METHODS, sensitivity_for
+from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
 from heldout.kernel.ranking.law import NoiseLaw
 from heldout.kernel.sealed import Sealed
 

@@ -13,9 +13,8 @@ from heldout.errors import ArgumentError
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, draw_on_lattice
-from heldout.kernel.ranking import choose
 from heldout.kernel.ranking import ladder as ladder_module
-from heldout.kernel.ranking.choose import METHODS, choose_polynomial_tail, sensitivity_for
+from heldout.kernel.ranking.choose import METHODS, choose, choose_polynomial_tail, sensitivity_for
 from heldout.kernel.ranking.ladder import _scales, build
 from heldout.kernel.ranking.law import NoiseLaw, error_quantile, mean_absolute_error
 from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
