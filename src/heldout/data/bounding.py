@@ -8,14 +8,11 @@ engine copies the declared columns of those that count; one that cannot is asked
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from heldout.data import sql
 from heldout.data.duckdb import DuckDBEngine
 from heldout.data.engine import Engine, as_numpy
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["BoundedRows", "CopiedRows", "Holding", "Limit", "MarkedRows", "counted_rows", "parts"]
 
@@ -72,7 +69,7 @@ class MarkedRows:
         return sql.counted(source=self.source, columns=columns)
 
 
-def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> "np.ndarray":
+def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> sql.Array:
     """For each row of the table, in its order, whether it counts.
 
     Claim:       the rows that `sql.evaluated` keeps, and no other.       [claim: unit-bounding]

@@ -149,7 +149,7 @@ class ClassifiedDataset(Dataset):
             ),
         ]
 
-    def _described(self) -> Any:
+    def _described(self) -> ClassifiedRows:  # type: ignore[override]
         return ClassifiedRows(
             **self._public_facts(),
             label=self.label,

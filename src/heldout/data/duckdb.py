@@ -14,12 +14,12 @@ from heldout.arguments import shown
 from heldout.data import folder
 from heldout.data.cells import arrow_column, is_of_objects
 from heldout.data.engine import MOST_COLUMNS, Unshown, as_numpy, check_names, or_raise
-from heldout.data.sql import COUNTED, KEPT, Columns, counted, text
+from heldout.data.sql import COUNTED, KEPT, Array, Columns, counted, text
 from heldout.errors import ArgumentError, DataError, EmptyTable, UnreadableTable
 
 if TYPE_CHECKING:
     import duckdb
-    import numpy as np
+    import pandas
     import pyarrow
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -121,7 +121,7 @@ class DuckDBEngine:
                 return
             yield batch
 
-    def mark(self, counts: "np.ndarray", columns: Mapping[str, str]) -> dict[str, str]:
+    def mark(self, counts: Array, columns: Mapping[str, str]) -> dict[str, str]:
         """Keep which rows count, and these columns of them unless they are too many; which."""
         import pyarrow
 
@@ -155,7 +155,7 @@ class ArraysEngine(DuckDBEngine):
     simulation asks thousands of times (median of 20, November 2026, two cores).
     """
 
-    def __init__(self, arrays: Mapping[str, "np.ndarray"]) -> None:
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
         copies = {name: array.copy() for name, array in arrays.items()}
         for array in copies.values():
             array.flags.writeable = False
@@ -167,7 +167,7 @@ class ArraysEngine(DuckDBEngine):
         self._opened: duckdb.DuckDBPyConnection | None = None
 
     @property
-    def arrays(self) -> Mapping[str, "np.ndarray"]:
+    def arrays(self) -> Mapping[str, Array]:
         return self._arrays.open()
 
     def has_changed(self) -> bool:
@@ -180,7 +180,7 @@ class ArraysEngine(DuckDBEngine):
             return self._opened
 
 
-def arrays_of(source: object) -> dict[str, "np.ndarray"] | None:
+def arrays_of(source: object) -> dict[str, Array] | None:
     """Return the columns of a dict of few NumPy arrays of numbers with nothing to refuse."""
     import numpy as np
 
@@ -362,7 +362,7 @@ def _to_arrow(source: Any) -> "pyarrow.Table":
     )
 
 
-def _without_objects(frame: Any) -> Any:
+def _without_objects(frame: "pandas.DataFrame") -> "pandas.DataFrame":
     """The frame of pandas with its columns of Python objects as Arrow's."""
     import pandas
 

@@ -2,14 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 from heldout.arguments import shown
-from heldout.data.sql import Columns
+from heldout.data.sql import Array, Columns
 from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = [
     "HOUR",
@@ -163,13 +160,14 @@ def check_new(name: str, columns: Sequence[str]) -> None:
         )
 
 
-def as_numpy(column: Any) -> "np.ndarray":
+def as_numpy(column: Any) -> Array:
     """Return an Arrow column as NumPy holds it, masked where it is NULL."""
     import numpy as np
 
     if column.null_count:
         filled = [0 if value is None else value for value in column.to_pylist()]
-        return np.ma.array(filled, mask=np.asarray(column.is_null()))
+        masked: Array = np.ma.array(filled, mask=np.asarray(column.is_null()))
+        return masked
     # Arrow's own conversion imports pandas, which takes a third of a second.
     plain = str(column.type).startswith(("int", "uint", "double"))
     if plain and hasattr(column, "__dlpack__"):

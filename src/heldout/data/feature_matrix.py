@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -13,10 +13,14 @@ from heldout.data.dataset import Dataset
 from heldout.data.description import Description
 from heldout.data.feature_sources import Flags, Rows, Space, Stored, Texts, bounded, origin_digest
 from heldout.data.groups import kind_declared
+from heldout.data.sql import Array
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, DataError
 from heldout.kernel.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
 
@@ -281,7 +285,7 @@ class FeatureMatrix(PrivateTable):
         if self._chosen is not None:
             matrix = matrix[:, self._chosen]
 
-        def restricted(features: Any, most: int) -> Any:
+        def restricted(features: Sequence[int] | Array, most: int) -> "csr_array":
             return bounded(matrix[:, _checked_features(features, self.features)], most)
 
         return {
@@ -316,7 +320,7 @@ class FeatureMatrix(PrivateTable):
         )
 
 
-def _column(values: Any, rows: int, name: str) -> Any:
+def _column(values: Any, rows: int, name: str) -> Array | list[object]:
     """One value a row. Python's own stay as they are: no array makes doubles of integers."""
     column = list(values) if isinstance(values, list | tuple) else as_array(values, name=name)
     shape = (len(column),) if isinstance(column, list) else column.shape
@@ -347,14 +351,14 @@ def _checked_bound(bound: int | None, features: int) -> int:
     return features if bound is None else min(Whole()(bound, "features_per_row"), features)
 
 
-def _checked_features(features: Any, count: int) -> Any:
+def _checked_features(features: Any, count: int) -> Array:
     chosen = as_array(features, name="features")
     whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
     if not whole or chosen.min() < 0 or chosen.max() >= count:
         raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")
     if len(np.unique(chosen)) < len(chosen):
         raise ArgumentError("features must be named once each.")
-    return chosen.astype(np.int64)
+    return np.asarray(chosen, dtype=np.int64)
 
 
 class ScoredFeatures(Dataset):

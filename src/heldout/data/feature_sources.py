@@ -18,7 +18,7 @@ from heldout.data.engine import or_raise
 from heldout.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    pass
+    from scipy.sparse import csr_array
 
 __all__ = [
     "Flags",
@@ -44,7 +44,7 @@ class Space(Protocol):
     def names(self) -> tuple[str, ...] | None:
         """What each feature is called, where that is known."""
 
-    def matrix(self, texts: Sequence[str]) -> Any:
+    def matrix(self, texts: Sequence[str]) -> "csr_array":
         """A sparse row of 0 and 1 for each text; it depends on that text alone."""
 
 
@@ -74,7 +74,7 @@ class HashedText:
     def names(self) -> None:
         return None
 
-    def matrix(self, texts: Sequence[str]) -> Any:
+    def matrix(self, texts: Sequence[str]) -> "csr_array":
         from sklearn.feature_extraction.text import HashingVectorizer
 
         vectorizer = HashingVectorizer(
@@ -127,7 +127,7 @@ class Vocabulary:
     def names(self) -> tuple[str, ...]:
         return self.words
 
-    def matrix(self, texts: Sequence[str]) -> Any:
+    def matrix(self, texts: Sequence[str]) -> "csr_array":
         from sklearn.feature_extraction.text import CountVectorizer
 
         longest = max(len(word.split()) for word in self.words)
@@ -167,7 +167,7 @@ class Rows(Protocol):
 
     def names(self) -> tuple[str, ...] | None: ...
     def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]: ...
-    def matrix(self, columns: sql.Columns) -> Any:
+    def matrix(self, columns: sql.Columns) -> "csr_array":
         """A sparse matrix of 0 and 1, a row for each fetched row."""
 
 
@@ -196,7 +196,7 @@ class Stored:
     def exposed(self, types: Mapping[str, str], *, remote: bool) -> dict[str, str]:
         return {"row_id": "held.rowid"}
 
-    def matrix(self, columns: sql.Columns) -> Any:
+    def matrix(self, columns: sql.Columns) -> "csr_array":
         return self._matrix[np.asarray(columns["row_id"], dtype=np.int64)]
 
 
@@ -221,7 +221,7 @@ class Texts:
         cell = sql.as_text(self._column) if declared else sql.canonical(self._column, kind)
         return {"words": f"coalesce({cell}, '')"}
 
-    def matrix(self, columns: sql.Columns) -> Any:
+    def matrix(self, columns: sql.Columns) -> "csr_array":
         return _binary(self.space.matrix([str(each) for each in columns["words"]]))
 
 
@@ -246,7 +246,7 @@ class Flags:
 
         return {f"f{place}": flag(name) for place, name in enumerate(self.needs)}
 
-    def matrix(self, columns: sql.Columns) -> Any:
+    def matrix(self, columns: sql.Columns) -> "csr_array":
         cells = [np.asarray(columns[f"f{place}"]) for place in range(self.features)]
         return _binary(np.stack(cells, axis=1))
 
@@ -268,11 +268,11 @@ def check_places(matrix: Any) -> None:
                 raise ValueError("indices beyond the matrix")
 
 
-def _binary(matrix: Any) -> Any:
+def _binary(matrix: Any) -> "csr_array":
     """A sparse matrix of 0 and 1, features of a row in rising order."""
     from scipy.sparse import csr_array, issparse
 
-    def read() -> Any:
+    def read() -> "csr_array | None":
         if not issparse(matrix):
             dense = np.asarray(matrix)
             return csr_array(dense) if dense.ndim == 2 and dense.dtype.kind in "biuf" else None
@@ -328,7 +328,7 @@ def _spelt(label: Any) -> str:
         return str(label)
 
 
-def bounded(matrix: Any, most: int) -> Any:
+def bounded(matrix: "csr_array", most: int) -> "csr_array":
     """The same rows with at most `most` features each; which ones stay is as good as random.
 
     Claim:       neighbours stay neighbours: row i of the result depends on row i alone, and has
@@ -364,10 +364,10 @@ def bounded(matrix: Any, most: int) -> Any:
     return csr_array((matrix.data[kept], matrix.indices[kept], starts), shape=matrix.shape)
 
 
-def mixed(number: Any) -> Any:
+def mixed(number: sql.Array) -> sql.Array:
     """SplitMix64's last step: close numbers come out far apart."""
     with np.errstate(over="ignore"):
         number = (number + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
         number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return number ^ (number >> np.uint64(31))
+        return np.asarray(number ^ (number >> np.uint64(31)))

@@ -6,12 +6,15 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heldout.data.dialects import transpile
 from heldout.data.engine import HOUR, Elsewhere, check_names, checked_timeout, or_raise
-from heldout.data.sql import Columns, identifier
+from heldout.data.sql import Array, Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
+
+if TYPE_CHECKING:
+    import psycopg
 
 ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
 QUERY, HELD = "heldout_query", "heldout_held"
@@ -144,7 +147,7 @@ class PostgresTable(Elsewhere):
                 "Install it with: pip install 'heldout[postgres]'"
             ) from None
 
-        def connect() -> Any:
+        def connect() -> "psycopg.Connection[Any]":
             # Nothing is left prepared on the server of a pool. In another encoding than the
             # database's the server fails where a cell holds a character that it lacks.
             settings: Any = {"application_name": "heldout", "prepare_threshold": None,
@@ -237,7 +240,7 @@ class PostgresEngine:
         def describe() -> list[Any]:
             with self._reading(), self._cursor() as cursor:
                 cursor.execute(self._whole(f"SELECT * FROM {self.source} AS held LIMIT 0"))
-                return list(cursor.description)
+                return list(cursor.description or ())
 
         found = _quietly(describe, _unreadable)
         check_names([each.name for each in found], "the table")
@@ -249,7 +252,7 @@ class PostgresEngine:
         def run() -> Columns:
             with self._reading(), self._cursor() as cursor:
                 cursor.execute(whole)
-                names = [each.name for each in cursor.description]
+                names = [each.name for each in cursor.description or ()]
                 rows = cursor.fetchall()
             values = list(zip(*rows, strict=True)) or [()] * len(names)
             return {name: _array(column) for name, column in zip(names, values, strict=True)}
@@ -312,9 +315,10 @@ class PostgresEngine:
         with self._lock:
             return self._connection.info.transaction_status.name == "INTRANS"  # type: ignore[no-any-return]
 
-    def _cursor(self) -> Any:
+    def _cursor(self) -> "psycopg.Cursor[Any]":
         # Binary: doubles arrive to the last bit, and the server takes one statement at a time.
-        return self._connection.cursor(binary=True)
+        cursor: psycopg.Cursor[Any] = self._connection.cursor(binary=True)
+        return cursor
 
     def _whole(self, statement: str) -> str:
         if self._query is None:
@@ -344,7 +348,7 @@ def _type_of(described: Any) -> str:
     return known or str(described.type_display).upper()
 
 
-def _array(values: tuple[Any, ...]) -> Any:
+def _array(values: tuple[object, ...]) -> Array:
     """The column as NumPy holds it, masked where it is NULL."""
     import numpy as np
 

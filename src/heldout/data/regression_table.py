@@ -199,11 +199,11 @@ def _beside(table: Any, predictions: Any) -> tuple[Any, str]:
     )
 
 
-def _names(table: Any) -> Any:
-    return table.column_names if hasattr(table, "column_names") else table.columns
+def _names(table: Any) -> Sequence[str]:
+    return list(table.column_names if hasattr(table, "column_names") else table.columns)
 
 
-def _with_column(table: Any, name: str, column: Any) -> Any:
+def _with_column(table: Any, name: str, column: sql.Array) -> object:
     if isinstance(table, Mapping):
         return {**table, name: column}
     if hasattr(table, "append_column"):  # Arrow
@@ -217,7 +217,7 @@ def _with_column(table: Any, name: str, column: Any) -> Any:
     return table.with_columns(polars.Series(name, column))
 
 
-def _as_column(predictions: Any) -> Any:
+def _as_column(predictions: object) -> sql.Array | None:
     """Doubles, or None; whatever fails must not quote a value."""
     import numpy as np
 

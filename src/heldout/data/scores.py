@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from heldout.arguments import as_number, pair, shown
 from heldout.data.engine import Unshown
-from heldout.data.sql import Columns, double
+from heldout.data.sql import Array, Columns, double
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class GridTally:
         for start in range(0, len(score), NEAR):
             self._count(label[start : start + NEAR], score[start : start + NEAR])
 
-    def _count(self, label: Any, score: Any) -> None:
+    def _count(self, label: Array, score: Array) -> None:
         import numpy as np
 
         low, high = self._range
@@ -263,7 +263,7 @@ class GridTally:
         self._cells[self._waiting : self._waiting + len(point)] = point
         self._waiting += len(point)
 
-    def _counted(self) -> Any:
+    def _counted(self) -> Array:
         """The counts of all that was added."""
         import numpy as np
 
@@ -290,7 +290,7 @@ def sound(columns: Columns, score_range: tuple[float, float]) -> bool:
     return _all_within(columns["label"], 0, 1) and _all_within(columns["score"], *score_range)
 
 
-def _all_within(values: Any, low: float, high: float) -> bool:
+def _all_within(values: Array, low: float, high: float) -> bool:
     """Whether all are; NULL and NaN are not."""
     import numpy as np
 

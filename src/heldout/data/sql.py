@@ -6,7 +6,15 @@ Every statement reads from `evaluated`, one row for each row that counts: `label
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+else:
+    Array = Any  # NumPy is imported where rows are read
+Columns = dict[str, Any]
 
 FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 LABEL_TYPES = FITTING_TYPES | {"UBIGINT"}  # what NumPy has as integers: wider ones come as objects
@@ -383,6 +391,3 @@ def as_text(name: str) -> str:
 def assemble(evaluated_rows: str, body: str) -> str:
     """A whole statement: the rows that count, then what is asked of them."""
     return f"WITH evaluated AS (\n  {evaluated_rows}\n)\n{body}"
-
-
-Columns = dict[str, Any]

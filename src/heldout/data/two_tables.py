@@ -10,7 +10,7 @@ import numpy as np
 from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.engine import Engine, open_table
-from heldout.data.sql import as_double, as_text, canonical, column, folded, is_numeric
+from heldout.data.sql import Array, as_double, as_text, canonical, column, folded, is_numeric
 from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError, DataError, EmptyTable, MissingColumn
 
@@ -55,7 +55,7 @@ def read_pair(
     return first, second
 
 
-def as_frame(source: Any) -> Any:
+def as_frame(source: object) -> object:
     """A matrix becomes a table with the columns 0, 1, 2, ...; anything else stays as it is."""
     if isinstance(source, np.ndarray):
         if source.ndim != 2:
@@ -124,13 +124,13 @@ def as_category(name: str, engine: Engine) -> str:
     return folded(canonical(name, kind) if engine.dialect == "duckdb" else as_text(name))
 
 
-def number_array(values: Any) -> Any:
+def number_array(values: Array | Sequence[object]) -> Array:
     """Doubles with NaN for what is missing or infinite."""
     found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def text_array(values: Any) -> Any:
+def text_array(values: Array) -> Array:
     """Texts with None for what is missing."""
     found = np.array(np.ma.getdata(values), dtype=object)
     found[np.ma.getmaskarray(values)] = None

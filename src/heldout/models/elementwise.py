@@ -1,7 +1,16 @@
 """Rules for operators that look at one number of each input at a time, and for reductions."""
 
-from heldout.models.calls import FLOATS, NUMBERS, Call, rule
-from heldout.models.values import TYPES, NotRowWise, Rows, Value, kind_of
+from heldout.models.calls import (
+    FLOATS,
+    NUMBERS,
+    TYPES,
+    Call,
+    NotRowWise,
+    Rows,
+    Value,
+    kind_of,
+    rule,
+)
 
 _NEWER = "Export it for operator set 13 or later."
 _SMOOTH = (
@@ -87,7 +96,7 @@ def cast(call: Call) -> list[Value]:
 def dropout(call: Call) -> list[Value]:
     if call.has(2) and bool(call.constant(2).any()):
         raise NotRowWise("it is in training mode, and random", "Export in evaluation mode.")
-    call.constant(1, optional=True)
+    call.optional(1)
     call.number("ratio", 0.5)
     call.integer("seed", 0)
     return [call.rows(kinds=FLOATS)]
@@ -135,7 +144,7 @@ def power(call: Call) -> list[Value]:
 def clip(call: Call) -> list[Value]:
     call.only(3)
     for place in (1, 2):
-        bound = call.constant(place, optional=True)
+        bound = call.optional(place)
         if bound is not None and bound.size != 1:
             raise NotRowWise("its bounds must be single numbers")
     call.number("min", 0.0)
@@ -224,7 +233,7 @@ def layer_normalization(call: Call) -> list[Value]:
     call.number("epsilon", 1e-5)
     call.integer("stash_type", 1)
     for place in (1, 2):
-        weights = call.constant(place, optional=place == 2)
+        weights = call.optional(place) if place == 2 else call.constant(place)
         if weights is None:
             continue
         if kind_of(weights) != value.kind or weights.shape != value.shape[first:]:

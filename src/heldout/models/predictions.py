@@ -26,8 +26,7 @@ from heldout.errors import ArgumentError, HeldoutError, UnreadableTable, Unusabl
 from heldout.models.isolate import Lost, check_sandbox, heard, started
 from heldout.models.model import words
 from heldout.models.reader import BATCH, LONGEST_KEY, MOST_SCORES, Inherited, Reading, read
-from heldout.models.score import BLOCK, at_tick, check_tick, local_engine
-from heldout.models.scored import ScoredRows, Writer
+from heldout.models.score import BLOCK, ScoredRows, Writer, at_tick, check_tick, local_engine
 
 __all__ = ["Predictions", "join_predictions", "read_predictions"]
 

@@ -3,8 +3,18 @@
 import math
 from typing import Any
 
-from heldout.models.calls import FLOATS, MIXES, NUMBERS, Call, rule
-from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
+from heldout.models.calls import (
+    FLOATS,
+    MIXES,
+    NUMBERS,
+    Call,
+    Dims,
+    NotRowWise,
+    Rows,
+    Value,
+    kind_of,
+    rule,
+)
 
 _END = 2**31 - 1  # what exporters write for "to the end"
 
@@ -291,7 +301,7 @@ def product(call: Call) -> list[Value]:
 def general_product(call: Call) -> list[Value]:
     call.only(3)
     left, weights = call.rows(0, rank=2), call.constant(1)
-    bias = call.constant(2, optional=True)
+    bias = call.optional(2)
     call.number("alpha", 1.0)
     call.number("beta", 1.0)
     if call.integer("transA", 0) != 0:
@@ -314,7 +324,7 @@ def general_product(call: Call) -> list[Value]:
 def convolution(call: Call) -> list[Value]:
     call.only(3)
     value, weights = call.rows(kinds=FLOATS), call.constant(1)
-    bias = call.constant(2, optional=True)
+    bias = call.optional(2)
     spatial = value.rank - 2
     group = call.integer("group", 1)
     call.word("auto_pad", ("NOTSET",), "NOTSET")
