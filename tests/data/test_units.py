@@ -176,7 +176,7 @@ def test_people_who_are_looked_at_in_parts_keep_the_same_rows(
     engine = open_local({"person": cells, "visit": generator.permutation(600) - 300})
     limit = bounding.Limit("person", row_key, most)
     at_once = bounding.counted_rows(engine, limit, rows=600)
-    monkeypatch.setattr(bounding, "PASS_BYTES", 32 * 600 // 7)
+    monkeypatch.setattr(bounding, "PASS_BYTES", 64 * 600 // 7)
     assert len(bounding.parts("n", 600)) == 8
     assert bounding.counted_rows(engine, limit, rows=600).tolist() == at_once.tolist()
     counts = np.unique(people, return_counts=True)[1]
@@ -296,7 +296,7 @@ def test_many_rows_of_people_are_judged_as_few_are(
 
     if fault is None:
         few = answer()
-    monkeypatch.setattr(bounding, "PASS_BYTES", 32 * 100)
+    monkeypatch.setattr(bounding, "PASS_BYTES", 64 * 100)
     if fault is not None:
         with pytest.raises(error):
             answer()

@@ -17,7 +17,7 @@ from heldout.data.engine import Engine, as_numpy
 __all__ = ["BoundedRows", "CopiedRows", "Holding", "Limit", "MarkedRows", "counted_rows", "parts"]
 
 PASS_BYTES: Final = 2**30
-"""What is sorted or told apart of so many bytes, 32 a row, is in memory at a time."""
+"""What is sorted or told apart of so many bytes, 64 a row, is in memory at a time."""
 _PLACE: Final = "heldout_place"
 
 
@@ -79,7 +79,7 @@ def counted_rows(engine: DuckDBEngine, limit: Limit, *, rows: int) -> sql.Array:
     Numerics:    exact.
     Refuses:     nothing; NULL and repeated keys were refused before.
     Reference:   proofs/unit-bounding.md.
-    Cost:        a window over keys and places, and a reading of the keys, for every 33 million
+    Cost:        a window over keys and places, and a reading of the keys, for every 17 million
                  rows; a byte a row after that.
     """
     import numpy as np
@@ -106,7 +106,7 @@ def parts(number: str, rows: int) -> list[str]:
     >>> parts("n", 1000)
     ['TRUE']
     """
-    many = -(-32 * rows // PASS_BYTES)
+    many = -(-64 * rows // PASS_BYTES)
     if many <= 1:
         return ["TRUE"]
     drawn = f"hash(xor({number}, {secrets.randbits(62)})) % {many}"
