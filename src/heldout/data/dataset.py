@@ -306,25 +306,19 @@ class Dataset(PrivateTable):
         validated on its own scale. Only what is declared decides whether it is refused.
         """
         self.description.check_rival(score)
-        other = object.__new__(Dataset)
-        other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])
         scale = self._scale(score)
         if isinstance(scale, ScoreMap):
             rival = scale.expression(sql.held_to(number, -FURTHEST, FURTHEST))
         else:
             rival = sql.held_to(number, *scale)
-        other._exposed_columns = {**self._exposed_columns, "rival": rival}
-        return other
+        return self._view(Dataset, {"rival": rival})
 
     def with_lists(self) -> "Dataset":
         """The same rows with their unit beside each, as `list`."""
         assert self._keys.unit is not None
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
         unit = sql.key(self._keys.unit, self._engine.columns[self._keys.unit])
-        other._exposed_columns = {**self._exposed_columns, "list": unit}
-        return other
+        return self._view(type(self), {"list": unit})
 
     def __repr__(self) -> str:
         low, high = self.score_range

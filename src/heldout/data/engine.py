@@ -8,21 +8,6 @@ from heldout.arguments import shown
 from heldout.data.sql import Array, Columns
 from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
 
-__all__ = [
-    "HOUR",
-    "MOST_COLUMNS",
-    "Elsewhere",
-    "Engine",
-    "Unshown",
-    "as_numpy",
-    "check_names",
-    "check_new",
-    "checked_timeout",
-    "name_of",
-    "open_table",
-    "or_raise",
-]
-
 T = TypeVar("T")
 
 HOUR = 3600.0

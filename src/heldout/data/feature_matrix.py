@@ -224,14 +224,10 @@ class FeatureMatrix(PrivateTable):
     def _rules(self) -> list[validation.Rule]:
         found = validation.label_rules(self._label, self._types[self._label], self._values)
         if self.most_rows is not None:
-            found.append(
-                validation.Rule(
-                    "rows",
-                    f"CASE WHEN count(*) > {self.most_rows} THEN 1 ELSE 0 END",
-                    DataError,
-                    f"most_rows must bound the number of rows, got {self.most_rows}. Declare more.",
-                )
+            message = (
+                f"most_rows must bound the number of rows, got {self.most_rows}. Declare more."
             )
+            found.append(validation.most_rows_rule(self.most_rows, message))
         return found
 
     def restricted(

@@ -20,19 +20,6 @@ from heldout.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Flags",
-    "HashedText",
-    "Rows",
-    "Space",
-    "Stored",
-    "Texts",
-    "Vocabulary",
-    "bounded",
-    "mixed",
-    "origin_digest",
-]
-
 _WORD = r"(?u)\b\w\w+\b|[£$€]|\d+"
 
 

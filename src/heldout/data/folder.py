@@ -18,17 +18,6 @@ from heldout.errors import ArgumentError, HeldoutError, MissingDependency, Unrea
 if TYPE_CHECKING:
     import pyarrow.dataset
 
-__all__ = [
-    "arrow_dataset",
-    "arrow_stamp",
-    "check_dataset",
-    "files_of",
-    "is_arrow_dataset",
-    "is_remote",
-    "literally",
-    "reader",
-]
-
 MOST_FILES = 100_000
 _DIFFER = (
     "The files of a table must have the same columns, of the same types and in the same order. "

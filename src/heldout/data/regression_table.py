@@ -11,7 +11,7 @@ from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.groups import declared_groups
 from heldout.data.table import Custody, PrivateTable
-from heldout.errors import ArgumentError, InfiniteScore, MissingScore
+from heldout.errors import ArgumentError
 
 __all__ = ["FittedRows", "RegressionTable"]
 
@@ -118,23 +118,12 @@ class RegressionTable(PrivateTable):
         of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
         found = validation.number_rules("observed", self.observed, types[self.observed])
         for what in ("predicted", "residual"):
-            number = exposed[what]
-            largest = sql.double(validation.LARGEST)
-            finite = f"({number}) >= -{largest} AND ({number}) <= {largest}"
-            found += [
-                validation.Rule(
-                    f"missing_{what}",
-                    validation.unsound(validation.known(number)),
-                    MissingScore,
-                    f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
-                ),
-                validation.Rule(
-                    f"infinite_{what}",
-                    validation.unsound(finite),
-                    InfiniteScore,
-                    f"{what} values must be finite. Rescale them, or drop the rows.",
-                ),
-            ]
+            found += validation.finite_rules(
+                what,
+                exposed[what],
+                missing=f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
+                infinite=f"{what} values must be finite. Rescale them, or drop the rows.",
+            )
         return found + self._group_rules()
 
     def _shown(self) -> dict[str, str]:

@@ -17,20 +17,6 @@ from heldout.errors import ArgumentError
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "CELLS",
-    "FURTHEST",
-    "MANY_ROWS",
-    "NEAR",
-    "GridTally",
-    "KeptColumns",
-    "Scale",
-    "ScoreMap",
-    "declared_scales",
-    "ends_of",
-    "grid_body",
-]
-
 FURTHEST: Final = 1e150
 """Scores beyond this count as this; so no engine's arithmetic can overflow."""
 

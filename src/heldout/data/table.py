@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 from heldout.arguments import shown
 from heldout.data import sql, validation
@@ -14,6 +14,8 @@ from heldout.data.engine import name_of, open_table
 from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member, kind_declared
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.kernel.neighbours import Neighbours, Protection
+
+Table = TypeVar("Table", bound="PrivateTable")
 
 
 class Custody(TypedDict, total=False):
@@ -288,10 +290,13 @@ class PrivateTable(ABC):
         It is told of the rows that count, so a person's rows are bounded before they are divided.
         """
         chosen = chosen_groups(self.groups, by)
-        other = object.__new__(type(self))
+        return self._view(type(self), {MEMBER: crossed_member(chosen, self._engine.columns)})
+
+    def _view(self, kind: "type[Table]", columns: Mapping[str, str]) -> "Table":
+        """Return the same rows, with these columns beside those that statements see."""
+        other = object.__new__(kind)
         other.__dict__.update(self.__dict__)
-        member = crossed_member(chosen, self._engine.columns)
-        other._exposed_columns = {**self._exposed_columns, MEMBER: member}
+        other._exposed_columns = {**self._exposed_columns, **columns}
         return other
 
     def is_view_of(self, other: "PrivateTable") -> bool:

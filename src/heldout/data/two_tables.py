@@ -12,7 +12,7 @@ from heldout.data.description import Description
 from heldout.data.engine import Engine, open_table
 from heldout.data.sql import Array, as_double, as_text, canonical, column, folded, is_numeric
 from heldout.data.table import Custody, PrivateTable
-from heldout.errors import ArgumentError, DataError, EmptyTable, MissingColumn
+from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 
 TIMES = ("DATE", "TIME", "TIMESTAMP")
 CODE = "^[-+]?0[0-9]"  # 007 is a code and not the number seven
@@ -241,15 +241,11 @@ class Truth(PrivateTable):
         return {f"c{index}": each for index, each in enumerate(chosen)} | {"split_key": key}
 
     def _rules(self) -> list[validation.Rule]:
-        return [
-            validation.Rule(
-                "rows",
-                f"CASE WHEN count(*) > {self._most_rows} THEN 1 ELSE 0 END",
-                DataError,
-                f"truth must have at most {MOST_TIMES} rows for each privatized one. Compare "
-                "tables of about the same size.",
-            )
-        ]
+        message = (
+            f"truth must have at most {MOST_TIMES} rows for each privatized one. Compare "
+            "tables of about the same size."
+        )
+        return [validation.most_rows_rule(self._most_rows, message)]
 
     def __repr__(self) -> str:
         return f"Truth({len(self._exposed_columns) - 1} columns, {self._about()})"

@@ -165,46 +165,51 @@ class LabelValues:
     negative: object
 
 
+def most_rows_rule(most: int, message: str) -> Rule:
+    """A table has at most so many rows."""
+    return Rule("rows", f"CASE WHEN count(*) > {most} THEN 1 ELSE 0 END", DataError, message)
+
+
+def value_rules(role: str, name: str, tests: Sequence[str], advice: str) -> list[Rule]:
+    """A label or a prediction is there, and is one of the values that tests look for."""
+    missing = f"{role} {name!r} must not be NULL. Drop or mend those rows first."
+    unknown = f"{role} {name!r} must be {advice}"
+    return [
+        Rule(f"missing_{role}", _missing(name), MissingLabel, missing),
+        Rule(f"unknown_{role}", unsound(" OR ".join(tests)), UnknownLabel, unknown),
+    ]
+
+
 def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
     """A label is there, and is one of the declared two."""
     label = column(name)
     positive, negative = (
         equals(label, column_type, value) for value in (values.positive, values.negative)
     )
-    return [
-        Rule(
-            "missing_label",
-            _missing(name),
-            MissingLabel,
-            f"label {name!r} must not be NULL. Drop or mend those rows first.",
-        ),
-        Rule(
-            "unknown_label",
-            unsound(f"{positive} OR {negative}"),
-            UnknownLabel,
-            f"label {name!r} must be {values.positive!r} or {values.negative!r}. Declare "
-            "positive= and negative= (--positive, --negative), or drop the other rows.",
-        ),
-    ]
+    advice = (
+        f"{values.positive!r} or {values.negative!r}. Declare "
+        "positive= and negative= (--positive, --negative), or drop the other rows."
+    )
+    return value_rules("label", name, (positive, negative), advice)
 
 
 def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
     """A number is there, and is finite; `role` is what the custodian calls the column."""
-    number = as_double(column(name), column_type)
+    return finite_rules(
+        role,
+        as_double(column(name), column_type),
+        missing=f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
+        f"row a {role}, or drop it by a rule that does not look at the label.",
+        infinite=f"{role} {name!r} must be finite. Map it to a bounded range first.",
+    )
+
+
+def finite_rules(role: str, number: str, *, missing: str, infinite: str) -> list[Rule]:
+    """An expression gives a finite number of every row."""
+    ends = f"({number}) >= {double(-LARGEST)} AND ({number}) <= {double(LARGEST)}"
     return [
-        Rule(
-            f"missing_{role}",
-            unsound(known(number)),
-            MissingScore,
-            f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
-            f"row a {role}, or drop it by a rule that does not look at the label.",
-        ),
-        Rule(
-            f"infinite_{role}",
-            unsound(_finite(number)),
-            InfiniteScore,
-            f"{role} {name!r} must be finite. Map it to a bounded range first.",
-        ),
+        Rule(f"missing_{role}", unsound(known(number)), MissingScore, missing),
+        Rule(f"infinite_{role}", unsound(ends), InfiniteScore, infinite),
     ]
 
 
@@ -255,10 +260,6 @@ def known(number: str) -> str:
 def unsound(sound: str) -> str:
     """The rows that are not seen to be sound; a NULL is among them, whatever its column claims."""
     return f"count(*) - count(*) FILTER (WHERE {sound})"
-
-
-def _finite(number: str) -> str:
-    return f"{number} >= {double(-LARGEST)} AND {number} <= {double(LARGEST)}"
 
 
 def check_columns(engine: Engine, names: Sequence[str]) -> None:

@@ -12,24 +12,6 @@ if TYPE_CHECKING:
 else:
     Array = Any  # NumPy is imported by the process that reads a model
 
-__all__ = [
-    "FLOATS",
-    "MOST_NUMBERS",
-    "NUMBERS",
-    "RULES",
-    "TYPES",
-    "UNEVEN",
-    "Array",
-    "Call",
-    "Dims",
-    "NotRowWise",
-    "Problem",
-    "Rows",
-    "Value",
-    "kind_of",
-    "rule",
-]
-
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -127,14 +109,18 @@ times as long, and a text takes `TEXTS`, for its length and its copy.
 DOUBLES, TEXTS = 8, 150
 
 
-def rule(*operators: str, uneven: int = 0) -> Callable[[Rule], Rule]:
+INPUTS: dict[str, int | None] = {}
+"""How many inputs an operator may have at most; None where its rule looks at every one."""
+
+
+def rule(*operators: str, uneven: int = 0, inputs: int | None = None) -> Callable[[Rule], Rule]:
     """Put operators on the allow-list, with the rule that decides on each use of them."""
 
     def register(function: Rule) -> Rule:
         for operator in operators:
             assert operator not in RULES, operator
             RULES[operator] = function
-            UNEVEN[operator] = uneven
+            UNEVEN[operator], INPUTS[operator] = uneven, inputs
         return function
 
     return register
@@ -194,9 +180,9 @@ class Call:
     def has(self, place: int) -> bool:
         return place < len(self.given) and self.given[place] is not None
 
-    def only(self, most: int) -> None:
-        """Refuse inputs beyond these."""
-        if len(self.given) > most:
+    def only(self, most: int | None) -> None:
+        """Refuse inputs beyond so many."""
+        if most is not None and len(self.given) > most:
             raise NotRowWise(f"it has {len(self.given)} inputs, more than {most}")
 
     def whole_numbers(self, place: int) -> list[int]:

@@ -5,18 +5,16 @@ from heldout.models.calls import FLOATS, NUMBERS, Array, Call, NotRowWise, Rows,
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-@rule("ai.onnx.ml.Scaler")
+@rule("ai.onnx.ml.Scaler", inputs=1)
 def scaler(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=NUMBERS, rank=2)
     for name in ("offset", "scale"):
         _width(call.numbers(name), value.shape[0], name)
     return [Rows("float32", value.shape)]
 
 
-@rule("ai.onnx.ml.Imputer", uneven=2)
+@rule("ai.onnx.ml.Imputer", uneven=2, inputs=1)
 def imputer(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=NUMBERS, rank=2)
     call.ignore("replaced_value_float", "replaced_value_int64")
     filling = call.numbers if value.kind in FLOATS else call.integers
@@ -28,17 +26,15 @@ def imputer(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("ai.onnx.ml.Normalizer", uneven=6)
+@rule("ai.onnx.ml.Normalizer", uneven=6, inputs=1)
 def normalizer(call: Call) -> list[Value]:
     # Of a value with one axis the runtime makes a single row: so two axes are needed.
-    call.only(1)
     call.word("norm", ("MAX", "L1", "L2"), "MAX")
     return [Rows("float32", call.rows(kinds=NUMBERS, rank=2).shape)]
 
 
-@rule("ai.onnx.ml.OneHotEncoder", uneven=10)
+@rule("ai.onnx.ml.OneHotEncoder", uneven=10, inputs=1)
 def one_hot_encoder(call: Call) -> list[Value]:
-    call.only(1)
     numbers, texts = call.integers("cats_int64s"), call.texts("cats_strings")
     call.integer("zeros", 1)
     value = call.rows(kinds=("string",) if texts else NUMBERS)
@@ -50,9 +46,8 @@ def one_hot_encoder(call: Call) -> list[Value]:
 _ENCODED = {"floats": "float32", "int64s": "int64", "strings": "string"}
 
 
-@rule("ai.onnx.ml.LabelEncoder", uneven=10)
+@rule("ai.onnx.ml.LabelEncoder", uneven=10, inputs=1)
 def label_encoder(call: Call) -> list[Value]:
-    call.only(1)
     call.ignore("default_float", "default_int64", "default_string")
     if "classes_strings" in call.attributes:  # the first version: texts to numbers and back
         call.texts("classes_strings")
@@ -91,9 +86,8 @@ def feature_vectorizer(call: Call) -> list[Value]:
     return [Rows("float32", (sum(widths),))]
 
 
-@rule("ai.onnx.ml.LinearRegressor")
+@rule("ai.onnx.ml.LinearRegressor", inputs=1)
 def linear_regressor(call: Call) -> list[Value]:
-    call.only(1)
     value, targets = call.rows(kinds=NUMBERS, rank=2), call.integer("targets", 1)
     call.word("post_transform", TRANSFORMS, "NONE")
     coefficients, intercepts = call.numbers("coefficients"), call.numbers("intercepts")
@@ -104,9 +98,8 @@ def linear_regressor(call: Call) -> list[Value]:
     return [Rows("float32", (targets,))]
 
 
-@rule("ai.onnx.ml.LinearClassifier")
+@rule("ai.onnx.ml.LinearClassifier", inputs=1)
 def linear_classifier(call: Call) -> list[Value]:
-    call.only(1)
     value, (labels, kind) = call.rows(kinds=NUMBERS, rank=2), class_labels(call)
     call.word("post_transform", TRANSFORMS, "NONE")
     call.integer("multi_class", 0)

@@ -17,69 +17,61 @@ _SMOOTH = (
     *("Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Erf", "Softplus", "Softsign", "Reciprocal"),
     *("HardSwish", "Mish", "Atan"),
 )
+_BENT = ("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Selu", "HardSigmoid", "Swish")
 FURTHEST = {"float32": 2.0**13, "float64": 2.0**26}
 """Angles beyond these count as these: bringing them into the circle takes up to 8 times as long."""
 
 
-@rule("Floor", "Ceil", "Round")
-@rule(*_SMOOTH, uneven=1)
+@rule("Floor", "Ceil", "Round", inputs=1)
+@rule(*_SMOOTH, uneven=1, inputs=1)
 def smooth(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Sin", "Cos", uneven=2)
+@rule("Sin", "Cos", uneven=2, inputs=1)
 def angle(call: Call) -> list[Value]:
     if call.opset < 8:
         raise NotRowWise("it is older than the operators that bound its angle", _NEWER)
-    call.only(1)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Selu", "HardSigmoid", "Swish", uneven=1)
+@rule(*_BENT, uneven=1, inputs=1)
 def bent(call: Call) -> list[Value]:
-    call.only(1)
     for name in ("alpha", "beta", "gamma"):
         call.number(name, 0.0)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Gelu", uneven=1)
+@rule("Gelu", uneven=1, inputs=1)
 def gelu(call: Call) -> list[Value]:
-    call.only(1)
     call.word("approximate", ("none", "tanh"), "none")
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Abs", "Neg", "Sign", "Relu")
+@rule("Abs", "Neg", "Sign", "Relu", inputs=1)
 def signed(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=NUMBERS)]
 
 
-@rule("Identity")
+@rule("Identity", inputs=1)
 def identity(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows()]
 
 
-@rule("Not")
+@rule("Not", inputs=1)
 def negation(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=("bool",))]
 
 
-@rule("IsNaN", "IsInf")
+@rule("IsNaN", "IsInf", inputs=1)
 def odd_numbers(call: Call) -> list[Value]:
-    call.only(1)
     call.integer("detect_negative", 1)
     call.integer("detect_positive", 1)
     return [Rows("bool", call.rows(kinds=FLOATS).shape)]
 
 
-@rule("Cast")
+@rule("Cast", inputs=1)
 def cast(call: Call) -> list[Value]:
-    call.only(1)
     call.integer("saturate", 1)
     kind, value = TYPES.get(call.integer("to", 0)), call.rows()
     if kind is None:
@@ -116,9 +108,8 @@ def sums(call: Call) -> list[Value]:
     return [Rows(call.same_kind(FLOATS), shape)]
 
 
-@rule("Div")
+@rule("Div", inputs=2)
 def division(call: Call) -> list[Value]:
-    call.only(2)
     kind = call.same_kind(NUMBERS)
     if kind not in FLOATS:
         divisor = call.constant(1)
@@ -129,9 +120,8 @@ def division(call: Call) -> list[Value]:
     return [Rows(kind, call.broadcast())]
 
 
-@rule("Pow", uneven=12)
+@rule("Pow", uneven=12, inputs=2)
 def power(call: Call) -> list[Value]:
-    call.only(2)
     exponent = call.at(1)
     if isinstance(exponent, Rows) and exponent.kind not in FLOATS:
         raise NotRowWise("it raises to a power that is an integer computed from the rows")
@@ -140,9 +130,8 @@ def power(call: Call) -> list[Value]:
     return [Rows(call.same_kind(FLOATS, [0]), call.broadcast())]
 
 
-@rule("Clip")
+@rule("Clip", inputs=3)
 def clip(call: Call) -> list[Value]:
-    call.only(3)
     for place in (1, 2):
         bound = call.optional(place)
         if bound is not None and bound.size != 1:
@@ -154,22 +143,19 @@ def clip(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+@rule("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", inputs=2)
 def comparison(call: Call) -> list[Value]:
-    call.only(2)
     call.same_kind((*NUMBERS, "bool"))
     return [Rows("bool", call.broadcast())]
 
 
-@rule("And", "Or", "Xor")
+@rule("And", "Or", "Xor", inputs=2)
 def logic(call: Call) -> list[Value]:
-    call.only(2)
     return [Rows(call.same_kind(("bool",)), call.broadcast())]
 
 
-@rule("Where")
+@rule("Where", inputs=3)
 def where(call: Call) -> list[Value]:
-    call.only(3)
     call.same_kind(("bool",), [0])
     return [Rows(call.same_kind((*NUMBERS, "bool"), [1, 2]), call.broadcast())]
 
@@ -179,19 +165,17 @@ def where(call: Call) -> list[Value]:
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "SumSquare")
 
 
-@rule("ReduceLogSumExp", uneven=24)
-@rule(*(f"Reduce{name}" for name in _REDUCTIONS))
+@rule("ReduceLogSumExp", uneven=24, inputs=2)
+@rule(*(f"Reduce{name}" for name in _REDUCTIONS), inputs=2)
 def reduction(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     call.integer("noop_with_empty_axes", 0)
     axes = call.inner_axes(call.axes(1), value.rank)
     return [_reduced(value, axes, keep=call.integer("keepdims", 1) != 0)]
 
 
-@rule("ArgMax", "ArgMin")
+@rule("ArgMax", "ArgMin", inputs=1)
 def best(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=NUMBERS)
     call.integer("select_last_index", 0)
     axis = call.inner(call.integer("axis", 0), value.rank)
@@ -206,18 +190,16 @@ def _reduced(value: Rows, axes: list[int], *, keep: bool) -> Rows:
     return Rows(value.kind, tuple(shape))
 
 
-@rule("Softmax", "LogSoftmax", "Hardmax", uneven=2)
+@rule("Softmax", "LogSoftmax", "Hardmax", uneven=2, inputs=1)
 def softmax(call: Call) -> list[Value]:
     # Before opset 13 it works along this axis and all later ones; so the same condition will do.
-    call.only(1)
     value = call.rows(kinds=FLOATS)
     call.inner(call.integer("axis", -1 if call.opset >= 13 else 1), value.rank)
     return [value]
 
 
-@rule("LpNormalization")
+@rule("LpNormalization", inputs=1)
 def lp_normalization(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=FLOATS)
     call.inner(call.integer("axis", -1), value.rank)
     if call.integer("p", 2) not in (1, 2):
@@ -225,9 +207,8 @@ def lp_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("LayerNormalization", "RMSNormalization")
+@rule("LayerNormalization", "RMSNormalization", inputs=3)
 def layer_normalization(call: Call) -> list[Value]:
-    call.only(3)
     value = call.rows(kinds=FLOATS)
     first = call.inner(call.integer("axis", -1), value.rank)
     call.number("epsilon", 1e-5)
@@ -241,9 +222,8 @@ def layer_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("BatchNormalization")
+@rule("BatchNormalization", inputs=5)
 def batch_normalization(call: Call) -> list[Value]:
-    call.only(5)
     value = call.rows(kinds=FLOATS)
     call.number("epsilon", 1e-5)
     call.number("momentum", 0.9)
@@ -261,9 +241,8 @@ def batch_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("CumSum")
+@rule("CumSum", inputs=2)
 def running_sum(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     axes = call.whole_numbers(1)
     call.integer("exclusive", 0)
@@ -272,9 +251,8 @@ def running_sum(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("TopK", uneven=40)
+@rule("TopK", uneven=40, inputs=2)
 def largest(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     axis = call.inner(call.integer("axis", -1), value.rank)
     call.integer("largest", 1)

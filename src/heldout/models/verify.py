@@ -21,6 +21,7 @@ from typing import Any
 from heldout.models import classical, elementwise, shapes
 from heldout.models.calls import (
     FLOATS,
+    INPUTS,
     RULES,
     TYPES,
     Array,
@@ -143,6 +144,7 @@ def _judge(
     )
     if node.operator == "Constant" or not any(isinstance(each, Rows | Dims) for each in given):
         return [folded(call)], 0
+    call.only(INPUTS[node.operator])
     gives = RULES[node.operator](call)
     call.finish()
     return gives, call.uneven()

@@ -11,8 +11,12 @@ SELECT
       held."risk" = CAST('NaN' AS DOUBLE PRECISION)
     )) AS missing_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
-    held."risk" >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
-    AND held."risk" <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)) AS infinite_score,
+    (
+      held."risk"
+    ) >= CAST('-1.7976931348623157e+308' AS DOUBLE PRECISION)
+    AND (
+      held."risk"
+    ) <= CAST('1.7976931348623157e+308' AS DOUBLE PRECISION)) AS infinite_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
     held."risk" >= CAST('0.0' AS DOUBLE PRECISION)
     AND held."risk" <= CAST('1.0' AS DOUBLE PRECISION)) AS outside,

@@ -8,8 +8,12 @@ SELECT
       held.`risk`
     ) IS NULL AND NOT ISNAN(held.`risk`)) AS missing_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
-    held.`risk` >= CAST('-1.7976931348623157e+308' AS DOUBLE)
-    AND held.`risk` <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,
+    (
+      held.`risk`
+    ) >= CAST('-1.7976931348623157e+308' AS DOUBLE)
+    AND (
+      held.`risk`
+    ) <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
     held.`risk` >= CAST('0.0' AS DOUBLE) AND held.`risk` <= CAST('1.0' AS DOUBLE)) AS outside,
   COUNT(*) - COUNT(held.`patient`) AS missing_unit,
