@@ -13,7 +13,7 @@ import heldout as ho
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.feature_sources import HashedText, Vocabulary, bounded
 from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingColumn, UnknownLabel
-from heldout.questions.features.feature_rows import WHOLE_ROWS
+from heldout.questions.features.statistics import WHOLE_ROWS
 from heldout.questions.session import PrivateSession
 
 rows_of_sets = st.lists(
