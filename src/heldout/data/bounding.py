@@ -60,8 +60,8 @@ class MarkedRows:
         engine: DuckDBEngine, limit: Limit, columns: Mapping[str, str], *, rows: int
     ) -> "MarkedRows":
         """Find the rows that count, and keep these columns of them unless they are too many."""
-        kept = engine.mark(counted_rows(engine, limit, rows=rows), columns)
-        return MarkedRows(engine.source, kept)
+        copied = engine.mark(counted_rows(engine, limit, rows=rows), columns)
+        return MarkedRows(engine.source, copied)
 
     def statement(self, columns: Mapping[str, str]) -> str:
         if columns.items() <= self.columns.items():
@@ -175,4 +175,4 @@ def columns_read(expressions: Iterable[str], columns: Mapping[str, str]) -> set[
     ['p', 'y']
     """
     listed = list(expressions)
-    return {name for name in columns if any(sql.column(name) in each for each in listed)}
+    return {name for name in columns if any(sql.column(name) in read for read in listed)}

@@ -74,8 +74,8 @@ class ScoreMap:
 
     def expression(self, number: str) -> str:
         """The image of a finite or infinite double, in DuckDB's dialect."""
-        held = f"least(greatest({number}, {double(-FURTHEST)}), {double(FURTHEST)})"
-        distance = f"({held} - {double(self.centre)})"
+        bounded = f"least(greatest({number}, {double(-FURTHEST)}), {double(FURTHEST)})"
+        distance = f"({bounded} - {double(self.centre)})"
         scale = double(self.scale)
         # z / (1 + |z|) would underflow for tiny z, which PostgreSQL refuses; this cannot.
         return (
@@ -263,11 +263,11 @@ class GridTally:
         return int(self._counted().sum()) == self.rows
 
     def columns(self) -> Columns:
-        (found,) = self._counted().nonzero()
+        (cells,) = self._counted().nonzero()
         return {
-            "label": found // self._points,
-            "point": found % self._points,
-            "n": self._counts[found],
+            "label": cells // self._points,
+            "point": cells % self._points,
+            "n": self._counts[cells],
         }
 
 

@@ -113,7 +113,7 @@ class PrivateTable(ABC):
 
     def _shown(self) -> dict[str, str]:
         """The declared columns, each by what it is declared to be: no row can change it."""
-        groups = {name: kind_declared(*each.values) for name, each in self.groups.items()}
+        groups = {name: kind_declared(*group.values) for name, group in self.groups.items()}
         return dict.fromkeys(self._keys.names, "key") | groups
 
     def kinds(self) -> dict[str, str]:
@@ -211,7 +211,7 @@ class PrivateTable(ABC):
     def _check_steady(self) -> None:
         """Refuse a query or a view that gives other rows when it is read again."""
         keys = [sql.as_text(name) for name in self._keys.names]
-        cells = [*keys, *(f"CAST({each} AS VARCHAR)" for each in self._exposed_columns.values())]
+        cells = [*keys, *(f"CAST({cell} AS VARCHAR)" for cell in self._exposed_columns.values())]
         reading = validation.reading(self._engine, cells)
         first, second = (self._engine.fetch(reading)["cells"][0] for _ in range(2))
         if first != second:
@@ -356,11 +356,13 @@ class People(PrivateTable):
         name = self._keys.unit or self._keys.row_key
         assert name is not None
         number = sql.key_number(name, self._engine.columns[name])
-        each = f"(SELECT DISTINCT {number} AS person FROM {self._engine.source} AS held) AS people"
+        people = (
+            f"(SELECT DISTINCT {number} AS person FROM {self._engine.source} AS held) AS people"
+        )
         self.check_unchanged()
-        count = self._engine.fetch(f"SELECT count(*) AS n FROM {each}")["n"][0]
+        count = self._engine.fetch(f"SELECT count(*) AS n FROM {people}")["n"][0]
         drawn = self._engine.fetch(
-            f"SELECT person FROM {each} WHERE {sql.mixed('person')} % {2**level} = 0"
+            f"SELECT person FROM {people} WHERE {sql.mixed('person')} % {2**level} = 0"
         )
         self.check_unchanged()
         return int(count), [int(person) for person in drawn["person"]]

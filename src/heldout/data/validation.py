@@ -117,19 +117,19 @@ class Keys:
                 )
 
     def rules(self, types: Mapping[str, str]) -> list[Rule]:
-        found = []
+        rules = []
         if self.unit is not None:
             message = f"unit {self.unit!r} must not be NULL or NaN. Say whose row it is."
             missing = _missing_key(self.unit, types[self.unit])
-            found.append(Rule("missing_unit", missing, MissingUnit, message))
+            rules.append(Rule("missing_unit", missing, MissingUnit, message))
         if self.row_key is not None:
             message = (
                 f"row_key {self.row_key!r} must not be NULL or NaN. Name a column that tells rows "
                 "apart."
             )
             missing = _missing_key(self.row_key, types[self.row_key])
-            found.append(Rule("missing_key", missing, MissingUnit, message))
-        found += [
+            rules.append(Rule("missing_key", missing, MissingUnit, message))
+        rules += [
             Rule(
                 f"rounded_{place}",
                 unsound(f"abs({column(name)}) <= {double(EXACT)}"),
@@ -140,7 +140,7 @@ class Keys:
             for place, name in enumerate(self.names)
             if types[name] in BINARY_TYPES
         ]
-        return found
+        return rules
 
     def distinct(self, types: Mapping[str, str]) -> list[Rule]:
         """A row key tells rows apart."""
@@ -222,8 +222,8 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
         "beyond it as its ends. Logits and other scores without a range need a map: "
         "score_map=(0, 1), on the command line --score-map 0 1."
     )
-    found = range_rules("score", name, column_type, ends=score_range, declared=declared)
-    return [*found[:-1], replace(found[-1], name="outside")]
+    rules = range_rules("score", name, column_type, ends=score_range, declared=declared)
+    return [*rules[:-1], replace(rules[-1], name="outside")]
 
 
 def range_rules(
@@ -267,15 +267,15 @@ def check_columns(engine: Engine, names: Sequence[str]) -> None:
     for name in names:
         if not isinstance(name, str) or name not in engine.columns:
             # A first line with a declared name in it holds names; without one it may be a row.
-            headed = any(isinstance(each, str) and each in engine.columns for each in names)
+            headed = any(isinstance(own, str) and own in engine.columns for own in names)
             if engine.names_may_be_cells and not headed:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
-                own = [each for each in engine.columns if not INDEX.fullmatch(each)]
+                own = [known for known in engine.columns if not INDEX.fullmatch(known)]
                 hint = f"{_similar(name, own)}Columns: {', '.join(map(repr, own[:MOST_NAMED]))}"
                 hint += f", ... ({len(own)} in all)." if len(own) > MOST_NAMED else "."
                 if len(own) < len(engine.columns):
-                    index = next(each for each in engine.columns if each not in own)
+                    index = next(known for known in engine.columns if known not in own)
                     hint += f" {index!r} is the index that pandas wrote; it can be a row_key."
             raise MissingColumn(f"No column {shown(name)}. {hint}")
 
@@ -300,7 +300,7 @@ def check_hash(engine: Engine) -> None:
     """The engine hashes as it did when the ledgers were written."""
     if engine.dialect != "duckdb":
         return  # keys alone, by arithmetic that is the same everywhere
-    if tuple(int(each[0]) for each in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
+    if tuple(int(number[0]) for number in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
         raise MissingDependency(
             "This version of DuckDB hashes otherwise than 2.0: budgets would not find their rows "
             "again. Install 'duckdb>=2.0,<2.1'."
@@ -338,23 +338,23 @@ def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
     is told apart too little shares a budget, which is safe; data that is told apart too much would
     get two.
     """
-    found, types = [], engine.columns
+    sums, types = [], engine.columns
     for role, name in {"row_key": keys.row_key, "unit": keys.unit}.items():
         if name is not None:
-            found.append(_key_sums(key_number(name, types[name]), role))
+            sums.append(_key_sums(key_number(name, types[name]), role))
             before = key_number_before(name, types[name])
-            found += [] if before is None else [_key_sums(before, f"{role}_before")]
+            sums += [] if before is None else [_key_sums(before, f"{role}_before")]
     if engine.remote:
-        return found
+        return sums
     # pandas writes an index into a file and not into a frame: the rows are the same.
     own = [name for name in types if not INDEX.fullmatch(name)]
     tables = {"all": list(types)} | ({"frame": own} if 0 < len(own) < len(types) else {})
     for what, names in tables.items():
-        found.append(_row_sums([_hash(name, types[name]) for name in names], what))
+        sums.append(_row_sums([_hash(name, types[name]) for name in names], what))
         if not all(rounds_once(types[name]) for name in names):
             scaled = [_hash(name, types[name], by_scale=True) for name in names]
-            found.append(_row_sums(scaled, f"{what}_before"))
-    return found
+            sums.append(_row_sums(scaled, f"{what}_before"))
+    return sums
 
 
 def _key_sums(number: str, role: str) -> str:
@@ -395,7 +395,7 @@ def fingerprints(engine: Engine, keys: Keys) -> tuple[bytes, ...]:
         f"fingerprint_{what}{when}" for both in kinds for when in ("", "_before") for what in both
     ]
     sums = [columns[name][0] for name in names if name in columns]
-    digests = [hashlib.sha256(f"{columns['n'][0]}/{each}".encode()).digest() for each in sums]
+    digests = [hashlib.sha256(f"{columns['n'][0]}/{total}".encode()).digest() for total in sums]
     return tuple(dict.fromkeys(digests))
 
 
@@ -450,10 +450,10 @@ def checked_weight(weight: Any, largest: Any) -> float:
 
 def checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
     with contextlib.suppress(Exception):
-        found = tuple(rivals)
-        texts = all(isinstance(each, str) for each in found) and not isinstance(rivals, str)
-        if texts and len(set(found)) == len(found):
-            return found
+        names = tuple(rivals)
+        texts = all(isinstance(name, str) for name in names) and not isinstance(rivals, str)
+        if texts and len(set(names)) == len(names):
+            return names
     raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
 
 
