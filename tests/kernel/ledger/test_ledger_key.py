@@ -14,7 +14,7 @@ import pytest
 import heldout as ho
 from heldout.errors import LedgerError, LedgerKeyError, LedgerTampered
 from heldout.kernel import Budget, Ledger, Loss, Protection
-from heldout.kernel.ledger.chain import mac_of
+from heldout.kernel.ledger.keys import mac_of
 
 OLD = Path(__file__).parent / "old"
 ONE = Budget(epsilon=1)

@@ -14,7 +14,7 @@ import pytest
 
 from heldout.errors import LedgerError, LedgerTampered
 from heldout.kernel import Budget, Event, Ledger, Loss
-from heldout.kernel.ledger import forks
+from heldout.kernel.ledger import storage
 
 HERE = Path(__file__).parent
 PROCESSES, GRANTS = 64, 10
@@ -103,7 +103,7 @@ def test_a_fork_waits_for_the_booking_of_another_thread(tmp_path):
 
 
 def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, monkeypatch):
-    monkeypatch.setattr(forks, "PATIENCE", 0.1)
+    monkeypatch.setattr(storage, "FORK_PATIENCE", 0.1)
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     account = ledger.account(b"rows", budget=Budget(epsilon=1))
 

@@ -8,7 +8,7 @@ import pytest
 
 from heldout.errors import LedgerError, LedgerTampered
 from heldout.kernel import Budget, Event, Ledger
-from heldout.kernel.ledger.chain import canonical, link
+from heldout.kernel.ledger.records import canonical, link
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def rewrite(path, edit):
     connection = sqlite3.connect(path)
     with connection:
         name = connection.execute("SELECT ledger FROM heldout_ledger").fetchone()[0]
-        from heldout.kernel.ledger.chain import first_hash
+        from heldout.kernel.ledger.records import first_hash
 
         previous = first_hash(name)
         rows = connection.execute(f"SELECT sequence, account, body FROM {ENTRIES} ORDER BY 1")

@@ -8,7 +8,8 @@ from typing import Any
 from heldout.errors import HeldoutError, LedgerTampered
 from heldout.kernel.accountant import charge, compose, covers
 from heldout.kernel.events import Event, price
-from heldout.kernel.ledger.chain import (
+from heldout.kernel.ledger.keys import seal_of
+from heldout.kernel.ledger.records import (
     AccountRow,
     Entry,
     Identity,
@@ -16,7 +17,6 @@ from heldout.kernel.ledger.chain import (
     Tie,
     canonical,
     first_hash,
-    seal_of,
     tampered,
 )
 from heldout.kernel.loss import Budget, Loss

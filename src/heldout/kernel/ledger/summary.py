@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.kernel import accountant
-from heldout.kernel.ledger.chain import Entry, State
+from heldout.kernel.ledger.records import Entry, State
 from heldout.kernel.loss import Budget, Loss
 from heldout.kernel.rational import stored
 

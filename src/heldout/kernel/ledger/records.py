@@ -1,20 +1,20 @@
-"""The entries of a ledger and the chain of hashes that ties them together.
+"""The records of a ledger, and the chain of hashes that links its entries.
 
 The hash of an entry is SHA-256 of the hash before it and of the entry's canonical JSON. Nothing
-in an entry is a function of private rows: an account has a random name, an event has public
-parameters.
+in an entry, an account or a receipt is a function of private rows: an account has a random name,
+an event has public parameters.
 """
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Budget, Loss
@@ -23,24 +23,83 @@ from heldout.kernel.rational import show
 __all__ = [
     "DEEPEST",
     "OPENINGS",
-    "SCHEMA_VERSION",
+    "Account",
     "AccountRow",
     "Entry",
     "Identity",
     "LostRace",
+    "Receipt",
     "State",
     "Tie",
     "canonical",
+    "checked_name",
     "first_hash",
     "link",
-    "mac_of",
-    "seal_of",
     "tampered",
 ]
 
-SCHEMA_VERSION: Final = 2
 DEEPEST: Final = 3  # people > data set > analyst
 OPENINGS: Final = ("opening", "registration", "grant")
+
+
+@dataclass(frozen=True)
+class Account:
+    """One data set's budget. The id is random; it says nothing about the rows."""
+
+    id: str
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of a booking; keep the hash, and `Ledger.verify(receipt=hash)` finds it again.
+
+    `loss` is the price of the event; `charge` is what the budget gave, in the budget's kind.
+    """
+
+    sequence: int
+    hash: str
+    loss: Loss
+    charge: Loss
+    account: str
+    time: datetime
+    standing: tuple[Budget, Loss, Loss] | None = field(default=None, repr=False, compare=False)
+    """Budget, spent and remaining right after, where the booking was made; no part of the proof."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever is shown the proof need not learn what the account has left.
+        return self.__dict__ | {"standing": None}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "sequence": self.sequence,
+            "hash": self.hash,
+            "loss": self.loss.as_dict(),
+            "charge": self.charge.as_dict(),
+            "account": self.account,
+            "time": self.time.isoformat(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` wrote."""
+        try:
+            found = cls(
+                **dict(content)
+                | {
+                    "loss": Loss.from_dict(content["loss"]),
+                    "charge": Loss.from_dict(content["charge"]),
+                    "time": datetime.fromisoformat(content["time"]),
+                }
+            )
+            if found.as_dict() != dict(content) or type(found.sequence) is not int:
+                raise ValueError
+            if not isinstance(found.hash, str) or not isinstance(found.account, str):
+                raise ValueError
+        except Exception:
+            raise ArgumentError("A receipt must be what Receipt.as_dict() gives.") from None
+        return found
 
 
 class LostRace(Exception):
@@ -222,6 +281,20 @@ def _agree(body: str, sequence: int, account: str) -> bool:
         return False
 
 
+def checked_name(what: str, name: object) -> str:
+    """Return a name that people can read back to each other, or refuse it."""
+    if (
+        isinstance(name, str)
+        and name.strip() == name
+        and name.isprintable()
+        and 0 < len(name) < 200
+    ):
+        return name
+    raise ArgumentError(
+        f"{what} must be a printable text of 1 to 199 characters, got {shown(name)}."
+    )
+
+
 def canonical(content: Mapping[str, Any]) -> str:
     """The one JSON text of a mapping; exact numbers become text."""
     try:
@@ -252,16 +325,6 @@ def link(previous: str, body: str) -> str:
 def first_hash(ledger: str) -> str:
     """Where the chain of a ledger begins."""
     return hashlib.sha256(b"heldout ledger 1 " + ledger.encode("ascii")).hexdigest()
-
-
-def mac_of(key: bytes, fingerprint: bytes) -> str:
-    """How an account finds its rows again: useless without the ledger's own random key."""
-    return hmac.new(key, b"rows " + fingerprint, hashlib.sha256).hexdigest()
-
-
-def seal_of(key: bytes, account: str, mac: str) -> str:
-    """Ties an account to its rows outside the chain, so that no hash depends on them."""
-    return hmac.new(key, f"seal {account} {mac}".encode("ascii"), hashlib.sha256).hexdigest()
 
 
 def tampered(sequence: int | None, why: str) -> LedgerTampered:
