@@ -15,7 +15,7 @@ from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.accountant import charge, compose
 from heldout.kernel.ledger.journal import Books
 from heldout.kernel.ledger.records import canonical
-from heldout.kernel.ledger.summary import summarise
+from heldout.drawing.ledger import summarise
 from heldout.kernel.noise import DiscreteLaplace
 
 LARGE = Budget(epsilon=10**6)

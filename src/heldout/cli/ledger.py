@@ -290,7 +290,7 @@ def show(
     """
     from heldout.cli.ledger_tables import print_summary, standing
     from heldout.cli.output import console, print_json
-    from heldout.kernel.ledger.summary import summarise
+    from heldout.drawing.ledger import summarise
 
     with _opened(place, read_only=True) as ledger:
         history = ledger.history(account)

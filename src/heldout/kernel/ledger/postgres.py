@@ -84,7 +84,7 @@ class Postgres(Storage):
             connection.execute("SELECT pg_advisory_xact_lock(:name)", {"name": _CREATING})
 
     def _is_passing(self, error: Exception) -> bool:
-        """Whether a serialisation failure or a deadlock ended the transaction."""
+        """Return whether a serialisation failure or a deadlock ended the transaction."""
         original = getattr(error, "orig", None)
         return getattr(original, "sqlstate", None) in ("40001", "40P01")
 

@@ -71,7 +71,7 @@ class Receipt:
         return self.__dict__ | {"standing": None}
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {
             "sequence": self.sequence,
             "hash": self.hash,
@@ -85,7 +85,7 @@ class Receipt:
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Read what `as_dict` wrote."""
         try:
-            found = cls(
+            receipt = cls(
                 **dict(content)
                 | {
                     "loss": Loss.from_dict(content["loss"]),
@@ -93,13 +93,13 @@ class Receipt:
                     "time": datetime.fromisoformat(content["time"]),
                 }
             )
-            if found.as_dict() != dict(content) or type(found.sequence) is not int:
+            if receipt.as_dict() != dict(content) or type(receipt.sequence) is not int:
                 raise ValueError
-            if not isinstance(found.hash, str) or not isinstance(found.account, str):
+            if not isinstance(receipt.hash, str) or not isinstance(receipt.account, str):
                 raise ValueError
         except Exception:
             raise ArgumentError("A receipt must be what Receipt.as_dict() gives.") from None
-        return found
+        return receipt
 
 
 class LostRace(Exception):
@@ -134,7 +134,7 @@ class State:
     rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON; what is as in the beginning is left out."""
+        """Return plain JSON; what is as in the beginning is left out."""
         content: dict[str, Any] = {"budget": self.budget.as_dict(), "spent": self.spent.as_dict()}
         if self.closed:
             content["closed"] = True
@@ -181,81 +181,84 @@ class Entry:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The entry as plain JSON."""
+        """Return the entry as plain JSON."""
         content: dict[str, Any] = json.loads(self.body)
         return content
 
     @property
     def kind(self) -> str:
-        """booking: a release was paid for; opening, tie: rows without a registration got their
+        """Return what it is.
+
+        booking: a release was paid for; opening, tie: rows without a registration got their
         budget, or a further digest; registration, grant, raise, revocation, closing, counted,
-        rekey: the custodian's decisions."""
+        rekey: the custodian's decisions.
+        """
         kind: str = self.content["kind"]
         return kind
 
     @property
     def analyst(self) -> str | None:
-        """Whose share paid, or whom a decision is about."""
+        """Return whose share paid, or whom a decision is about."""
         analyst: str | None = self.content.get("analyst")
         return analyst
 
     @property
     def model(self) -> str | None:
-        """The model that a booking asked about."""
+        """Return the model that a booking asked about."""
         model: str | None = self.request.get("model", self.request.get("score"))
         return model
 
     @property
     def path(self) -> list[dict[str, Any]]:
-        """The entry's account and those above it, each with its state afterwards."""
+        """Return the entry's account and those above it, each with its state afterwards."""
         content = self.content
         return [content, *content.get("above", ())]
 
     @property
     def time(self) -> datetime:
-        """When it was written (UTC, by the clock of the machine that wrote)."""
+        """Return when it was written (UTC, by the clock of the machine that wrote)."""
         return datetime.fromisoformat(self.content["time"])
 
     @property
     def budget(self) -> Budget:
-        """The account's budget."""
+        """Return the account's budget."""
         return Budget.from_dict(self.content["budget"])
 
     @property
     def spent(self) -> Loss:
-        """What the account had spent once this entry was written."""
+        """Return what the account had spent once this entry was written."""
         return Loss.from_dict(self.content["spent"])
 
     @property
     def event(self) -> Event | None:
-        """What was paid for; None in an opening."""
+        """Return what was paid for; None in an opening."""
         content = self.content.get("event")
         return None if content is None else Event.from_dict(content)
 
     @property
     def loss(self) -> Loss | None:
-        """The event's price; None in an opening."""
+        """Return the event's price; None in an opening."""
         content = self.content.get("loss")
         return None if content is None else Loss.from_dict(content)
 
     @property
     def charge(self) -> Loss | None:
-        """What the budget was charged, in its own kind; None in an opening."""
+        """Return what the budget was charged, in its own kind; None in an opening."""
         content = self.content.get("charge")
         return None if content is None else Loss.from_dict(content)
 
     @property
     def request(self) -> dict[str, Any]:
-        """What was asked for."""
+        """Return what was asked for."""
         request: dict[str, Any] = self.content.get("request", {})
         return request
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON, with the hashes."""
+        """Return plain JSON, with the hashes."""
         return self.content | {"hash": self.hash, "previous": self.previous}
 
     def check(self) -> dict[str, Any]:
-        """The content; raises unless the hash is that of it and the columns agree with it."""
+        """Return the content; raise unless the hash is that of it and the columns agree with it."""
         self.check_hash()
         if not _agree(self.body, self.sequence, self.account):
             raise tampered(self.sequence, "its columns and its content differ")

@@ -148,7 +148,7 @@ class Storage(ABC):
 
     @property
     def connected(self) -> bool:
-        """Whether a connection to a file is open in this process."""
+        """Return whether a connection to a file is open in this process."""
         return False
 
     def _lock_out_writers(self, connection: Connection, exists: bool) -> None:
@@ -156,7 +156,7 @@ class Storage(ABC):
         return
 
     def _is_passing(self, error: Exception) -> bool:
-        """Whether others have a lock that a second try may get past."""
+        """Return whether others have a lock that a second try may get past."""
         return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
     def _failure(self, error: Exception) -> LedgerError:
@@ -225,7 +225,7 @@ class SqliteFile(Storage):
         yield self._connection
 
     def _moved(self) -> bool:
-        """Whether other files are where those of the open connection were."""
+        """Return whether other files are where those of the open connection were."""
         inode = _inode(self._path)
         if inode is None:
             raise tampered(None, f"the file {self.place} is gone")

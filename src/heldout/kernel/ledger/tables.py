@@ -190,9 +190,9 @@ class Tables:
         own = "SELECT ledger, key, sequence, head FROM heldout_ledger"
         ((ledger, key, sequence, head),) = self._run(own)
         accounts = self._run("SELECT id, budget, spent, sequence, head FROM heldout_accounts")
-        opened: dict[str, Entry] = {}
+        openings: dict[str, Entry] = {}
         for entry in self.entries():
-            opened.setdefault(entry.account, entry)
+            openings.setdefault(entry.account, entry)
         key_check = adopt_key(ledger, bytes.fromhex(key))
         for table in ("heldout_ledger", "heldout_accounts"):
             self._change(f"DROP TABLE {table}")
@@ -200,7 +200,7 @@ class Tables:
         self._insert_identity(Identity(ledger, key_check, 0, sequence, head))
         for account, budget, spent, last, last_hash in accounts:
             state = canonical({"budget": json.loads(budget), "spent": json.loads(spent)})
-            name = opened[account].content.get("name") if account in opened else None
+            name = openings[account].content.get("name") if account in openings else None
             self.add_account(AccountRow(account, "rows", name, None, state, last, last_hash))
         return True
 
@@ -283,10 +283,10 @@ class Tables:
         """Return an account and those above it, each with its last entry; empty without one."""
         path = []
         for row in self._run(_PATH, account=account):
-            found = AccountRow(*row[:7])
+            above = AccountRow(*row[:7])
             if row[7] is None:
-                raise tampered(found.sequence, "it is missing")
-            path.append((found, Entry(*row[7:])))
+                raise tampered(above.sequence, "it is missing")
+            path.append((above, Entry(*row[7:])))
         if len(path) > DEEPEST or (path and path[-1][0].parent is not None):
             raise tampered(None, "an account above another is missing")
         return path
