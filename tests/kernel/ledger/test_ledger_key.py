@@ -12,8 +12,14 @@ from pathlib import Path
 import pytest
 
 import heldout as ho
-from heldout.errors import LedgerError, LedgerKeyError, LedgerTampered
-from heldout.kernel import Budget, Ledger, Loss, Protection
+from heldout.errors import (
+    AccountClosed,
+    AlreadyBooked,
+    LedgerError,
+    LedgerKeyError,
+    LedgerTampered,
+)
+from heldout.kernel import Account, Budget, Ledger, Loss, Protection
 from heldout.kernel.ledger.keys import mac_of
 
 OLD = Path(__file__).parent / "old"
@@ -236,6 +242,38 @@ def test_an_old_ledger_on_postgresql_is_brought_along(postgres, monkeypatch, tmp
         assert ledger.verify(receipt=RECEIPT).entries == 6
         row = Protection(neighbours="replace-one")
         assert ledger.account(b"first keys", budget=None, protection=row)
+
+
+# --- a ledger of the second version, as its first code wrote it ----------------------------------
+
+
+def test_a_ledger_that_earlier_code_wrote_goes_on(path, event):
+    """Made through SQLAlchemy by version 0.1: rows by content, people, shares, a reference."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript((OLD / "ledger_v2.sql").read_text())
+    connection.close()
+    for kind in ("witness", "key"):
+        shutil.copy(OLD / f"ledger_v2.{kind}", path.with_name(f"{path.name}.{kind}"))
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().entries == 11
+        rows = ledger.resolve(
+            fingerprints=[b"cells"],
+            protection=Protection(neighbours="replace-one"),
+            rows=7,
+            name="other.csv",
+        )
+        assert ledger.spent(rows) == Loss.pure("1/3")
+        share = ledger.share("trial", "ana")
+        assert str(share.budget) == "epsilon 3/2"
+        assert ledger.share("trial", "ben") is None
+        with pytest.raises(AlreadyBooked):
+            ledger.book(share, event, request={"reference": "one"})
+        ledger.book(share, event, request={"reference": "two"})
+        assert ledger.spent("patients") == Loss.pure("2/3")
+        with pytest.raises(AccountClosed):
+            ledger.book(Account(ledger.history("old")[0].account, ONE), event, request={})
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().entries == 12
 
 
 # --- looking without writing ---------------------------------------------------------------------

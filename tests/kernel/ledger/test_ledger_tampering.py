@@ -376,8 +376,11 @@ def test_a_witness_that_may_not_be_written_is_noticed_before_anything_is_taken(
     monkeypatch.setattr(os, "open", denied)
     with pytest.raises(LedgerError, match="Nothing was booked"):
         written.book(account, event, request={})
+    with pytest.raises(LedgerError, match="Nothing was booked"):
+        written.register("trial", budget=Budget(epsilon=1))
     monkeypatch.undo()
     assert written.spent(account).epsilon == before
+    assert written.registered_by("trial") is None
 
 
 def test_an_entry_that_the_witness_missed_is_not_forgotten_by_the_ledger(
