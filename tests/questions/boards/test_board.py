@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.board.conftest import scored
+from tests.questions.boards.conftest import scored
 
 import heldout as ho
 from heldout.board import Board, Plan
