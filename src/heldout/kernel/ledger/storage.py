@@ -217,6 +217,10 @@ class SqliteFile(Storage):
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
+        if os.getpid() != self._process:
+            if self._connection is not None:  # something forked without Python's knowledge
+                _inherited.append(True)
+            self._process = os.getpid()
         _refuse_inherited()
         if self._moved():
             self.let_go()

@@ -72,50 +72,6 @@ ADDED_LATER: Final = ("heldout_sketches", "heldout_references")
 
 _ACCOUNT: Final = "a.id, a.kind, a.name, a.parent, a.state, a.sequence, a.head"
 _ENTRY: Final = "e.sequence, e.account, e.previous, e.hash, e.body"
-_END: Final = f"""
-SELECT l.ledger, l.key_check, l.closed, l.sequence, l.head,
-       (SELECT max(sequence) FROM heldout_entries), {_ENTRY}
-FROM heldout_ledger l LEFT JOIN heldout_entries e ON e.sequence = l.sequence
-"""
-_PATH: Final = f"""
-WITH RECURSIVE path (id, parent, depth) AS (
-    SELECT id, parent, 1 FROM heldout_accounts WHERE id = :account
-    UNION ALL
-    SELECT up.id, up.parent, path.depth + 1
-    FROM heldout_accounts up JOIN path ON up.id = path.parent WHERE path.depth <= {DEEPEST})
-SELECT {_ACCOUNT}, {_ENTRY}
-FROM path JOIN heldout_accounts a ON a.id = path.id
-LEFT JOIN heldout_entries e ON e.sequence = a.sequence ORDER BY path.depth
-"""
-_ALL_ENTRIES: Final = f"""
-SELECT {_ENTRY} FROM heldout_entries e
-WHERE e.sequence > :since ORDER BY e.sequence LIMIT {_PAGE}
-"""
-_ENTRIES_BELOW: Final = f"""
-WITH RECURSIVE below (id) AS (
-    SELECT id FROM heldout_accounts WHERE id = :account
-    UNION
-    SELECT child.id FROM heldout_accounts child JOIN below ON child.parent = below.id)
-SELECT {_ENTRY} FROM heldout_entries e
-WHERE e.account IN (SELECT id FROM below) AND e.sequence > :since
-ORDER BY e.sequence LIMIT {_PAGE}
-"""
-_OPENING: Final = f"""
-SELECT {_ENTRY} FROM heldout_entries e WHERE e.account = :account ORDER BY e.sequence LIMIT 1
-"""
-_NAMED: Final = f"SELECT {_ACCOUNT} FROM heldout_accounts a WHERE a.name = :name AND a.kind"
-_TAKE: Final = """
-UPDATE heldout_accounts SET state = :state, sequence = :sequence, head = :head
-WHERE id = :id AND head = :old_head AND state = :old_state
-"""
-_ADVANCE: Final = """
-UPDATE heldout_ledger SET sequence = :sequence, head = :head
-WHERE sequence = :old_sequence AND head = :old_head
-"""
-_REFERRED: Final = f"""
-SELECT {_ENTRY} FROM heldout_references r JOIN heldout_entries e ON e.sequence = r.sequence
-WHERE r.reference = :reference
-"""
 
 
 class Cursor(Protocol):
@@ -208,7 +164,10 @@ class Tables:
 
     def end(self) -> tuple[Identity, int, Entry | None]:
         """Return the ledger's own row, the highest sequence, and the entry the row points to."""
-        rows = self._run(_END)
+        rows = self._run(f"""
+            SELECT l.ledger, l.key_check, l.closed, l.sequence, l.head,
+                   (SELECT max(sequence) FROM heldout_entries), {_ENTRY}
+            FROM heldout_ledger l LEFT JOIN heldout_entries e ON e.sequence = l.sequence""")
         if len(rows) != 1:
             raise tampered(None, "its own row is missing or double")
         name, key_check, closed, sequence, head, highest, *entry = rows[0]
@@ -224,28 +183,41 @@ class Tables:
 
     def entries(self, account: str | None = None) -> Iterator[Entry]:
         """Yield every entry in order, or those of an account and of all below it."""
+        everything = f"""
+            SELECT {_ENTRY} FROM heldout_entries e
+            WHERE e.sequence > :since ORDER BY e.sequence LIMIT {_PAGE}"""
+        of_account = f"""
+            WITH RECURSIVE below (id) AS (
+                SELECT id FROM heldout_accounts WHERE id = :account
+                UNION
+                SELECT child.id FROM heldout_accounts child JOIN below ON child.parent = below.id)
+            SELECT {_ENTRY} FROM heldout_entries e
+            WHERE e.account IN (SELECT id FROM below) AND e.sequence > :since
+            ORDER BY e.sequence LIMIT {_PAGE}"""
+        statement = everything if account is None else of_account
         since = 0
-        while True:
-            if account is None:
-                page = self._run(_ALL_ENTRIES, since=since)
-            else:
-                page = self._run(_ENTRIES_BELOW, since=since, account=account)
+        while page := self._run(statement, since=since, account=account):
             yield from (Entry(*row) for row in page)
-            if len(page) < _PAGE:
-                return
             since = page[-1][0]
 
     def opening(self, account: str) -> Entry:
         """Return the first entry of an account: what never changes about it."""
-        entry = _first_entry(self._run(_OPENING, account=account))
+        statement = f"""
+            SELECT {_ENTRY} FROM heldout_entries e WHERE e.account = :account
+            ORDER BY e.sequence LIMIT 1"""
+        entry = _first_entry(self._run(statement, account=account))
         if entry is None or entry.check()["kind"] not in OPENINGS:
             raise tampered(None, "the opening of an account is missing")
         return entry
 
     def append(self, old: Identity, entry: Entry) -> None:
         """Move the head of the chain if nobody moved it since we looked, and add the entry."""
-        end = {"sequence": entry.sequence, "head": entry.hash}
-        if self._change(_ADVANCE, old_sequence=old.sequence, old_head=old.head, **end) != 1:
+        statement = """
+            UPDATE heldout_ledger SET sequence = :sequence, head = :head
+            WHERE sequence = :old_sequence AND head = :old_head"""
+        before = {"old_sequence": old.sequence, "old_head": old.head}
+        after = {"sequence": entry.sequence, "head": entry.hash}
+        if self._change(statement, **before, **after) != 1:
             raise LostRace
         self._insert("heldout_entries", **vars(entry))
 
@@ -255,7 +227,10 @@ class Tables:
 
     def referred(self, reference: str) -> Entry | None:
         """Return the booking of this name, if there is one."""
-        return _first_entry(self._run(_REFERRED, reference=reference))
+        statement = f"""
+            SELECT {_ENTRY} FROM heldout_references r
+            JOIN heldout_entries e ON e.sequence = r.sequence WHERE r.reference = :reference"""
+        return _first_entry(self._run(statement, reference=reference))
 
     def set_key_check(self, key_check: str) -> None:
         self._change("UPDATE heldout_ledger SET key_check = :key_check", key_check=key_check)
@@ -272,17 +247,31 @@ class Tables:
 
     def named(self, name: str) -> list[AccountRow]:
         """Return the data sets and people accounts of a name."""
-        return [AccountRow(*row) for row in self._run(f"{_NAMED} <> 'analyst'", name=name)]
+        statement = f"""
+            SELECT {_ACCOUNT} FROM heldout_accounts a
+            WHERE a.name = :name AND a.kind <> 'analyst'"""
+        return [AccountRow(*row) for row in self._run(statement, name=name)]
 
     def shares(self, analyst: str, account: str) -> list[AccountRow]:
         """Return an analyst's share of an account, or nothing."""
-        statement = f"{_NAMED} = 'analyst' AND a.parent = :account"
+        statement = f"""
+            SELECT {_ACCOUNT} FROM heldout_accounts a
+            WHERE a.name = :name AND a.kind = 'analyst' AND a.parent = :account"""
         return [AccountRow(*row) for row in self._run(statement, name=analyst, account=account)]
 
     def path(self, account: str) -> list[tuple[AccountRow, Entry]]:
         """Return an account and those above it, each with its last entry; empty without one."""
+        statement = f"""
+            WITH RECURSIVE path (id, parent, depth) AS (
+                SELECT id, parent, 1 FROM heldout_accounts WHERE id = :account
+                UNION ALL
+                SELECT up.id, up.parent, path.depth + 1 FROM heldout_accounts up
+                JOIN path ON up.id = path.parent WHERE path.depth <= {DEEPEST})
+            SELECT {_ACCOUNT}, {_ENTRY} FROM path
+            JOIN heldout_accounts a ON a.id = path.id
+            LEFT JOIN heldout_entries e ON e.sequence = a.sequence ORDER BY path.depth"""
         path = []
-        for row in self._run(_PATH, account=account):
+        for row in self._run(statement, account=account):
             above = AccountRow(*row[:7])
             if row[7] is None:
                 raise tampered(above.sequence, "it is missing")
@@ -296,9 +285,12 @@ class Tables:
 
     def swap(self, row: AccountRow, state: str, entry: Entry) -> None:
         """Move an account to its new state, if nobody moved it since we looked."""
+        statement = """
+            UPDATE heldout_accounts SET state = :state, sequence = :sequence, head = :head
+            WHERE id = :id AND head = :old_head AND state = :old_state"""
         old = {"id": row.id, "old_head": row.head, "old_state": row.state}
         new = {"state": state, "sequence": entry.sequence, "head": entry.hash}
-        if self._change(_TAKE, **old, **new) != 1:
+        if self._change(statement, **old, **new) != 1:
             raise LostRace
 
     # --- what the key remembers of rows ----------------------------------------------------------
