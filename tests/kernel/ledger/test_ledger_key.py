@@ -312,6 +312,21 @@ def test_a_ledger_on_read_only_media_can_be_looked_at(path, event, tmp_path):
         place.chmod(0o755)
 
 
+def test_a_ledger_that_is_only_read_takes_nothing(path, event):
+    with Ledger.open(path) as ledger:
+        account = ledger.register("trial", budget=ONE)
+    with Ledger.open(path, read_only=True) as ledger:
+        for write in (
+            lambda: ledger.book(account, event, request={}),
+            lambda: ledger.register("other", budget=ONE),
+            lambda: ledger.account(b"rows", budget=ONE),
+        ):
+            with pytest.raises(LedgerError, match="opened to be read only"):
+                write()
+        assert ledger.verify().entries == 1
+        assert ledger.remaining("trial") == Loss.pure(1)
+
+
 def test_what_a_killed_process_left_of_a_witness_is_removed(path):
     with Ledger.open(path) as ledger:
         ledger.register("trial", budget=ONE)

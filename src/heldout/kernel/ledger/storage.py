@@ -58,6 +58,10 @@ class Storage(ABC):
 
     def write(self, work: Callable[[Tables], T], *, exists: bool = True) -> T:
         """Run the work as the only writer of a ledger that exists; durable once this returns."""
+        if self.read_only:
+            raise LedgerError(
+                f"The ledger at {self.place} was opened to be read only. Open it without read_only."
+            )
 
         def alone(connection: Connection) -> T:
             self._lock_out_writers(connection, exists)
@@ -176,6 +180,7 @@ class SqliteMemory(Storage):
     def __init__(self) -> None:
         super().__init__()
         self._connection = _connect(":memory:")
+        weakref.finalize(self, self._connection.close)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
