@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.figure import judge, seconds
+from heldout.drawing.ledger import summarise
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.accountant import charge, compose
-from heldout.kernel.ledger.journal import Books
+from heldout.kernel.ledger.journal import Balance, Books
 from heldout.kernel.ledger.records import canonical
-from heldout.drawing.ledger import summarise
 from heldout.kernel.noise import DiscreteLaplace
 
 LARGE = Budget(epsilon=10**6)
@@ -47,12 +47,12 @@ def fill(ledger: Ledger, account: Account, event: Event, count: int) -> None:
                    "analyst": "ana"}  # fmt: skip
         for _ in range(count):
             after = [
-                (row, replace(state, spent=compose([state.spent, cost], budget=LARGE)))
+                Balance(row, replace(state, spent=compose([state.spent, cost], budget=LARGE)))
                 for row, state in line
             ]
             entry = books.write(after, content)
             line = [
-                (replace(row, state=canonical(state.as_dict()), head=entry.hash), state)
+                Balance(replace(row, state=canonical(state.as_dict()), head=entry.hash), state)
                 for row, state in after
             ]
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, BudgetMismatch, LedgerError
-from heldout.kernel.ledger.journal import Books, Journal
+from heldout.kernel.ledger.journal import Balance, Books, Journal
 from heldout.kernel.ledger.keys import KeyPlace, mac_of, seal_of
 from heldout.kernel.ledger.records import Account, AccountRow, Tie, tampered
 from heldout.kernel.ledger.registry import checked_budget, new_row, unspent
@@ -111,7 +111,7 @@ class ByContent:
         about: dict[str, Any] = {"kind": "opening", "name": content.name, "ties": ties}
         about["protection"] = None if protection is None else protection.as_dict()
         state = replace(unspent(content.budget), rows=content.rows)
-        books.write([(row, state)], about, opens=True)
+        books.write([Balance(row, state)], about, opens=True)
         return Account(row.id, content.budget)
 
 

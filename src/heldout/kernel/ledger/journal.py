@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from heldout.arguments import shown
 from heldout.errors import AccountClosed, BudgetMismatch, LedgerError
@@ -23,12 +23,21 @@ from heldout.kernel.ledger.tables import Tables
 from heldout.kernel.ledger.witness import Watch, Witness
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["Books", "Clock", "Journal", "Line"]
+__all__ = ["Balance", "Books", "Clock", "Journal", "Line"]
 
-Line = list[tuple[AccountRow, State]]
-"""An account and those above it, each with its state."""
 T = TypeVar("T")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Balance(NamedTuple):
+    """An account and its state."""
+
+    row: AccountRow
+    state: State
+
+
+Line = list[Balance]
+"""An account and those above it."""
 
 
 class Clock:
@@ -121,7 +130,7 @@ class Books:
             state = State.from_dict(states[names.index(row.id)])
             if canonical(state.as_dict()) != row.state:
                 raise tampered(row.sequence, "the stored budget or total of its account differs")
-            line.append((row, state))
+            line.append(Balance(row, state))
         return line
 
     def open_line(self, account: str) -> Line:

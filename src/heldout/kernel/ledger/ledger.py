@@ -18,7 +18,7 @@ from heldout.errors import (
 from heldout.kernel import accountant
 from heldout.kernel.events import Event, price
 from heldout.kernel.ledger.by_content import ByContent, Content, check_budget
-from heldout.kernel.ledger.journal import Books, Clock, Journal, Line
+from heldout.kernel.ledger.journal import Balance, Books, Clock, Journal, Line
 from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
 from heldout.kernel.ledger.records import (
     Account,
@@ -210,20 +210,21 @@ class Ledger:
                 data = payer = by_content.id
             books.check_protection(data, protection)
             line = books.open_line(payer)
-            check_budget(budget, line[0][1].budget)
+            check_budget(budget, line[0].state.budget)
             own = line[[row.id for row, _ in line].index(data) :]
             _check_row_count(own, rows)
-            return Account(payer, line[0][1].budget), own
+            return Account(payer, line[0].state.budget), own
 
         def count(books: Books) -> Account:
             """Fix the public number of rows, which the first table of an account does."""
             payer, ((row, state), *above) = find(books)
             if state.rows is None:
-                books.write([(row, replace(state, rows=rows)), *above], {"kind": "counted"})
+                counted = Balance(row, replace(state, rows=rows))
+                books.write([counted, *above], {"kind": "counted"})
             return payer
 
         payer, own = self._journal.read(find)
-        if rows is None or own[0][1].rows is not None:
+        if rows is None or own[0].state.rows is not None:
             return payer
         return self._journal.write(count)
 
@@ -256,8 +257,8 @@ class Ledger:
                     raise AlreadyBooked(before.sequence, before.hash)
             line = books.open_line(account.id)
             _refuse_overspending(line, charge)
-            after = [(row, _charged(state, charge)) for row, state in line]
-            payer = line[0][0]
+            after = [Balance(row, _charged(state, charge)) for row, state in line]
+            payer = line[0].row
             share = {"analyst": payer.name} if payer.kind == "analyst" else {}
             entry = books.write(after, content | share)
             if reference is not None:
@@ -543,7 +544,8 @@ def _check_row_count(line: Line, rows: int | None) -> None:
 def _standing(line: Line) -> tuple[Budget, Loss, Loss]:
     """Return budget and spent of the first account of a line, and the least left on it."""
     left = (accountant.remaining(state.spent, state.budget) for _, state in line)
-    return line[0][1].budget, line[0][1].spent, reduce(accountant.smaller, left)
+    state = line[0].state
+    return state.budget, state.spent, reduce(accountant.smaller, left)
 
 
 def _witness_file(storage: Storage, place: Place | None) -> WitnessFile | None:

@@ -15,7 +15,7 @@ from typing import Any
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, BudgetMismatch, LedgerError
 from heldout.kernel import accountant
-from heldout.kernel.ledger.journal import Books, Journal, Line
+from heldout.kernel.ledger.journal import Balance, Books, Journal, Line
 from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
 from heldout.kernel.ledger.records import Account, AccountRow, State, checked_name
 from heldout.kernel.loss import Budget
@@ -71,7 +71,7 @@ class Registry:
             above = [] if wanted.people is None else self._people_line(books, wanted)
             self._check_name_is_free(books, wanted)
             about = {"closes_ledger": True} if wanted.closed else {}
-            row = new_row("data", wanted.name, parent=above[0][0].id if above else None)
+            row = new_row("data", wanted.name, parent=above[0].row.id if above else None)
             entry = self._open(books, row, wanted, above, about)
             if wanted.closed and not books.identity.closed:
                 books.close_to_unregistered(entry)
@@ -92,7 +92,7 @@ class Registry:
         """Write the entry that opens an account; return its place in the chain."""
         content = {"kind": "registration", "name": row.name} | wanted.signed | about
         content["protection"] = wanted.protection.as_dict()
-        line = [(row, unspent(checked_budget(wanted.budget))), *above]
+        line = [Balance(row, unspent(checked_budget(wanted.budget))), *above]
         return books.write(line, content, opens=True).sequence
 
     def _people_line(self, books: Books, wanted: Registration) -> Line:
@@ -118,7 +118,7 @@ class Registry:
                 f"{shown(people)} is not under {neighbours} neighbours, as this data "
                 "set is: losses under two relations do not add up."
             )
-        _check_kind(wanted.budget, line[0][1].budget)
+        _check_kind(wanted.budget, line[0].state.budget)
         return line
 
     def _check_name_is_free(self, books: Books, wanted: Registration) -> None:
@@ -178,12 +178,13 @@ class Registry:
 
         def work(books: Books) -> Account:
             above = books.open_line(books.named(account).id)
-            if above[0][0].kind != "data":
+            data = above[0]
+            if data.row.kind != "data":
                 raise LedgerError(f"Account {shown(account)} is not registered. Register it first.")
-            _check_kind(budget, above[0][1].budget)
-            known = books.tables.shares(analyst, above[0][0].id)
+            _check_kind(budget, data.state.budget)
+            known = books.tables.shares(analyst, data.row.id)
             if not known:
-                row, state = new_row("analyst", analyst, parent=above[0][0].id), unspent(budget)
+                row, state = new_row("analyst", analyst, parent=data.row.id), unspent(budget)
             else:
                 row, state = books.line(known[0].id)[0]
                 if not state.closed:
@@ -192,7 +193,7 @@ class Registry:
                         f"({state.budget}). Raise it, or revoke it first."
                     )
                 state = replace(state, budget=budget, closed=False)
-            books.write([(row, state), *above], about, opens=not known)
+            books.write([Balance(row, state), *above], about, opens=not known)
             return Account(row.id, budget)
 
         return self._journal.write(work)
@@ -204,7 +205,7 @@ class Registry:
             shares = books.tables.shares(analyst, books.named(account).id)
             if not shares:
                 return None
-            state = books.line(shares[0].id)[0][1]
+            state = books.line(shares[0].id)[0].state
             return None if state.closed else Account(shares[0].id, state.budget)
 
         return self._journal.read(look)
@@ -254,7 +255,7 @@ class Registry:
                 row = books.share(row, analyst)
             (row, state), *above = books.line(row.id)
             state = change(state)
-            books.write([(row, state), *above], about)
+            books.write([Balance(row, state), *above], about)
             return Account(row.id, state.budget)
 
         return self._journal.write(work)
