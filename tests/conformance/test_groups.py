@@ -20,10 +20,9 @@ from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.each_group import EachGroup
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.by_group import RankedGroups
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.metric import METRICS
-from heldout.kernel.ranking.ranked import RankedRows
+from heldout.kernel.ranking.ranked import RankedGroups, RankedRows
 from heldout.kernel.ranking.score_table import ScoreTable, ScoreTables
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.counts.statistic import ThresholdCounts

@@ -164,7 +164,7 @@ def _better(question: "Question[Any]", about: Any, guess: Any) -> str:
     for price in TRIED:
         if price <= 2 * question.price:
             continue
-        dearer = replace(question, epsilon=price)
+        dearer = question.at(price)
         if not dearer.hidden_by_noise(about, guess):
             release = dearer.typical_release(about, guess)
             width = "" if release is None else HalfWidths.of(release.headline, LEVEL).noise

@@ -1,7 +1,7 @@
 """Sums of a bounded error over the rows, on an integer lattice."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,6 +149,9 @@ class BoundedSum(Statistic):
         if self.weighted:
             found += [sums("lacking"), sums("spare")]
         return np.stack(found, axis=1).ravel()
+
+    def of_groups(self, groups: int) -> "BoundedSum":
+        return replace(self, groups=groups)
 
     def sensitivity(self, protection: Protection) -> int:
         rows = protection.rows_per_unit

@@ -5,12 +5,19 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heldout.data.sql import Columns
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.sealed import Sealed
 
 if TYPE_CHECKING:
     from heldout.data import PrivateTable
+
+
+IntVector = NDArray[np.int64]
+"""Counts or sums of whole numbers, as most statistics are and as most noise is added to."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,10 @@ class Statistic(ABC):
     def sensitivity(self, protection: Protection) -> int:
         """The largest L1 distance between the vectors of neighbouring data sets."""
         raise TypeError(f"{type(self).__name__} has no one sensitivity: see its contract.")
+
+    def of_groups(self, groups: int) -> "Statistic":
+        """Return the same statistic of each of several groups of rows, by the column `member`."""
+        raise TypeError(f"{type(self).__name__} cannot be computed by group.")
 
     @classmethod
     def examples(cls, protection: Protection) -> list["Statistic"]:

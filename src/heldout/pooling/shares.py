@@ -43,7 +43,7 @@ def hand_in(
     and keep it to themselves: the number of sites less those that may drop out, lie or collude.
     The price is the whole question's, for people who are in this site alone.
     """
-    if not isinstance(question, Confusion) or question.by is not None or question.weighted:
+    if not isinstance(question, Confusion) or question.weighted:
         raise ArgumentError("A confusion matrix, not by group and not weighted, can be handed in.")
     count = as_whole(honest)
     if count is None or not 1 <= count <= 10_000:

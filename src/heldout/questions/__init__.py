@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.questions.base import VERSION, Question
+from heldout.questions.groups import By
 from heldout.questions.guess import Guess, HalfWidths
 from heldout.questions.quote import Quote
 from heldout.questions.registry import find, find_class, kinds, registered
 
 __all__ = [
+    "By",
     "Guess",
     "HalfWidths",
     "Question",

@@ -127,7 +127,7 @@ class Question(ABC, Generic[R_co]):
         KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        for field_ in self.form():
+        for field_ in _form(type(self)):
             value = getattr(self, field_.name)
             if field_.required or not (value is None and field_.default is None):
                 object.__setattr__(self, field_.name, field_.rule(value, field_.name))
@@ -138,15 +138,19 @@ class Question(ABC, Generic[R_co]):
         """Return the fields that whoever asks fills in, with their rules and help."""
         return _form(cls)
 
+    def at(self, epsilon: Rational) -> Self:
+        """Return the same question at another price."""
+        return replace(self, epsilon=epsilon)
+
     @classmethod
     def by_group(cls) -> bool:
-        """Return whether it may be asked by group."""
+        """Return whether it may be asked by group; see `questions.groups.By`."""
         return any(field_.name == "by" for field_ in cls.form())
 
     @classmethod
     def rival_field(cls) -> FormField | None:
         """Return the field that names another model to compare with; None if it compares none."""
-        return next((each for each in cls.form() if isinstance(each.rule, Rival)), None)
+        return next((field_ for field_ in cls.form() if isinstance(field_.rule, Rival)), None)
 
     @property
     def rivals(self) -> tuple[str, ...]:
@@ -260,7 +264,7 @@ class Question(ABC, Generic[R_co]):
         return False
 
     @classmethod
-    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self | None:
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> "Question[object] | None":
         """Return the question for its section; None if so small a share is not worth paying.
 
         Fields that a report's asker may choose for all sections are filled in by their names.
@@ -297,12 +301,12 @@ class Question(ABC, Generic[R_co]):
         return ()
 
     @classmethod
-    def of_case(cls, case: "WorstCase", epsilon: Rational) -> Self:
+    def of_case(cls, case: "WorstCase", epsilon: Rational) -> "Question[object]":
         """Return the question as a worst case asks it."""
         return cls(epsilon=epsilon, **{**cls.example, **case.fields})
 
     @classmethod
-    def with_rows(cls, epsilon: Rational = 1) -> tuple[Self, PrivateTable]:
+    def with_rows(cls, epsilon: Rational = 1) -> "tuple[Question[object], PrivateTable]":
         """Return a small example: a question, and made-up rows that answer it."""
         case = cls.worst_cases()[0]
         pair = case.pairs[0]
@@ -324,17 +328,17 @@ class Question(ABC, Generic[R_co]):
         return self.as_dict()
 
     @classmethod
-    def of_fields(cls, content: Mapping[str, Any]) -> Self:
+    def of_fields(cls, content: Mapping[str, Any]) -> "Question[object]":
         """Read what `as_dict` wrote, without `question` and `version`."""
-        known = {each.name: each for each in _given(cls)}
-        strange = sorted(set(content) - set(known))
+        form = {field_.name: field_ for field_ in cls.form()}
+        strange = sorted(set(content) - set(form))
         if strange:
             raise ArgumentError(
                 f"A question of kind {cls.kind!r} has no field {shown(strange[0])}. Fields: "
-                f"{', '.join(known)}."
+                f"{', '.join(form)}."
             )
-        for name, each in known.items():
-            if each.default is MISSING and each.default_factory is MISSING and name not in content:
+        for name, field_ in form.items():
+            if field_.required and name not in content:
                 raise ArgumentError(f"A question of kind {cls.kind!r} needs the field {name!r}.")
         return cls(**content)
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist, median
 from typing import Annotated, Any, get_type_hints
 
+import numpy as np
+
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
+from heldout.kernel.statistic import IntVector
+from heldout.kernel.weights import STEPS
 from heldout.questions.rules import Number, Whole
 
-__all__ = ["Guess", "HalfWidths"]
+__all__ = ["Guess", "HalfWidths", "weigh_counts"]
 
 SHARE_OF_POSITIVES = 4  # one row in so many, if nobody guesses
 
@@ -138,10 +142,16 @@ class Guess:
 
     def scores(self, cells: int) -> Any:
         """Shares of each class (negative, positive) by score cell, lowest first."""
-        import numpy as np
-
         from heldout.intervals.normal import normal_share
 
         edges = np.linspace(-4, 4 + self.separation, cells + 1)
         edges[0], edges[-1] = -np.inf, np.inf
         return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
+
+
+def weigh_counts(counts: IntVector, weighted: bool, guess: Guess) -> IntVector:
+    """Return typical counts; of rows with weights, as if each had the mean one."""
+    if weighted:
+        sums = counts * STEPS * guess.mean_weight
+        counts = np.concatenate([sums, sums * (1 - guess.mean_weight)])
+    return np.round(counts).astype(np.int64)

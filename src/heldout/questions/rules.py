@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from heldout.arguments.rules import (
     Choices,
@@ -18,14 +18,15 @@ from heldout.arguments.rules import (
     Text,
     Whole,
 )
+from heldout.data.description import Description
 from heldout.kernel.rational import Rational, exact
 
 __all__ = [
-    "By",
     "Choices",
     "Exact",
     "Flag",
     "Grid",
+    "GroupColumns",
     "Intervals",
     "Number",
     "Numbers",
@@ -37,6 +38,7 @@ __all__ = [
     "Text",
     "Weighted",
     "Whole",
+    "weight_parameters",
 ]
 
 
@@ -66,10 +68,20 @@ class Rival(Text):
     what: str = "the name of a column"
 
 
-By = Annotated[Any, Columns(), "Ask by group: a declared column, or several to cross."]
+BY_HELP: Final = "Ask by group: a declared column, or several to cross."
+GroupColumns = Annotated[Any, Columns(), BY_HELP]
 """The declared groups that an answer is given for, one by one; crossed if there are several."""
 
 Weighted = Annotated[bool, Flag(), "Count rows by their declared weights."]
+
+
+def weight_parameters(weighted: bool, about: Description) -> dict[str, Any]:
+    """Return what is booked of the weights, if they are used."""
+    if not weighted:
+        return {}
+    about.check_weight()
+    return {"weight": about.weight, "largest_weight": about.largest_weight}
+
 
 Price = Annotated[Rational, Exact(), "The price, such as 1, 0.5 or 1/3."]
 """Epsilon as people write it: text, int, Fraction, Decimal or float; an exact number once read."""

@@ -15,7 +15,14 @@ from heldout.kernel.ranking.score_table import ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.kernel.tally import as_scores
 
-__all__ = ["LARGEST_EXACT", "RankedRows", "RankedTable", "RankingStatistic", "TiedPairs"]
+__all__ = [
+    "LARGEST_EXACT",
+    "RankedGroups",
+    "RankedRows",
+    "RankedTable",
+    "RankingStatistic",
+    "TiedPairs",
+]
 
 LARGEST_EXACT: Final = MANY_ROWS
 """Beyond so many rows, where their number is public, a ranking is read off the score table."""
@@ -65,6 +72,9 @@ class RankedRows(_Ranked):
     Cost:        one scan, one sort a class, O(rows) memory.
     """
 
+    def of_groups(self, groups: int) -> "RankedGroups":
+        return RankedGroups(self.metric, groups)
+
     def body(self) -> str:
         rival = ", rival" if self.kind.compares else ""
         return f"SELECT label, score{rival}\nFROM evaluated"
@@ -77,6 +87,46 @@ class RankedRows(_Ranked):
         value = difference(*values) if self.kind.compares else values[0]
         positives = int(positive.sum())
         return RankingStatistic(value, positives, positive.size - positives)
+
+
+@dataclass(frozen=True)
+class RankedGroups(Statistic):
+    """A ranking metric of the exact scores, in each group; the list is as long as there are groups.
+
+    Claim:       a row that leaves or arrives changes the ranking of one group, by that row; no
+                 other group's.                                           [claim: each-group]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: of one group by rung, as of `RankedRows` for one row more or less.
+    Numerics:    exact.
+    Refuses:     a metric it does not know.
+    Reference:   proofs/each-group.md.
+    Cost:        one scan, one sort a class and group, O(rows) memory.
+    """
+
+    metric: str
+    groups: int
+    claim: ClassVar[str] = "each-group"
+    shown_by: ClassVar[str] = (
+        "tests/conformance/test_groups.py::test_a_row_moves_its_own_group_alone_and_by_a_row"
+    )
+
+    @property
+    def whole(self) -> RankedRows:
+        """What is read of each group."""
+        return RankedRows(self.metric)
+
+    def body(self) -> str:
+        return "SELECT member, label, score\nFROM evaluated"
+
+    def read(self, columns: Columns) -> list[RankingStatistic]:
+        member = np.asarray(np.ma.filled(columns["member"], -1))
+        rows = [member == group for group in range(self.groups)]
+        return [
+            self.whole.read(
+                {name: np.ma.asarray(columns[name])[mine] for name in ("label", "score")}
+            )
+            for mine in rows
+        ]
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,9 @@ class ScoreTable(Statistic):
         counts: Any = self.read(columns)
         return counts[: self.points], counts[self.points :]
 
+    def of_groups(self, groups: int) -> "ScoreTables":
+        return ScoreTables(self, groups)
+
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved
 

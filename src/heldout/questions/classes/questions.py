@@ -17,16 +17,8 @@ from heldout.questions.base import Question, Section
 from heldout.questions.classes.areas import ClassAreas
 from heldout.questions.classes.matrix import ClassConfusionRelease, RankRelease
 from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.groups import (
-    counted_parts,
-    divided,
-    how_many,
-    named,
-    tiled,
-    weighed,
-    weighing,
-)
-from heldout.questions.guess import Guess
+from heldout.questions.groups import Divisible
+from heldout.questions.guess import Guess, weigh_counts
 from heldout.questions.ranking.questions import (
     DEFAULT,
     SMALL_CLASSES,
@@ -36,7 +28,7 @@ from heldout.questions.ranking.questions import (
     worst_areas,
     worst_persons,
 )
-from heldout.questions.rules import By, Weighted
+from heldout.questions.rules import Weighted, weight_parameters
 from heldout.questions.worst_cases import (
     LOW,
     PERSON,
@@ -58,15 +50,14 @@ CLASSES_APART: Final = "answers of several classes are not pooled yet"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co]):
-    """Counts of rows of several classes, by group if `by` is given."""
+class _CallCounts(Divisible[Counted_co, ByGroup[Any]], Generic[Counted_co]):
+    """Counts of rows of several classes."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
     cannot_pool: ClassVar[str] = CLASSES_APART
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     reading: ClassVar[type[Release]]
-    by: By = None
     weighted: Weighted = False
 
     def request(self, about: ClassifiedRows) -> Request:
@@ -74,7 +65,6 @@ class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co
             classes=len(about.classes),
             axes=self.axes,
             by_scores=about.called_by_scores,
-            groups=how_many(self.by, about),
             weighted=self.weighted,
         )
         mechanism = DiscreteLaplace.for_epsilon(
@@ -83,21 +73,16 @@ class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co
             dimension=statistic.size,
         )
         parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
-        parameters |= named(self.by, about) | weighing(self.weighted, about)
-        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
+        parameters |= weight_parameters(self.weighted, about)
+        return Request(self.title, statistic, mechanism, parameters)
 
-    def read(self, drawn: Drawn) -> Counted_co | ByGroup[Counted_co]:
-        reading = cast(type[Counted_co], self.reading)
-        if self.by is None:
-            return reading(drawn)
-        return ByGroup(drawn, map(reading, counted_parts(drawn)))
+    def read(self, drawn: Drawn) -> Counted_co:
+        return cast(type[Counted_co], self.reading)(drawn)
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
-        if self.by is not None:
-            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         size = len(about.classes)
         right = NormalDist().cdf(guess.separation / 2)
-        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
+        return weigh_counts(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
 
     @abstractmethod
     def _typical(self, size: int, right: float) -> Any:

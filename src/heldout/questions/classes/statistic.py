@@ -1,6 +1,6 @@
 """Counts of rows by their class, the class that a model calls them, and the true one's rank."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from heldout.data.sql import Columns
@@ -86,6 +86,9 @@ class CallCounts(Statistic):
     def read(self, columns: Columns) -> Any:
         places = [(columns[axis], self.classes) for axis in self.axes]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> "CallCounts":
+        return replace(self, groups=groups)
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved * (STEPS if self.weighted else 1)

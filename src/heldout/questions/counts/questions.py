@@ -1,7 +1,7 @@
 """Questions that a few noisy counts or sums answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,19 +14,11 @@ from heldout.intervals.groups import ByGroup, DecisionsByGroup
 from heldout.kernel.bounded_sum import CLIP, BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.base import Question, Section
+from heldout.questions.base import Section
 from heldout.questions.counts.statistic import ThresholdCounts
-from heldout.questions.groups import (
-    counted_parts,
-    divided,
-    how_many,
-    named,
-    tiled,
-    weighed,
-    weighing,
-)
-from heldout.questions.guess import Guess
-from heldout.questions.rules import By, Number, Weighted
+from heldout.questions.groups import Divisible
+from heldout.questions.guess import Guess, weigh_counts
+from heldout.questions.rules import Number, Weighted, weight_parameters
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -50,7 +42,7 @@ __all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredErr
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
+class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     """The confusion matrix where rows with score >= threshold are called positive."""
 
     kind: ClassVar[str] = "confusion"
@@ -58,6 +50,7 @@ class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
     asks: ClassVar[str] = "How often is it right?"
     tells: ClassVar[str] = "Accuracy, precision, recall and the four counts at one threshold."
     headline: ClassVar[str | None] = "accuracy"
+    grouped: ClassVar[type[ByGroup[Any]]] = DecisionsByGroup
     section: ClassVar[Section | None] = Section(
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
@@ -80,25 +73,22 @@ class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
     threshold: Annotated[float, Number(), "Rows with at least this score are called positive."] = (
         0.5
     )
-    by: By = None
     weighted: Weighted = False
 
     def request(self, about: ScoredRows) -> Request:
-        price, groups = self.price, how_many(self.by, about)
         at = about.threshold(self.threshold)
         statistic = ThresholdCounts(
             thresholds=(about.counted_threshold(at),),
-            groups=groups,
             weighted=self.weighted,
         )
         mechanism = DiscreteLaplace.for_epsilon(
-            price,
+            self.price,
             l1_sensitivity=statistic.sensitivity(about.protection),
             dimension=statistic.size,
         )
-        parameters = {"threshold": at, **about.scale_parameters, **named(self.by, about)}
-        parameters |= weighing(self.weighted, about)
-        return Request("confusion", statistic, mechanism, parameters, view=divided(self.by))
+        parameters = {"threshold": at, **about.scale_parameters}
+        parameters |= weight_parameters(self.weighted, about)
+        return Request("confusion", statistic, mechanism, parameters)
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -148,27 +138,23 @@ class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
             ),
         )
 
-    def read(self, drawn: Drawn) -> ConfusionRelease | DecisionsByGroup:
-        if self.by is None:
-            return ConfusionRelease(drawn)
-        return DecisionsByGroup(drawn, map(ConfusionRelease, counted_parts(drawn)))
+    def read(self, drawn: Drawn) -> ConfusionRelease:
+        return ConfusionRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
-        if self.by is not None:
-            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
         found, false_alarms, missed, left_alone = guess.confusion()
         counts = np.array([left_alone, false_alarms, missed, found])
-        return weighed(counts, self.weighted, guess)
+        return weigh_counts(counts, self.weighted, guess)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MeanError(Question[MeanRelease | ByGroup[MeanRelease]]):
-    """The mean of a bounded error; by group, or weighted, if that is asked."""
+class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
+    """The mean of a bounded error; weighted, if that is asked."""
 
+    lower_is_better: ClassVar[bool] = True
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     title: ClassVar[str]
     error: ClassVar[str]
-    by: By = None
     weighted: Weighted = False
 
     @classmethod
@@ -198,12 +184,10 @@ class _MeanError(Question[MeanRelease | ByGroup[MeanRelease]]):
         return (WorstCase(pairs=_worst_errors(), note="with the sum of squares, which is free"),)
 
     def request(self, about: Any) -> Request:
-        with_rest = self.by is not None or about.rows is None or self.weighted
         statistic = BoundedSum(
             error=self.error,
             score_range=about.score_range,
-            with_rest=with_rest,
-            groups=how_many(self.by, about),
+            with_rest=about.rows is None or self.weighted,
             weighted=self.weighted,
             **self._more(about),
         )
@@ -217,25 +201,18 @@ class _MeanError(Question[MeanRelease | ByGroup[MeanRelease]]):
             "score_range": list(about.score_range),
             **self._more(about),
             **(about.scale_parameters if isinstance(about, ScoredRows) else {}),
-            **named(self.by, about),
-            **weighing(self.weighted, about),
+            **weight_parameters(self.weighted, about),
         }
-        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
+        return Request(self.title, statistic, mechanism, parameters)
 
     def _more(self, about: Any) -> dict[str, Any]:
         """Return what else the error depends on."""
         return {}
 
-    def read(self, drawn: Drawn) -> MeanRelease | ByGroup[MeanRelease]:
-        if self.by is None:
-            return MeanRelease(drawn)
-        return ByGroup(drawn, map(MeanRelease, counted_parts(drawn)), lower_is_better=True)
+    def read(self, drawn: Drawn) -> MeanRelease:
+        return MeanRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
-        if self.by is not None:
-            without = replace(self, by=None)
-            private = replace(about, rows=None)
-            return tiled(without, private, guess, how_many(self.by, about))
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)

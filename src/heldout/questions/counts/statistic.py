@@ -1,7 +1,7 @@
 """Counts of rows by label and public score thresholds."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from heldout.data.sql import Columns, double
@@ -74,6 +74,9 @@ class ThresholdCounts(Statistic):
     def read(self, columns: Columns) -> Any:
         places = [(columns["label"], 2), (columns["interval_number"], self.intervals)]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> "ThresholdCounts":
+        return replace(self, groups=groups)
 
     def sensitivity(self, protection: Protection) -> int:
         return protection.rows_moved * (STEPS if self.weighted else 1)

@@ -16,7 +16,7 @@ from heldout.kernel.ranking.score_table import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question
 from heldout.questions.registry import Place, places, section_name
 from heldout.questions.report.report import Report as Answer
-from heldout.questions.rules import By, Flag, Number, OneOf, Rule, Weighted, Whole
+from heldout.questions.rules import Flag, GroupColumns, Number, OneOf, Rule, Weighted, Whole
 from heldout.questions.sections import Choice, shared
 from heldout.questions.worst_cases import (
     HIGH,
@@ -90,7 +90,7 @@ class Report(Question[Answer]):
     scores: Annotated[
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
-    by: By = None
+    by: GroupColumns = None
     weighted: Weighted = False
     k: Annotated[int, Whole(1, 10**6), "How many rows of each ranked list count."] = 10
 
