@@ -40,7 +40,7 @@ __all__ = [
     "share_guess",
 ]
 
-Groups_co = TypeVar("Groups_co", bound=ByGroup[Any], covariant=True)
+Groups_co = TypeVar("Groups_co", bound="ByGroup[Release]", covariant=True)
 _BY: Final = FormField("by", Columns(), BY_HELP, None, required=False)
 _OF_ITS_QUESTION: Final = ("kind", "title", "asks", "tells", "of", "headline", "draws")
 """What a question by group has of the question, whoever looks at it."""
@@ -136,6 +136,15 @@ class By(Question[Groups_co]):
         own |= {"epsilon": self.question.price, "column": _BY.rule(self.column, "by")}
         for name, value in own.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def form(cls) -> tuple[FormField, ...]:
+        """Return nothing: forms are those of kinds, which have the field `by`."""
+        return ()
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        return self.question.rivals
 
     def at(self, epsilon: Rational) -> Self:
         return replace(self, question=self.question.at(epsilon))

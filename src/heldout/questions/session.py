@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heldout.intervals.confusion import ConfusionRelease
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
     from heldout.intervals.lists import ListsRelease
+    from heldout.intervals.release import Release
     from heldout.questions.answered import Answered
     from heldout.questions.classes.matrix import RankRelease
     from heldout.questions.curves.by_group import CurvesByGroup
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 Epsilon = Rational
 Columns = str | Sequence[str]
 """A declared group, or several to cross."""
-Groups = TypeVar("Groups", bound="ByGroup[Any]")
+Groups = TypeVar("Groups", bound="ByGroup[Release]")
 First = TypeVar("First")
 Second = TypeVar("Second")
 Third = TypeVar("Third")
@@ -255,7 +256,8 @@ class Session(PrivateSession):
             divided = {} if by is None else {"by": by}
             return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
         question: Divisible[First, Groups] = kind(**fields)
-        return self.ask(question) if by is None else self.ask(q.By(question, by))
+        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
+        return self.ask(asked)
 
     @overload
     def confusion(

@@ -50,7 +50,7 @@ CLASSES_APART: Final = "answers of several classes are not pooled yet"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CallCounts(Divisible[Counted_co, ByGroup[Any]], Generic[Counted_co]):
+class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co]):
     """Counts of rows of several classes."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)

@@ -161,7 +161,7 @@ class _Ranking(Question[R_co]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Any]], Generic[Area_co]):
+class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Area_co]):
     """A ranking metric of one model.
 
     `smaller_class` is a public guess of the smaller class (for average precision: of the
