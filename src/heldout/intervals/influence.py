@@ -15,7 +15,7 @@ import numpy as np
 from heldout.intervals.curve import Curve
 from heldout.kernel.ranking.influence import SQUARES, STEPS, InfluenceMoments
 
-__all__ = ["Influence", "Scatter", "of_area", "of_difference", "of_precision", "shares"]
+__all__ = ["Influence", "Scatter", "influence_on_area", "influence_on_difference", "influence_on_precision", "cell_shares"]
 
 CELLS: Final = 64
 MISPLACED: Final = 0.1
@@ -99,7 +99,7 @@ class Influence:
         return found, noise
 
 
-def of_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
+def influence_on_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
     """A positive row's is its place among the negatives less the area, over the positives."""
     cuts, below, above = _places(curve)
     m, n = counts
@@ -110,7 +110,7 @@ def of_area(curve: Curve, *, counts: tuple[float, float]) -> Influence:
     )
 
 
-def of_difference(curve: Curve, rival: Curve, *, counts: tuple[float, float]) -> Influence:
+def influence_on_difference(curve: Curve, rival: Curve, *, counts: tuple[float, float]) -> Influence:
     """The rival's area less the first one's: the difference of a row's two placements."""
     m, n = counts
     (cuts, *places), (rival_cuts, *rival_places) = _places(curve), _places(rival)
@@ -140,7 +140,7 @@ def _spread(curve: Curve, by_class: int) -> float:
     return max(float(steps @ middle**2) - float(steps @ middle) ** 2, 0.02)
 
 
-def of_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
+def influence_on_precision(curve: Curve, *, counts: tuple[float, float]) -> Influence:
     """Average precision: the rows change the precision of others and have one of their own."""
     cuts, below, above = _places(curve)
     m, n = counts
@@ -178,7 +178,7 @@ def _places(curve: Curve) -> tuple[Any, Any, Any]:
     return cuts, 1 - (false[1:] + false[:-1]) / 2, (true[1:] + true[:-1]) / 2
 
 
-def shares(curve: Curve, cuts: Any) -> tuple[Any, Any]:
+def cell_shares(curve: Curve, cuts: Any) -> tuple[Any, Any]:
     """Which share of the negatives, and of the positives, the curve has in each cell."""
     false, true = (-np.diff(each, prepend=1.0, append=0.0) for each in _rates(curve, cuts))
     return false, true

@@ -13,7 +13,7 @@ import numpy as np
 __all__ = ["laid_out"]
 
 _REACH: Final = 10.0  # noise scales around what was drawn, beside what the noises add up to
-_CELLS: Final = 192  # that a count's reach is divided into, where it holds more whole numbers
+_MOST_STEPS: Final = 192  # that a count's reach is divided into, where it holds more whole numbers
 
 
 def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Any:
@@ -29,7 +29,7 @@ def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Any:
     reach = np.ceil(_REACH * scale + abs(held.sum() - rows))
     low = np.clip(noisy - reach, 0.0, rows)[few]
     high = np.minimum(held + reach, rows)[few]
-    step = max(1.0, np.ceil(float((high - low).max()) / (_CELLS - 1)))
+    step = max(1.0, np.ceil(float((high - low).max()) / (_MOST_STEPS - 1)))
     size = int(float((high - low).max()) // step) + 1
     along = step * np.arange(size)
     own = [_law(first + along, noisy[i], scale) for first, i in zip(low, few, strict=True)]

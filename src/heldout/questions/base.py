@@ -19,11 +19,11 @@ from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Priced
 from heldout.kernel.loss import Loss
 from heldout.kernel.rational import Rational
-from heldout.questions.guess import Guess, HalfWidths
 from heldout.questions.rules import Price, Rival, Rule
 from heldout.questions.sections import Choice, Section
 
 if TYPE_CHECKING:
+    from heldout.questions.guess import Guess, HalfWidths
     from heldout.pooling.answer import Pooled
     from heldout.pooling.site import Site
     from heldout.questions.worst_cases import WorstCase
@@ -226,6 +226,8 @@ class Question(ABC, Generic[R_co]):
 
     def expected(self, about: Any, guess: Guess, level: float = 0.95) -> dict[str, HalfWidths]:
         """How far the intervals of each measure will reach, if the guess is right."""
+        from heldout.questions.guess import HalfWidths
+
         found: dict[str, list[HalfWidths]] = {}
         for _ in range(self.draws):
             release = self.typical_release(about, guess)

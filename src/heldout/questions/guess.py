@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
 from heldout.kernel.statistic import IntVector
 from heldout.kernel.weights import STEPS
-from heldout.questions.rules import Number, Whole
+from heldout.arguments.rules import Number, Whole
 
 __all__ = ["Guess", "HalfWidths", "weigh_counts"]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data.table import PrivateTable
-from heldout.intervals import influence
+from heldout.intervals.influence import influence_on_area, influence_on_precision, influence_on_difference, cell_shares
 from heldout.intervals.auc_interval import (
     area_variance,
     belief,
@@ -39,9 +39,9 @@ __all__ = ["RankingStages"]
 
 LEAST_EPSILON: Final = Fraction(1, 20)
 INFLUENCES: Final[Mapping[str, Callable[..., Influence]]] = {
-    "auc": influence.of_area,
-    "average-precision": influence.of_precision,
-    "auc-difference": influence.of_difference,
+    "auc": influence_on_area,
+    "average-precision": influence_on_precision,
+    "auc-difference": influence_on_difference,
 }
 USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 """What a forecast takes for two models: their areas, and the variance of the difference over that
@@ -205,7 +205,7 @@ class RankingStages:
         m, n = found.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
-            typical = found.typical_variance(influence.shares(curves[0], found.cuts))
+            typical = found.typical_variance(cell_shares(curves[0], found.cuts))
             ratio = typical / precision_variance(value, n, m)
             return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
         variance, scale = found.variance(answers["moments"], scale=float(self.moments.scale))

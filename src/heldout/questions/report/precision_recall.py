@@ -6,7 +6,7 @@ from typing import Any
 from heldout.drawing.chart import Figure
 from heldout.drawing.page import rendered
 
-__all__ = ["REMARKS", "page"]
+__all__ = ["REMARKS", "precision_recall_page"]
 
 REMARKS: Mapping[str, str] = {
     "lower-trapezoid": "recommended",
@@ -20,7 +20,7 @@ REMARKS: Mapping[str, str] = {
 """What Boyd (2014, chapter 4) found of each estimator of the area."""
 
 
-def page(found: Mapping[str, Any], *, name: str, svg: str, title: str = "") -> str:
+def precision_recall_page(found: Mapping[str, Any], *, name: str, svg: str, title: str = "") -> str:
     """The whole document; `found` is what `heldout pr --json` prints."""
     estimator = found["estimator"]
     caption = (
