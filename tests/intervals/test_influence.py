@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 from heldout.data.grid import CELLS
-from heldout.intervals.influence import influence_on_area, influence_on_precision, influence_on_difference, cell_shares
+from heldout.intervals.areas import (
+    Influence,
+    Scatter,
+    cell_shares,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+)
 from heldout.intervals.curve import Curve
-from heldout.intervals.influence import Influence, Scatter
 from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.average_precision import average_precision
-from heldout.kernel.ranking.influence import SQUARES, STEPS, InfluenceMoments
-from heldout.kernel.ranking.ranked import RankedRows
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.kernel.ranking.values import average_precision
 from heldout.questions.ranking.stages import LEAST_EPSILON, RankingStages
 
 RANDOM = np.random.default_rng(1988)

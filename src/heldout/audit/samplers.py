@@ -16,9 +16,9 @@ import numpy as np
 from heldout.audit.parallel import Progress, mapper
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.bisection import falls_to
-from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
-from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.noise.exact import falls_to
+from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.sealed import Sealed
 
 __all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]

@@ -9,12 +9,13 @@ import numpy as np
 
 from heldout.arguments import as_number
 from heldout.errors import ArgumentError
-from heldout.intervals.auc_interval import Look
+from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
-from heldout.intervals.readings import CELLS, ConfusionReadings
-from heldout.intervals.registry import (
+from heldout.intervals.readings import (
+    CELLS,
+    ConfusionReadings,
     Contrast,
     Metric,
     attribute,

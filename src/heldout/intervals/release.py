@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
-from heldout.intervals.exported import Exported
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Exported, Interval, Measure
 from heldout.kernel import Loss, Protection, Receipt, price
 from heldout.kernel.door import Drawn
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.intervals.auc_interval import Look
+    from heldout.intervals.areas import Look
 
 __all__ = ["Answer", "Release"]
 

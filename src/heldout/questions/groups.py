@@ -22,11 +22,10 @@ from heldout.intervals.groups import ByGroup
 from heldout.kernel import Event
 from heldout.kernel.door import Drawn, Priced, Request
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.each_group import each_group, split_groups
+from heldout.kernel.noise.disjoint import each_group, split_groups
 from heldout.kernel.rational import Rational
-from heldout.questions.base import FormField, Question, R_co
-from heldout.questions.guess import Guess
-from heldout.questions.rules import BY_HELP
+from heldout.questions.base import BY_HELP, FormField, Question, R_co
+from heldout.questions.quote import Guess
 
 if TYPE_CHECKING:
     from heldout.intervals.release import Release

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from heldout.intervals.bounded_mean import MeanRelease
     from heldout.intervals.confusion import ConfusionRelease
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
-    from heldout.intervals.lists import ListsRelease
     from heldout.intervals.release import Release
-    from heldout.questions.answered import Answered
-    from heldout.questions.classes.matrix import RankRelease
+    from heldout.questions.answers import Answered
+    from heldout.questions.classes.release import RankRelease
     from heldout.questions.curves.by_group import CurvesByGroup
     from heldout.questions.curves.release import CurvesRelease
-    from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
-    from heldout.questions.ranking.ties import TiesRelease
+    from heldout.questions.lists import ListsRelease
+    from heldout.questions.ranking.release import (
+        AucRelease,
+        CompareRelease,
+        RankingRelease,
+        TiesRelease,
+    )
     from heldout.questions.report import Report
 
 Epsilon = Rational
@@ -143,7 +147,7 @@ class PrivateSession:
 
         `reference` is the asker's own name for this booking, which the ledger keeps with it.
         """
-        from heldout.questions.answered import Answered
+        from heldout.questions.answers import Answered
 
         if not (reference is None or (isinstance(reference, str) and reference)):
             raise ArgumentError(f"reference must be a text, got {shown(reference)}.")
@@ -290,7 +294,7 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.questions.classes.matrix.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.release.ClassConfusionRelease`).
         """
         return self._ask(
             q.Confusion,
@@ -398,7 +402,7 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.questions.classes.areas.ClassAreas`.
+        `heldout.questions.classes.release.ClassAreas`.
         """
         return self._ask(
             q.Auc,

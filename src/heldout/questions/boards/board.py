@@ -10,7 +10,7 @@ from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
 from heldout.kernel.ledger.books import checked_name
-from heldout.kernel.noise.bar import AboveBar, Prepaid, secret_of
+from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.certificate import Certificate
 from heldout.questions.boards.plan import Plan
 from heldout.questions.boards.state import State, StateFile

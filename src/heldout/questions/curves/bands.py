@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
-from heldout.intervals.normal import normal_quantile
+from heldout.intervals.noise import normal_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
 
 __all__ = ["Band", "Rectangles", "evenly_filling", "normal_points", "rectangles"]

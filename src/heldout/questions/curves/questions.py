@@ -13,9 +13,9 @@ from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.tables.counts import ClassCounts
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.sealed import Sealed
-from heldout.questions.base import Question, Section
+from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.by_group import CurvesByGroup
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import AreaBySum, Placements
@@ -23,9 +23,7 @@ from heldout.questions.curves.methods.registry import METHODS
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.groups import By, Divisible
-from heldout.questions.guess import Guess
-from heldout.questions.rules import Numbers, OneOf, Plain
-from heldout.questions.sections import Choice
+from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,

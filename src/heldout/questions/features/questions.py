@@ -12,6 +12,7 @@ from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
+from heldout.questions.base import Exact, Number, OneOf, Text, Whole
 from heldout.questions.features.budget import (
     GUESSED_ROWS,
     LATEST,
@@ -28,7 +29,6 @@ from heldout.questions.features.naive_bayes_plan import NaiveBayesPlan
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.selection_methods import METHODS, Plan, plan_selection
 from heldout.questions.features.stages import Stages, TrainingPlan
-from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
 from heldout.questions.worst_cases import Pair, WorstCase
 
 __all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]

@@ -10,19 +10,25 @@ from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.choose import METHODS
-from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.kernel.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
+from heldout.kernel.ranking.statistic import (
+    LARGEST_EXACT,
+    RankedRows,
+    RankedTable,
+    ScoreTable,
+    TiedPairs,
+)
 from heldout.kernel.statistic import Statistic
-from heldout.questions.base import Question, R_co, Section
+from heldout.questions.base import Choice, Exact, OneOf, Question, R_co, Rival, Section, Whole
 from heldout.questions.groups import Divisible
-from heldout.questions.guess import Guess
-from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
+from heldout.questions.quote import Guess
+from heldout.questions.ranking.release import (
+    AucRelease,
+    CompareRelease,
+    RankingRelease,
+    TiesRelease,
+)
 from heldout.questions.ranking.stages import RankingStages
-from heldout.questions.ranking.ties import TiesRelease
-from heldout.questions.rules import Exact, OneOf, Rival, Whole
-from heldout.questions.sections import Choice
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,

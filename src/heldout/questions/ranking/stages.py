@@ -15,23 +15,24 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data.table import PrivateTable
-from heldout.intervals.influence import influence_on_area, influence_on_precision, influence_on_difference, cell_shares
-from heldout.intervals.auc_interval import (
+from heldout.intervals.areas import (
+    Influence,
+    Scatter,
     area_variance,
     belief,
+    cell_shares,
     difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
     precision_variance,
 )
 from heldout.intervals.curve import Curve
-from heldout.intervals.influence import Influence, Scatter
 from heldout.kernel.door import Answers, Booked, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.ranking.choose import METHODS
-from heldout.kernel.ranking.influence import InfluenceMoments
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.metric import METRICS, RankingMetric
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechanism
+from heldout.kernel.ranking.statistic import METRICS, InfluenceMoments, RankingMetric, ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
 

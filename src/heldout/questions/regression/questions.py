@@ -14,7 +14,7 @@ from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess, Question
-from heldout.questions.base import R_co
+from heldout.questions.base import Flag, Grid, GroupColumns, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import count_groups, group_columns, parameters_by_group
 from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.hilbert import SquareCounts
@@ -22,7 +22,6 @@ from heldout.questions.regression.measures import RegressionMetrics as MetricsRe
 from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
-from heldout.questions.rules import Flag, Grid, GroupColumns, Intervals, Number, OneOf, Whole
 from heldout.questions.worst_cases import Pair, WorstCase, numbers
 
 __all__ = ["RegressionMetrics", "ResidualPlot"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import checked_level
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.questions.regression.table import ResidualTable
 
 __all__ = ["QuantilePlot", "quantile_plot"]

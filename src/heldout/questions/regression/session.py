@@ -8,8 +8,8 @@ from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.rational import Rational
+from heldout.questions.base import GroupColumns
 from heldout.questions.regression import questions as asked
-from heldout.questions.rules import GroupColumns
 from heldout.questions.session import Columns, PrivateSession
 
 if TYPE_CHECKING:

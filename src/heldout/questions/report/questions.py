@@ -12,12 +12,21 @@ from heldout.errors import ArgumentError
 from heldout.intervals.curve import grid_point
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Together
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question
+from heldout.questions.base import (
+    Choice,
+    Flag,
+    GroupColumns,
+    Number,
+    OneOf,
+    Rule,
+    Weighted,
+    Whole,
+    shared,
+)
 from heldout.questions.registry import Place, places, section_name
 from heldout.questions.report.report import Report as Answer
-from heldout.questions.rules import Flag, GroupColumns, Number, OneOf, Rule, Weighted, Whole
-from heldout.questions.sections import Choice, shared
 from heldout.questions.worst_cases import (
     HIGH,
     REMOVE,

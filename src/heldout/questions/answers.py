@@ -1,27 +1,35 @@
-"""Drawn numbers and public facts as plain JSON, exactly, and back.
-
-What is no number, text, list or None is an object with one key that says what it is:
-`{"fraction": "1/3"}`, `{"tuple": [...]}`, `{"map": {...}}`, `{"array": {...}}`, or the name of a
-dataclass with its fields. Kinds of questions declare the dataclasses: descriptions of rows (`of`),
-what is drawn for them (`stores`), and what these are made of by their annotations. Reading makes
-these and nothing else, and checks every field against its annotation, so content from an untrusted
-file is read or refused.
-"""
+"""Answers that can be stored: as JSON, and back to the same releases without rows or a ledger."""
 
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cache
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from functools import cache, cached_property
+from typing import Any, Final, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from heldout import questions as q
+from heldout.data.description import Description
+from heldout.errors import ArgumentError, HeldoutError
+from heldout.kernel import Budget, Loss, Receipt, price
+from heldout.kernel.door import Drawn, Standing
 from heldout.kernel.rational import show, stored
+from heldout.questions.quote import booked_together
 from heldout.questions.registry import registered
 
-__all__ = ["from_plain", "plain", "stored_classes"]
+__all__ = ["Answered", "from_plain", "plain", "stored_classes"]
+
+# --- Drawn numbers and public facts as plain JSON, exactly, and back -----------------------------
+#
+# What is no number, text, list or None is an object with one key that says what it is:
+# `{"fraction": "1/3"}`, `{"tuple": [...]}`, `{"map": {...}}`, `{"array": {...}}`, or the name of a
+# dataclass with its fields. Kinds of questions declare the dataclasses: descriptions of rows
+# (`of`), what is drawn for them (`stores`), and what these are made of by their annotations.
+# Reading makes these and nothing else, and checks every field against its annotation, so content
+# from an untrusted file is read or refused.
+
 
 _ENDLESS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TYPES: Final = {"int64": (int,), "float64": (int, float), "bool": (bool,)}
@@ -210,3 +218,102 @@ def _whole(made: Any) -> bool:
         each, above = made.noise.bin_deviation, made.noise.above_deviation
         return bool(each.shape == (2, made.bins) and above.shape == (2, made.bins + 1))
     return True
+
+
+# --- Answers that can be kept: as JSON, and back to the same releases without rows or a ledger ---
+
+
+SCHEMA = 1
+FIELDS = {"schema", "questions", "about", "values", "receipt", "budget", "spent", "remaining"}
+RULES = "rules"  # one number a question, left out where all are 1, as all were at first
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Questions that were booked as one, and what was drawn for them. All of it is public.
+
+    >>> import heldout as ho, json
+    >>> rows = ho.Dataset({"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}, label="y", score="p")
+    >>> answered = ho.Session(rows, budget=ho.Budget(epsilon=1)).answer(q.Confusion(epsilon=1))
+    >>> content = json.dumps(answered.as_dict())
+    >>> [kept], [drawn] = Answered.from_dict(json.loads(content)).releases, answered.releases
+    >>> kept.as_dict() == drawn.as_dict()
+    True
+    """
+
+    questions: tuple[q.Question[Any], ...]
+    drawn: Drawn
+
+    @cached_property
+    def releases(self) -> tuple[Any, ...]:
+        """What people read, one for each question."""
+        if len(self.questions) == 1:
+            return (self.questions[0].release(self.drawn),)
+        return tuple(
+            question.release(self.drawn.part(str(at))) for at, question in enumerate(self.questions)
+        )
+
+    @property
+    def receipt(self) -> Receipt:
+        assert self.drawn.receipt is not None
+        return self.drawn.receipt
+
+    @property
+    def standing(self) -> Standing:
+        """The account right after it paid."""
+        assert self.drawn.standing is not None
+        return self.drawn.standing
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON, exact and complete: `from_dict` gives the same releases."""
+        standing, rules = self.standing, [each.rules for each in self.questions]
+        return {
+            "schema": SCHEMA,
+            "questions": [each.as_dict() for each in self.questions],
+            "about": plain(self.drawn.about),
+            "values": plain(self.drawn.values),
+            "receipt": self.receipt.as_dict(),
+            "budget": standing.budget.as_dict(),
+            "spent": standing.spent.as_dict(),
+            "remaining": standing.remaining.as_dict(),
+            **({} if set(rules) == {1} else {RULES: rules}),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` wrote, from wherever it comes; anything else is refused."""
+        if not isinstance(content, Mapping) or set(content) - {RULES} != FIELDS:
+            raise ArgumentError("An answer must be an object as Answered.as_dict() gives it.")
+        if content["schema"] != SCHEMA or isinstance(content["schema"], bool):
+            raise ArgumentError(
+                f"The schema of an answer must be {SCHEMA}. Use a version of heldout that knows "
+                "this one."
+            )
+        try:
+            found = cls._rebuilt(content)
+            for each in found.releases:  # reads all of the values
+                measures = each.measures() if callable(each.measures) else each.measures
+                _ = [float(measure.value) for measure in measures.values()]
+        except HeldoutError as error:
+            raise ArgumentError(f"This answer cannot be read: {error}") from None
+        except Exception:
+            raise ArgumentError("This answer cannot be read: its values are malformed.") from None
+        return found
+
+    @classmethod
+    def _rebuilt(cls, content: Mapping[str, Any]) -> Self:
+        asked = [q.from_dict(each) for each in content["questions"]]
+        rules = content.get(RULES, [1] * len(asked))
+        questions = tuple(each.under(own) for each, own in zip(asked, rules, strict=True))
+        about = from_plain(content["about"])
+        if not isinstance(about, Description):
+            raise ArgumentError("about must describe rows.")
+        request = booked_together(questions, about)
+        receipt = Receipt.from_dict(content["receipt"])
+        if receipt.loss != price(request.event()):
+            raise ArgumentError("the receipt's price is not that of the questions.")
+        amounts = (content[name] for name in ("spent", "remaining"))
+        standing = Standing(Budget.from_dict(content["budget"]), *map(Loss.from_dict, amounts))
+        values = from_plain(content["values"])
+        terms = about.protection.terms(receipt.loss)
+        return cls(questions, Drawn(request, values, receipt, about, standing, terms))
