@@ -19,7 +19,7 @@ from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import Statistic, compute, registered
 from heldout.questions.classes.questions import CallCounts
 from heldout.questions.counts import ThresholdCounts
-from heldout.questions.regression.grid_counts import Axis, GridCounts
+from heldout.questions.regression.statistics import Axis, GridCounts
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
 
