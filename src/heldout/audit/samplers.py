@@ -190,7 +190,7 @@ def lattice_job(job: LatticeJob) -> LatticeCounts:
     name, side, count = job
     if name == _WHOLE:
         wide = DiscreteLaplace(scale=Fraction(2**21, 3), l1_sensitivity=1, dimension=count)
-        drawn = wide.sample(Sealed(np.full(count, side, dtype=np.int64)))
+        drawn: Any = wide.sample(Sealed(np.full(count, side, dtype=np.int64)))
         if drawn.dtype == np.int64:  # whole numbers, all of them
             return name, side, np.bincount(drawn & 15, minlength=17)
         drawn = drawn.tolist()

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.intervals.curve import Curve
+from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
@@ -180,10 +181,11 @@ def influence_on_precision(curve: Curve, *, counts: tuple[float, float]) -> Infl
     by_false = -share * (1 - share) * true / called**2
     by_share = float(positives_in @ (true * false / called**2))
 
-    def reach(slopes: Any, rates: Any) -> Any:
+    def reach(slopes: Floats, rates: Floats) -> Floats:
         """The mean over positives s of slope(s) * (1 if the row is above s, less the rate)."""
         terms = positives_in * slopes
-        return np.cumsum(terms) - terms / 2 - float(terms @ rates)
+        result: Floats = np.cumsum(terms) - terms / 2 - float(terms @ rates)
+        return result
 
     rows = n + m
     positives = (precision - mean + reach(by_true, true)) / n + by_share * (1 - share) / rows
@@ -249,7 +251,7 @@ class Look:
         """The scale of one draw that is as wide."""
         return self.scale * math.sqrt(self.terms)
 
-    def log_likelihood(self, true: Any, which: int) -> Any:
+    def log_likelihood(self, true: Floats, which: int) -> Floats:
         distance = np.abs(true - self.counts[which]) / self.scale
         return -distance if self.terms == 1 else np.log1p(distance) - distance
 
@@ -326,8 +328,9 @@ def _candidates(
     edges = np.linspace(low, high, cells + 1)
     middles = (edges[:-1] + edges[1:]) / 2 if high > low else np.array([centre])
 
-    def logarithm(true: Any) -> Any:
-        return sum(look.log_likelihood(true, which) for look in looks)
+    def logarithm(true: Floats) -> Floats:
+        result: Floats = np.sum([look.log_likelihood(true, which) for look in looks], axis=0)
+        return result
 
     likelihoods = logarithm(middles)
     best = float(np.max(likelihoods))

@@ -9,6 +9,7 @@ import numpy as np
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares
 from heldout.intervals.release import Release
+from heldout.kernel.arrays import Floats
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
@@ -103,7 +104,7 @@ def share_counts(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
     )
 
 
-def _squares(combination: Any) -> Any:
+def _squares(combination: Any) -> Floats:
     """Of a e + b f, by the sums of e, e f and f - e f, then of e (1 - w) and f (1 - w)."""
     a, b = combination
     return np.array([a * a, (2 * b - a) * a, b * b, -a * a, -b * b])
@@ -140,7 +141,7 @@ def list_sums(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
     )
 
 
-def _list_squares(combination: Any) -> Any:
+def _list_squares(combination: Any) -> Floats:
     """Of a v + b (1 - v), by the sums of v^2, v - v^2 and 1 - v."""
     a, b = combination
     return np.array([a * a, (2 * a - b) * b, b * b])

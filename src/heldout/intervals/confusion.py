@@ -26,6 +26,7 @@ from heldout.intervals.readings import (
     registered,
 )
 from heldout.intervals.release import Release
+from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.weights import STEPS
@@ -178,7 +179,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         )
 
     @property
-    def by_class(self) -> Any:
+    def by_class(self) -> IntVector:
         """The counts as drawn: below and above the threshold; negatives first."""
         return np.asarray(self._drawn.values)[:4].reshape(2, 2)
 
@@ -243,7 +244,7 @@ def noisy_counts(
     )
 
 
-def usual_weights(counts: NoisyCounts) -> Any:
+def usual_weights(counts: NoisyCounts) -> Floats | float:
     """What a row of each cell counts for, as a share of the most it may: by squares over sums.
 
     A deviation of the noise is added above and below, so what noise drowned counts as the most.

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.tables.table import NoisyTable
 
 __all__ = [
@@ -25,7 +27,7 @@ __all__ = [
 # public grid: what scores at grid point t or above is called positive.
 
 
-def isotonic(values: Any, weights: Any = None) -> Any:
+def isotonic(values: ArrayLike, weights: Floats | None = None) -> Floats:
     """The nearest rising sequence in (weighted) least squares, by pooling adjacent violators.
 
     >>> isotonic([1.0, 3.0, 2.0, 4.0]).tolist()
@@ -50,13 +52,13 @@ def isotonic(values: Any, weights: Any = None) -> Any:
     return np.repeat(means, sizes)
 
 
-def cumulative_counts(counts: Any) -> Any:
+def cumulative_counts(counts: Any) -> Floats:
     """Rising counts of what lies at or above each edge, from 0 at the top edge downwards."""
     noisy = np.cumsum(np.asarray(counts, dtype=np.float64)[::-1])
     return np.append(0.0, np.maximum(isotonic(noisy), 0.0))
 
 
-def rates(cumulative: Any) -> Any:
+def rates(cumulative: Floats) -> Floats:
     """Shares of the last count; a straight line when there is nothing to share."""
     total = float(cumulative[-1])
     if total <= 0:
@@ -120,14 +122,15 @@ class Curve:
             float(np.interp(threshold, rising, self.tpr[::-1])),
         )
 
-    def precision(self) -> Any:
+    def precision(self) -> Floats:
         """Share of positives among what is called positive; 1 where nothing is."""
         true, false = self.tpr * self.positives, self.fpr * self.negatives
         called = true + false
-        return np.divide(true, called, out=np.ones_like(called), where=called > 0)
+        result: Floats = np.divide(true, called, out=np.ones_like(called), where=called > 0)
+        return result
 
 
-def grid_scores(edges: Any, *, points: int, score_range: tuple[float, float]) -> Any:
+def grid_scores(edges: Any, *, points: int, score_range: tuple[float, float]) -> Floats:
     """Scores of grid points; one step beyond the range for the edge above the last point."""
     low, high = score_range
     return low + np.asarray(edges, dtype=np.float64) * ((high - low) / max(points - 1, 1))

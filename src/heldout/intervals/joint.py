@@ -20,6 +20,7 @@ import numpy as np
 
 from heldout.intervals.measure import Interval
 from heldout.intervals.readings import Contrast
+from heldout.kernel.arrays import Floats
 
 __all__ = ["Joint", "laid_out"]
 
@@ -35,7 +36,7 @@ _REACH: Final = 10.0  # noise scales around what was drawn, beside what the nois
 _MOST_STEPS: Final = 192  # that a count's reach is divided into, where it holds more whole numbers
 
 
-def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Any:
+def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Floats:
     """Counts from 0 that add up to `rows`, one line for each point of the unit cube.
 
     >>> found = laid_out([4, -2, 1, 20], 2.0, 20, (np.arange(9.0).reshape(3, 3) + 0.5) / 9)
@@ -69,21 +70,22 @@ def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Any:
     return np.maximum(found, 0.0)
 
 
-def _law(counts: Any, noisy: float, scale: float) -> Any:
+def _law(counts: Any, noisy: float, scale: float) -> Floats:
     """The log of a count's weight; one below 0 has none."""
     return np.where(counts >= 0, -np.abs(counts - noisy) / scale, -np.inf)
 
 
-def _highest(logs: Any) -> Any:
+def _highest(logs: Any) -> Floats:
     most = logs.max(axis=-1, keepdims=True)
     return np.where(np.isfinite(most), most, 0.0)
 
 
-def _sum(logs: Any) -> Any:
+def _sum(logs: Floats) -> Floats:
     """The log of the sum along the last axis."""
     most = _highest(logs)
     with np.errstate(divide="ignore"):
-        return np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
+        result: Floats = np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
+        return result
 
 
 def _chosen(logs: Any, line: Any, uniform: Any) -> tuple[Any, Any]:
@@ -137,10 +139,11 @@ class Joint:
         return counts, few / few.max()
 
     @cached_property
-    def _shares(self) -> Any:
+    def _shares(self) -> Floats:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
         seen = np.maximum(self._truths[0], 0.0) / self.weight + _PRIOR
-        return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:], _normals())
+        result: Floats = self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:], _normals())
+        return result
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
@@ -163,7 +166,7 @@ class Joint:
             high = contrast.high
         return low, high
 
-    def _corners(self, contrast: Contrast, level: float) -> Any:
+    def _corners(self, contrast: Contrast, level: float) -> Floats:
         """Its values where some of the cells that noise alone can explain are empty.
 
         A model without a mistake has two such cells, and few of the points lie near that corner.
@@ -183,7 +186,7 @@ class Joint:
 
 
 @cache
-def _cube() -> Any:
+def _cube() -> Floats:
     """Points that fill the unit cube evenly: an additive recurrence (Roberts 2018)."""
     dimension, golden = 2 * _CELLS, 2.0
     for _ in range(60):
@@ -195,16 +198,16 @@ def _cube() -> Any:
 
 
 @cache
-def _normals() -> Any:
+def _normals() -> Floats:
     """The normal law's quantiles at the second half of the cube: 16,384, the same each time."""
     return _quantiles(_cube()[:, _CELLS:])
 
 
-def _quantiles(share: Any) -> Any:
+def _quantiles(share: Any) -> Floats:
     return np.fromiter(map(NormalDist().inv_cdf, share.flat), float).reshape(share.shape)
 
 
-def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
+def _truncated(centres: Any, scale: float, uniform: Any) -> Floats:
     """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
     columns = []
     for centre, u in zip(np.asarray(centres, dtype=float), uniform.T, strict=True):
@@ -220,7 +223,7 @@ def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     return np.stack(columns, axis=1)
 
 
-def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
+def _gamma_quantile(shape: Floats, share: Floats, normal: Floats | None = None) -> Floats:
     """Where gamma laws have this share below: scipy's `gammaincinv`, which takes 0.2 s to import.
 
     Wilson and Hilferty's cube of a normal law, within 0.0003 of the share; exactly where the
@@ -243,7 +246,8 @@ def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
         # log P = a log x - x + log series - log gamma(a + 1), and its slope is a / series.
         x = x * np.exp((goal - a * np.log(x) + x - np.log(series)) * series / a)
     found[small] = x
-    return found
+    result: Floats = found
+    return result
 
 
 def _ordered(values: Any, weights: Any, level: float) -> tuple[Any, Any] | None:

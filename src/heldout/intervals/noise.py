@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.exact import falls_to
 
 __all__ = ["normal_quantile", "normal_share"]
@@ -67,7 +68,7 @@ _LOGARITHM: Final = (
 # fmt: on
 
 
-def normal_share(places: Any) -> Any:
+def normal_share(places: Floats) -> Floats:
     """How much of the standard normal law lies below each place of an array.
 
     >>> normal_share(np.array([-np.inf, -1.0, 0.0, 2.0])).round(6).tolist()
@@ -79,7 +80,7 @@ def normal_share(places: Any) -> Any:
     return np.where(places < 0, tail, 1 - tail)
 
 
-def normal_quantile(shares: Any) -> Any:
+def normal_quantile(shares: Floats) -> Floats:
     """Where so much of the standard normal law lies below, for an array of shares in (0, 1).
 
     >>> normal_quantile(np.array([1e-12, 0.158655, 0.5, 0.975])).round(4).tolist()
@@ -97,12 +98,12 @@ def normal_quantile(shares: Any) -> Any:
     return found
 
 
-def _ratio(at: Any, ratio: _Ratio) -> Any:
+def _ratio(at: Any, ratio: _Ratio) -> Floats:
     numerator, denominator = ratio
     return _polynomial(at, numerator) / _polynomial(at, denominator)
 
 
-def _polynomial(at: Any, coefficients: tuple[float, ...]) -> Any:
+def _polynomial(at: Floats, coefficients: tuple[float, ...]) -> Floats:
     value = np.full_like(at, coefficients[0])
     for each in coefficients[1:]:
         value *= at
@@ -187,15 +188,16 @@ class NoiseSum:
         reach = 10 * math.sqrt(2 * float(counts @ scales**2) + self.deviation**2)
         reach += 25 * float(scales[-1])
 
-        def damped(places: Any) -> Any:
+        def damped(places: Floats) -> Floats:
             logs = np.log1p(np.multiply.outer(places, scales) ** 2) @ counts
-            return np.exp(-logs - (self.deviation * places) ** 2 / 2)
+            result: Floats = np.exp(-logs - (self.deviation * places) ** 2 / 2)
+            return result
 
         step = math.pi / reach
         end = 8 * step
         while damped(np.array([end]))[0] > NEGLIGIBLE:
             end *= 1.5
-        order = np.arange(math.ceil(end / step)) + 0.5
+        order = np.arange(float(math.ceil(end / step))) + 0.5
         return reach, order * step, damped(order * step) / (math.pi * order)
 
 

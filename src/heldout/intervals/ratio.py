@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.intervals.noise import NoiseSum
+from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.exact import halved
 
 __all__ = ["ratio_bounds", "single_quantile"]
@@ -63,11 +64,12 @@ def ratio_bounds(
     total = top + rest
     centre = np.divide(top, total, out=np.full_like(total, 0.5), where=total > 0)[..., 0]
 
-    def survives(r: Any) -> Any:
+    def survives(r: Floats) -> NDArray[np.bool_]:
         distance = np.abs((1 - r) * top - r * rest) - _GRANULARITY * np.maximum(r, 1 - r)
         variance = (1 - r) ** 2 * top_variance + r**2 * rest_variance + rows * r * (1 - r)
         variance = np.maximum(variance - 2 * r * (1 - r) * covariance, 0.0)
-        return distance <= quantile * np.sqrt(variance)
+        result: NDArray[np.bool_] = distance <= quantile * np.sqrt(variance)
+        return result
 
     kept = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))
     step = _COARSE[1]
@@ -81,13 +83,13 @@ def ratio_bounds(
     return _first(below, survives(below), step), _last(above, survives(above), step)
 
 
-def _first(places: Any, kept: Any, step: float) -> Any:
+def _first(places: Any, kept: Any, step: float) -> Floats:
     index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
     found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
     return np.clip(found - step / (_FINE.size - 1), 0.0, 1.0)
 
 
-def _last(places: Any, kept: Any, step: float) -> Any:
+def _last(places: Any, kept: Any, step: float) -> Floats:
     index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
     found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
     return np.clip(found + step / (_FINE.size - 1), 0.0, 1.0)

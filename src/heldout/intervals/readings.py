@@ -5,13 +5,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
+from heldout.kernel.arrays import Floats
 
 # --- Metrics of the confusion counts, where all else finds them: ratios, and what is no ratio ----
 
@@ -90,6 +92,7 @@ def chosen(name: str) -> Metric:
 
 # --- what is no ratio of two sums ----------------------------------------------------------------
 
+Scaled = TypeVar("Scaled", float, Floats)
 LARGEST_RATIO = 1000.0  # a likelihood ratio of so much stands for all that are larger
 
 
@@ -110,7 +113,7 @@ class Contrast:
     meaning: str
     scikit_learn: str
 
-    def scaled(self, values: Any) -> Any:
+    def scaled(self, values: Scaled) -> Scaled:
         """On a bounded scale; half of a likelihood ratio's lies above 1."""
         return values / (1 + values) if self.high == LARGEST_RATIO else values
 
@@ -119,27 +122,29 @@ class Contrast:
         low, high = self.scaled(self.low), self.scaled(self.high)
         return float((self.scaled(value) - low) / (high - low))
 
-    def __call__(self, cells: Any) -> Any:
+    def __call__(self, cells: Floats) -> Floats:
         """Its values for cells in the last axis, held to the range."""
         columns = np.moveaxis(np.asarray(cells, dtype=float), -1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.clip(self.of(*columns), self.low, self.high)
+            result: Floats = np.clip(self.of(*columns), self.low, self.high)
+            return result
 
 
-def _informedness(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+def _informedness(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return tp / (tp + fn) - fp / (fp + tn)
 
 
-def _markedness(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+def _markedness(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return tp / (tp + fp) - fn / (fn + tn)
 
 
-def _matthews(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+def _matthews(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
-    return (tp * tn - fp * fn) / sides
+    result: Floats = (tp * tn - fp * fn) / sides
+    return result
 
 
-def _kappa(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
+def _kappa(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
     return 2 * (tp * tn - fp * fn) / chance
 
@@ -220,7 +225,7 @@ class AsMatrix(ABC):
     def matrix(self) -> list[list[float]]:
         """Rows are the truth, columns the prediction."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`matrix()`, in whole numbers where it has no others."""
         import numpy as np
 

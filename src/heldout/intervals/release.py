@@ -154,7 +154,7 @@ class Release(Answer):
             "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> object:
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
 

@@ -45,7 +45,7 @@ class Priced(Protocol):
     def event(self) -> Event:
         """What the ledger books; its price is what this costs."""
 
-    def draw(self, rows: PrivateTable) -> Any:
+    def draw(self, rows: PrivateTable) -> object:
         """Noisy numbers of the rows; called by the door, after the booking."""
 
     def describe(self) -> dict[str, object]:
@@ -56,8 +56,8 @@ class Priced(Protocol):
 class Step:
     """One statistic and the noise for it."""
 
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
 
 
 Answers = Mapping[str, Any]
@@ -93,8 +93,8 @@ class Request:
     """One statistic, released once; `view` says through which columns the rows are seen."""
 
     name: str
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
     parameters: Mapping[str, Any]
     view: Callable[[Any], PrivateTable] | None = None
     reading: Any = None
@@ -107,7 +107,7 @@ class Request:
     def event(self) -> Event:
         return self.mechanism.event()
 
-    def draw(self, rows: PrivateTable) -> Any:
+    def draw(self, rows: PrivateTable) -> object:
         seen = rows if self.view is None else self.view(rows)
         return self.mechanism.sample(compute(self.statistic, seen))
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any, Final, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout import questions as q
 from heldout.data.description import Description
@@ -35,7 +36,7 @@ _ENDLESS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _TYPES: Final = {"int64": (int,), "float64": (int, float), "bool": (bool,)}
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """The value as JSON; a TypeError where it is of no kind that can be kept.
 
     >>> plain((Fraction(1, 3), np.array([1, 2])))
@@ -79,7 +80,7 @@ def _named(value: Any) -> tuple[str, Any]:
     raise TypeError(f"A {kind.__name__} cannot be kept.")
 
 
-def from_plain(content: Any) -> Any:
+def from_plain(content: Any) -> object:
     """What `plain` wrote; a ValueError or another error where it is anything else."""
     if content is None or isinstance(content, bool | int | float | str):
         return content
@@ -89,7 +90,7 @@ def from_plain(content: Any) -> Any:
     return _READERS[kind](inner) if kind in _READERS else _made(kind, inner)
 
 
-def _made(kind: str, content: Mapping[str, Any]) -> Any:
+def _made(kind: str, content: Mapping[str, Any]) -> object:
     hints = _hints(kind)
     if not _asked(kind) <= set(content) <= set(hints):
         raise ValueError(kind)
@@ -111,7 +112,7 @@ def _map(content: Any) -> dict[str, Any]:
     return {name: from_plain(each) for name, each in _checked(content, dict).items()}
 
 
-def _array(content: Any) -> Any:
+def _array(content: Any) -> NDArray[Any]:
     kind = content["type"]
     numbers = [_ENDLESS[each] if isinstance(each, str) else each for each in content["values"]]
     if not all(type(each) in _TYPES[kind] for each in numbers):
@@ -119,8 +120,11 @@ def _array(content: Any) -> Any:
     return np.array(numbers, dtype=kind).reshape([_checked(each, int) for each in content["shape"]])
 
 
-def _checked(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
+Checked = TypeVar("Checked")
+
+
+def _checked(value: object, kind: type[Checked]) -> Checked:
+    if type(value) is not kind or not isinstance(value, kind):
         raise ValueError(kind.__name__)
     return value
 

@@ -368,14 +368,14 @@ class Question(ABC, Generic[R_co]):
 
         return price(self.request(about).event())
 
-    def typical(self, about: Any, guess: "Guess") -> Any:
+    def typical(self, about: Any, guess: "Guess") -> object:
         """What `request(about).draw` gives on rows like the guessed ones, with no row read.
 
         None: nothing can be said of its half-widths beforehand.
         """
         return None
 
-    def typical_release(self, about: Any, guess: "Guess") -> Any:
+    def typical_release(self, about: Any, guess: "Guess") -> R_co | None:
         """The release that `typical` makes, by the very arithmetic of a paid one."""
         values = self.typical(about, guess)
         if values is None:
@@ -388,7 +388,7 @@ class Question(ABC, Generic[R_co]):
 
         found: dict[str, list[HalfWidths]] = {}
         for _ in range(self.draws):
-            release = self.typical_release(about, guess)
+            release: Any = self.typical_release(about, guess)
             for name, measure in ({} if release is None else release.measures).items():
                 found.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in found.items()}
@@ -400,7 +400,7 @@ class Question(ABC, Generic[R_co]):
         """
         if getattr(self, "by", None) is not None:
             return ()  # groups that noise hides are named as such, beside those that can be read
-        release = self.typical_release(about, guess)
+        release: Any = self.typical_release(about, guess)
         if release is None or release.headline.informative:
             return ()
         return (release.headline.name,)
@@ -529,7 +529,7 @@ def _form_field(given: Field[Any], hint: Any) -> FormField:
     return FormField(given.name, rules[-1], helps[-1], None if required else default, required)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):

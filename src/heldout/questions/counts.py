@@ -14,6 +14,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
+from heldout.kernel.arrays import IntVector
 from heldout.kernel.bounded_sum import CLIP, BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
@@ -49,7 +50,7 @@ __all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredErr
 
 
 @dataclass(frozen=True)
-class ThresholdCounts(Statistic):
+class ThresholdCounts(Statistic[IntVector]):
     """Rows by label and by the interval between public thresholds that their score falls in.
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
@@ -107,7 +108,7 @@ class ThresholdCounts(Statistic):
             return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
         return f"SELECT {chosen}, {rows}\nGROUP BY 1, 2"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> IntVector:
         places = [(columns["label"], 2), (columns["interval_number"], self.intervals)]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
 
@@ -118,7 +119,7 @@ class ThresholdCounts(Statistic):
         return protection.rows_moved * (STEPS if self.weighted else 1)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls(thresholds=(0.5,)), cls(thresholds=(0.25, 0.5, 0.75))]
 
 
@@ -225,7 +226,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     def read(self, drawn: Drawn) -> ConfusionRelease:
         return ConfusionRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+    def typical(self, about: ScoredRows, guess: Guess) -> IntVector:
         found, false_alarms, missed, left_alone = guess.confusion()
         counts = np.array([left_alone, false_alarms, missed, found])
         return weigh_counts(counts, self.weighted, guess)
@@ -296,7 +297,7 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
     def read(self, drawn: Drawn) -> MeanRelease:
         return MeanRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+    def typical(self, about: ScoredRows, guess: Guess) -> IntVector:
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)

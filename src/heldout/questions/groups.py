@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 Groups_co = TypeVar("Groups_co", bound="ByGroup[Release]", covariant=True)
+AboutRows = TypeVar("AboutRows", bound=Description)
 _BY: Final = FormField("by", Columns(), BY_HELP, None, required=False)
 _OF_ITS_QUESTION: Final = ("kind", "title", "asks", "tells", "of", "headline", "draws")
 """What a question by group has of the question, whoever looks at it."""
@@ -105,12 +106,13 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
         found = self.grouped(drawn, releases, lower_is_better=self.lower_is_better)
         return cast(Groups_co, found)
 
-    def typical_by_group(self, about: Any, by: str | tuple[str, ...], guess: Guess) -> Any:
+    def typical_by_group(self, about: Any, by: str | tuple[str, ...], guess: Guess) -> object:
         """Return what `request_by_group` draws, if all groups are alike."""
         groups, moved = len(about.group_names(by)), about.protection.rows_moved
         one, row = self.in_group(self.price / moved), _one_row(about)
         several = [one.typical(row, share_guess(guess, groups)) for _ in range(groups)]
-        return np.concatenate(several) if isinstance(several[0], np.ndarray) else several
+        vectors = [values for values in several if isinstance(values, np.ndarray)]
+        return np.concatenate(vectors) if vectors else several
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class By(Question[Groups_co]):
     def read(self, drawn: Drawn) -> Groups_co:
         return self.question.read_by_group(drawn)
 
-    def typical(self, about: Any, guess: Guess) -> Any:
+    def typical(self, about: Any, guess: Guess) -> object:
         return self.question.typical_by_group(about, self._columns, guess)
 
     def hidden_by_noise(self, about: Any, guess: Guess) -> tuple[str, ...]:
@@ -187,7 +189,7 @@ class _PartOf(Request):
         return self.whole.event()
 
 
-def _one_row(about: Any) -> Any:
+def _one_row(about: AboutRows) -> AboutRows:
     """Return the description of rows of which one may leave or arrive, and nothing else."""
     return replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
 

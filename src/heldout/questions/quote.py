@@ -14,8 +14,8 @@ from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
+from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Priced, Together
-from heldout.kernel.statistic import IntVector
 from heldout.kernel.weights import STEPS
 from heldout.questions.base import Question
 
@@ -147,7 +147,7 @@ class Guess:
         share = positives / max(positives + negatives, 1)
         return float(share + (1 - share) * max(2 * self.auc - 1, 0.0) ** 1.5)
 
-    def scores(self, cells: int) -> Any:
+    def scores(self, cells: int) -> Floats:
         """Shares of each class (negative, positive) by score cell, lowest first."""
         from heldout.intervals.noise import normal_share
 
@@ -156,7 +156,7 @@ class Guess:
         return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
 
 
-def weigh_counts(counts: IntVector, weighted: bool, guess: Guess) -> IntVector:
+def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> IntVector:
     """Return typical counts; of rows with weights, as if each had the mean one."""
     if weighted:
         sums = counts * STEPS * guess.mean_weight

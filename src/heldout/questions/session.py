@@ -8,7 +8,7 @@ from heldout import questions as q
 from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
-from heldout.data.description import Description
+from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
@@ -127,7 +127,7 @@ class PrivateSession:
     ) -> tuple[First, Second, Third]: ...
     @overload
     def ask(self, *questions: q.Question[Any]) -> Any: ...
-    def ask(self, *questions: q.Question[Any]) -> Any:
+    def ask(self, *questions: q.Question[Any]) -> object:
         """Book all of the questions in one ledger entry, or none; then draw the answers.
 
         One question gives its release, several a tuple of them. What cannot be asked or paid in
@@ -234,8 +234,9 @@ class Session(PrivateSession):
     holds = Dataset
 
     @property
-    def dataset(self) -> Any:
+    def dataset(self) -> ScoredRows | ClassifiedRows:
         """What is public about the rows. The rows themselves stay behind the session."""
+        assert isinstance(self._about, ScoredRows | ClassifiedRows)
         return self._about
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several

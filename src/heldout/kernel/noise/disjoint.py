@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.kernel.arrays import IntVector
 from heldout.kernel.events import price
 from heldout.kernel.loss import Loss
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -73,7 +74,7 @@ class Disjoint(Primitive):
             left, l1_sensitivity=self.moved, dimension=self.dimensions[1]
         )
 
-    def sample(self, sealed: Sealed[Any]) -> Any:
+    def sample(self, sealed: Sealed[tuple[IntVector, Any]]) -> tuple[IntVector, IntVector]:
         vector, rest = unseal(sealed)
         answer = self.first.sample(Sealed(vector))
         return answer, self.second.sample(Sealed(self.then(answer, rest)))
@@ -111,7 +112,7 @@ class EachGroup(Primitive):
     epsilon: Fraction
     moved: int
     groups: int
-    one: Mechanism
+    one: Mechanism[Any, Any]
 
     def __post_init__(self) -> None:
         if price(self.one.event()) != Loss.pure(self.epsilon / self.moved):
@@ -119,7 +120,7 @@ class EachGroup(Primitive):
                 "A question by group must have a pure price. Leave method and delta out."
             )
 
-    def sample(self, sealed: Sealed[Any]) -> Any:
+    def sample(self, sealed: Sealed[list[Any]]) -> list[Any]:
         parts = unseal(sealed)
         if len(parts) != self.groups:
             raise ArgumentError("groups must be those of the statistic.")
@@ -130,7 +131,9 @@ class EachGroup(Primitive):
         return {**self.one.describe(), **shared}
 
 
-def each_group(one: Mechanism, *, epsilon: Fraction, moved: int, groups: int) -> Mechanism:
+def each_group(
+    one: Mechanism[Any, Any], *, epsilon: Fraction, moved: int, groups: int
+) -> Mechanism[Any, Any]:
     """Return the mechanism that releases what `one` releases of a group, of every group.
 
     `one` must be private at epsilon/moved for one row more or less. Noise on the entries of a
@@ -148,7 +151,9 @@ def each_group(one: Mechanism, *, epsilon: Fraction, moved: int, groups: int) ->
     return replace(one, l1_sensitivity=moved * one.l1_sensitivity, dimension=groups * one.dimension)
 
 
-def split_groups(mechanism: Mechanism, values: Any, groups: int) -> tuple[Mechanism, Sequence[Any]]:
+def split_groups(
+    mechanism: Mechanism[Any, Any], values: Any, groups: int
+) -> tuple[Mechanism[Any, Any], Sequence[Any]]:
     """Return the noise of one group, and each group's part of what `each_group` drew."""
     if isinstance(mechanism, EachGroup):
         return mechanism.one, list(values)

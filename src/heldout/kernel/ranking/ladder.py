@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.noise.exact import (
     LATTICE,
     Randomness,
@@ -56,7 +57,7 @@ class Ladder:
         return int(np.searchsorted(self._starts, max(rung, 0), side="right")) - 1
 
     @cached_property
-    def _starts(self) -> Any:
+    def _starts(self) -> IntVector:
         return np.array(self.starts, dtype=np.int64)
 
     @cached_property
@@ -114,9 +115,10 @@ class Ladder:
     # --- floats, for plans and intervals only ----------------------------------------------------
 
     @cached_property
-    def log_normalisers(self) -> Any:
+    def log_normalisers(self) -> Floats:
         """ln N(start - 1) for each step, approximately."""
-        return np.log(self._floats[2])
+        result: Floats = np.log(self._floats[2])
+        return result
 
     @cached_property
     def _floats(self) -> tuple[Any, Any, Any]:
@@ -125,16 +127,18 @@ class Ladder:
             normalisers = np.array([float(ball.mid()) for ball in self.normalisers()])
         return heights, np.array(self.scales), normalisers
 
-    def survival(self, rungs: Any, distance: Any) -> Any:
+    def survival(self, rungs: Floats, distance: Floats) -> Floats:
         """P(|noise| > distance) for data sets on the given rungs, to double precision."""
         score, here, there = self._climb(rungs, distance)
-        return np.exp(-float(self.epsilon) * score) * there / here
+        result: Floats = np.exp(-float(self.epsilon) * score) * there / here
+        return result
 
-    def log_density(self, rungs: Any, distance: Any) -> Any:
+    def log_density(self, rungs: Floats, distance: Floats) -> Floats:
         """The logarithm of the noise's density at this distance, to double precision."""
         score, here, _ = self._climb(rungs, distance)
         epsilon = float(self.epsilon)
-        return -epsilon * score - np.log(here * -2 * math.expm1(-epsilon) / epsilon)
+        result: Floats = -epsilon * score - np.log(here * -2 * math.expm1(-epsilon) / epsilon)
+        return result
 
     def _climb(self, rungs: Any, distance: Any) -> tuple[Any, Any, Any]:
         """How many rungs lie within the distance, and N at the two ends."""
@@ -153,14 +157,15 @@ class Ladder:
         there = self._normaliser(lower, place)
         return rungs - place, here, there
 
-    def _normaliser(self, step: Any, place: Any) -> Any:
+    def _normaliser(self, step: Floats, place: Floats) -> Floats:
         """N at a real place on a step: the integral of what lies below it."""
         _, scales, normalisers = self._floats
         epsilon = float(self.epsilon)
         limit = scales[step] / -math.expm1(-epsilon)
         walked = place - (np.maximum(self._starts[step], 1) - 1)
         value = limit + np.exp(-epsilon * np.maximum(walked, 0)) * (normalisers[step] - limit)
-        return np.where(step == 0, limit, value)
+        result: Floats = np.where(step == 0, limit, value)
+        return result
 
 
 @lru_cache(maxsize=256)
@@ -290,7 +295,7 @@ class PiecewiseLaplace(Primitive):
 
         return draw_on_lattice(real, lattice=lattice, randomness=randomness)
 
-    def survival(self, rungs: Any, distance: Any) -> Any:
+    def survival(self, rungs: Any, distance: Any) -> Floats:
         return self.ladder.survival(rungs, distance)
 
     def _magnitude(self, tail: "arb", rung: int) -> "arb":

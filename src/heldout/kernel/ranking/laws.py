@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from heldout.errors import ArgumentError
+from heldout.kernel.arrays import Floats
 from heldout.kernel.events import Event
 from heldout.kernel.noise.exact import (
     LATTICE,
@@ -63,7 +64,7 @@ class NoiseLaw(Protocol):
     ) -> int:
         """A multiple of the lattice: the value with exact noise, rounded."""
 
-    def survival(self, rungs: Any, distance: Any) -> Any:
+    def survival(self, rungs: Any, distance: Any) -> Floats:
         """P(|noise| > distance) on each of the rungs, in doubles, for plans and intervals."""
 
 
@@ -88,7 +89,7 @@ class ScaledNoise(Primitive, ABC):
         """The z >= 0 with P(|Z| > z) = tail; indeterminate if the tail is not known well enough."""
 
     @abstractmethod
-    def tail(self, z: Any) -> Any:
+    def tail(self, z: Any) -> Floats:
         """P(|Z| > z) in doubles."""
 
     def sample(
@@ -112,7 +113,7 @@ class ScaledNoise(Primitive, ABC):
         smooth = SmoothSensitivity(local=self.local, beta=self.smoothing, rung=rung)
         return smooth.approximate() / float(self.sharpness)
 
-    def survival(self, rungs: Any, distance: Any) -> Any:
+    def survival(self, rungs: Any, distance: Any) -> Floats:
         rungs, distance = np.broadcast_arrays(np.asarray(rungs), np.asarray(distance, dtype=float))
         whole, where = np.unique(np.floor(rungs).astype(np.int64), return_inverse=True)
         scales = np.array([self.scale(int(rung)) for rung in whole])[where.reshape(rungs.shape)]
@@ -133,7 +134,7 @@ def symmetric(uniform: "arb", magnitude: Callable[["arb"], "arb"]) -> "arb":
 
 def error_quantile(law: NoiseLaw, *, rung: int, level: float) -> float:
     """The t with P(|noise| <= t) = level for a data set on this rung."""
-    return falls_to(lambda size: law.survival(rung, size), 1 - level, start=1e-12)
+    return falls_to(lambda size: float(law.survival(rung, size)), 1 - level, start=1e-12)
 
 
 def mean_absolute_error(law: NoiseLaw, *, rung: int, cap: float = 1.0) -> float:
@@ -205,7 +206,7 @@ class PolynomialTail(ScaledNoise):
             return nu * ((border / mass).log() / (nu - 1)).exp()
         return arb.nan()
 
-    def tail(self, z: Any) -> Any:
+    def tail(self, z: Floats) -> Floats:
         nu = float(self.nu)
         lift = math.exp(-nu) / (nu - 1)
         far = np.maximum(z, nu)
@@ -213,7 +214,7 @@ class PolynomialTail(ScaledNoise):
         beyond = lift * nu * (far / nu) ** (1 - nu)
         return np.where(np.asarray(z) <= nu, core, beyond) / (1 + lift)
 
-    def log_density(self, z: Any) -> Any:
+    def log_density(self, z: Floats) -> Floats:
         """The logarithm of the density of Z, in doubles."""
         nu = float(self.nu)
         size = np.abs(z)
@@ -231,12 +232,13 @@ class _CauchyShape(ScaledNoise):
     def magnitude(self, tail: "arb") -> "arb":
         return (tail / 2).cot_pi()
 
-    def tail(self, z: Any) -> Any:
+    def tail(self, z: Floats) -> Floats:
         return 1 - np.arctan(z) * 2 / np.pi
 
-    def log_density(self, z: Any) -> Any:
+    def log_density(self, z: Floats) -> Floats:
         """The logarithm of the density of Z, in doubles."""
-        return -np.log(np.pi) - np.log1p(np.square(z))
+        result: Floats = -np.log(np.pi) - np.log1p(np.square(z))
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,5 +362,6 @@ class LaplaceBoyd2015(ScaledNoise):
     def magnitude(self, tail: "arb") -> "arb":
         return -tail.log()
 
-    def tail(self, z: Any) -> Any:
-        return np.exp(-np.asarray(z, dtype=float))
+    def tail(self, z: Floats) -> Floats:
+        result: Floats = np.exp(-np.asarray(z, dtype=float))
+        return result

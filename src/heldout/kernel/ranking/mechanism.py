@@ -11,12 +11,13 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
+from heldout.kernel.arrays import Floats
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -150,8 +151,8 @@ def choose_polynomial_tail(
 
 
 def _expected_error(
-    epsilon: float, local: RungSensitivity, rung: int, nus: Any, shares: Any
-) -> Any:
+    epsilon: float, local: RungSensitivity, rung: int, nus: Floats, shares: Floats
+) -> Floats:
     """E min(1, |noise|) over a grid of parameters."""
     beta = epsilon * shares / np.maximum(1.0, nus - 1)
     smooth = np.full(beta.shape, local.upper(rung))
@@ -161,7 +162,7 @@ def _expected_error(
     return scale * _mean_below(nus, 1 / scale)
 
 
-def _mean_below(nu: Any, cap: Any) -> Any:
+def _mean_below(nu: Floats, cap: Floats) -> Floats:
     """E min(|Z|, cap), in closed form: the integral of the tail from 0 to cap."""
     lift = np.exp(-nu) / (nu - 1)
     inner = np.minimum(cap, nu)

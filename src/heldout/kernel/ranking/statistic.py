@@ -11,6 +11,7 @@ from heldout.arguments.rules import OneOf
 from heldout.data.grid import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
+from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.ranking.sensitivity import (
     AreaSensitivity,
@@ -129,7 +130,7 @@ def ranking_metric(name: str) -> RankingMetric:
 
 
 @dataclass(frozen=True)
-class ScoreTable(Statistic):
+class ScoreTable(Statistic[IntVector]):
     """Rows by label and by the nearest point of an even grid over the range; negatives first.
 
     The grid has `cells` equal steps, so `cells + 1` points, both ends of the range among them.
@@ -169,7 +170,7 @@ class ScoreTable(Statistic):
     def points(self) -> int:
         return self.cells + 1
 
-    def grid(self) -> Any:
+    def grid(self) -> Floats:
         """The public grid, lowest score first."""
         low, high = self.score_range
         return np.linspace(low, high, self.cells + 1)
@@ -181,7 +182,7 @@ class ScoreTable(Statistic):
         other = f"FROM (SELECT label, {self.column} AS score FROM evaluated) AS others"
         return own.replace("FROM evaluated", other)
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> IntVector:
         # One rounding may carry the top of an odd range past the last point.
         point = np.clip(columns["point"], 0, self.cells)
         return tally(columns["n"], (columns["label"], 2), (point, self.points))[:-1]
@@ -198,12 +199,12 @@ class ScoreTable(Statistic):
         return protection.rows_moved
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls(score_range=(0, 1), cells=2), cls(score_range=(0, 1), cells=2**16)]
 
 
 @dataclass(frozen=True)
-class ScoreTables(Statistic):
+class ScoreTables(Statistic[list[IntVector]]):
     """The score table of each group of rows; the list is as long as there are groups.
 
     Claim:       a row that leaves or arrives changes the table of one group, by 1 in one entry; no
@@ -256,7 +257,7 @@ class RankingStatistic:
 
 
 @dataclass(frozen=True)
-class _Ranked(Statistic):
+class _Ranked(Statistic[RankingStatistic]):
     """A ranking metric by its name, with the claim that it has."""
 
     metric: str
@@ -303,7 +304,7 @@ class RankedRows(_Ranked):
 
 
 @dataclass(frozen=True)
-class RankedGroups(Statistic):
+class RankedGroups(Statistic[list[RankingStatistic]]):
     """A ranking metric of the exact scores, in each group; the list is as long as there are groups.
 
     Claim:       a row that leaves or arrives changes the ranking of one group, by that row; no
@@ -387,7 +388,7 @@ class RankedTable(_Ranked):
 
 
 @dataclass(frozen=True)
-class TiedPairs(Statistic):
+class TiedPairs(Statistic[RankingStatistic]):
     """The share of pairs of a positive and a negative row that share a point of the grid.
 
     Claim:       see `tied_of_table`.                                  [claim: auc-sensitivity]
@@ -425,7 +426,7 @@ SQUARES: Final = 4
 
 
 @dataclass(frozen=True)
-class InfluenceMoments(Statistic):
+class InfluenceMoments(Statistic[IntVector]):
     """The sum of the squares of the rows' influences on a metric, and their sum in either class.
 
     Cut points divide the points of the score grid into cells, or with a rival both models' scores;
@@ -481,7 +482,7 @@ class InfluenceMoments(Statistic):
         chosen = f"label,\n  {own} AS place_0,\n  {other} AS place_1,\n  count(*) AS n"
         return f"SELECT\n  {chosen}\nFROM evaluated\nGROUP BY 1, 2, 3"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> IntVector:
         places = [(columns["label"], 2)]
         if self.rival_cuts is None:
             places.append((self._places(columns["point"]), len(self.cuts) + 1))
@@ -493,7 +494,7 @@ class InfluenceMoments(Statistic):
         squares = rows * (SQUARES * each**2 // STEPS)
         return np.array([squares.sum(), *(rows * each).sum(axis=1)], dtype=np.int64)
 
-    def _places(self, points: Any) -> Any:
+    def _places(self, points: Any) -> np.ma.MaskedArray[Any, Any]:
         """How many cut points lie at or below each point of the grid."""
         low, high = self.score_range
         scores = low + np.ma.getdata(points) * ((high - low) / CELLS)
@@ -506,7 +507,7 @@ class InfluenceMoments(Statistic):
         return protection.rows_per_unit * ((SQUARES + 1) * STEPS + more)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         turn = STEPS // (2 * SQUARES)  # where |u| - q is largest
         return [
             cls(cuts=(0.25, 0.75), negatives=(-turn, 0, STEPS), positives=(0, STEPS, -STEPS // 2)),

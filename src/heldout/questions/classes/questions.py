@@ -10,9 +10,11 @@ import numpy as np
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
 from heldout.data.sql import Columns
+from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.release import Release
+from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -55,7 +57,7 @@ AXES: Final = ("truth", "called", "rank")
 
 
 @dataclass(frozen=True)
-class CallCounts(Statistic):
+class CallCounts(Statistic[IntVector]):
     """Rows by true and called class, or by the rank that the true class has among the scores.
 
     The vector has one entry for each combination of the `axes`, the last fastest; each axis has as
@@ -122,7 +124,7 @@ class CallCounts(Statistic):
             return " + ".join(before.format(each) for each in every)
         return axis
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> IntVector:
         places = [(columns[axis], self.classes) for axis in self.axes]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
 
@@ -167,13 +169,13 @@ class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co
     def read(self, drawn: Drawn) -> Counted_co:
         return cast(type[Counted_co], self.reading)(drawn)
 
-    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+    def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         size = len(about.classes)
         right = NormalDist().cdf(guess.separation / 2)
         return weigh_counts(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
 
     @abstractmethod
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         """Shares of all rows, if classes are alike and the model is right so often."""
 
 
@@ -216,7 +218,7 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
         note = "all cells of three classes jointly"
         return (WorstCase(pairs=class_pairs(), note=note, formerly="confusion-of-classes"),)
 
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         wrong = (1 - right) / (size - 1)
         return (np.full((size, size), wrong) + np.eye(size) * (right - wrong)).ravel() / size
 
@@ -248,7 +250,7 @@ class TopK(_CallCounts[RankRelease]):
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         return (WorstCase(pairs=class_pairs()),)
 
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         rest = 0.5 ** np.arange(1, size)
         return np.concatenate([[right], (1 - right) * rest / rest.sum()])
 
@@ -281,7 +283,7 @@ class _ClassAreas(Question[ClassAreas]):
     def read(self, drawn: Drawn) -> ClassAreas:
         return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
 
-    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+    def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         positives = max(1, sum(guess.counts) // len(about.classes))
         alike = replace(guess, positives=positives)
         return {
@@ -369,8 +371,9 @@ class _Versus:
 
     place: int
 
-    def __call__(self, rows: Any) -> Any:
-        return rows.versus(self.place)
+    def __call__(self, rows: Any) -> PrivateTable:
+        view: PrivateTable = rows.versus(self.place)
+        return view
 
 
 def _last_of_a_class() -> Pair:

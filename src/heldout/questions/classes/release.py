@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.arguments import as_whole, is_one_of, shown
 from heldout.errors import ArgumentError
@@ -23,6 +24,7 @@ from heldout.intervals.readings import (
     chosen,
 )
 from heldout.intervals.release import Release
+from heldout.kernel.arrays import Floats
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.ranking.release import RankingRelease
@@ -84,7 +86,7 @@ class MeanRatio:
         return self.parts[0].counts
 
     @cached_property
-    def _shares(self) -> Any:
+    def _shares(self) -> tuple[Floats, Floats]:
         """The weight of each ratio, and how it moves with the counts."""
         size, cells = len(self.parts), len(self._counts.estimate)
         if self.weights is None:
@@ -95,7 +97,7 @@ class MeanRatio:
         return shares, (self.weights - np.outer(shares, self.weights.sum(axis=0))) / total
 
     @cached_property
-    def _clear(self) -> Any:
+    def _clear(self) -> NDArray[np.bool_]:
         """Which denominators stand well above the noise, with rows enough to be normal."""
         counts, found = self._counts, []
         for each in self.parts:
@@ -106,7 +108,7 @@ class MeanRatio:
         return np.array(found)
 
     @cached_property
-    def _centres(self) -> Any:
+    def _centres(self) -> Floats:
         cells = self._counts.estimate
         return np.array(
             [
@@ -120,7 +122,7 @@ class MeanRatio:
         return min(max(float(self._shares[0] @ self._centres), 0.0), 1.0)
 
     @cached_property
-    def _slopes(self) -> Any:
+    def _slopes(self) -> Floats:
         """How the mean moves with the counts, by its weights and by the ratios that are clear."""
         shares, moving = self._shares
         found = self._centres @ moving
@@ -183,7 +185,7 @@ class Linearised:
         return self.contrast.neutral if math.isnan(found) else found
 
     @cached_property
-    def _slopes(self) -> Any:
+    def _slopes(self) -> Floats:
         cells = self.counts.estimate
         step = _STEP * max(float(cells.sum()), 1.0)
         moved = self.contrast(cells + step * np.eye(cells.size))
@@ -213,7 +215,7 @@ class Linearised:
 # --- the functions -------------------------------------------------------------------------------
 
 
-def _matrix(cells: Sequence[Any]) -> Any:
+def _matrix(cells: Sequence[Any]) -> Floats:
     """Truth by call, then whatever axes there are beside; as shares, whose powers stay finite."""
     each = np.array(cells, dtype=float)
     each = each / max(float(np.abs(each).max()), 1e-280)
@@ -221,19 +223,21 @@ def _matrix(cells: Sequence[Any]) -> Any:
     return each.reshape(size, size, *each.shape[1:])
 
 
-def _kappa(*cells: Any) -> Any:
+def _kappa(*cells: Floats) -> Floats:
     matrix = _matrix(cells)
     total, right = matrix.sum(axis=(0, 1)), np.einsum("kk...->...", matrix)
     chance = (matrix.sum(axis=0) * matrix.sum(axis=1)).sum(axis=0) / total
-    return (right - chance) / (total - chance)
+    result: Floats = (right - chance) / (total - chance)
+    return result
 
 
-def _matthews(*cells: Any) -> Any:
+def _matthews(*cells: Floats) -> Floats:
     matrix = _matrix(cells)
     called, true = matrix.sum(axis=0), matrix.sum(axis=1)
     total, right = matrix.sum(axis=(0, 1)), np.einsum("kk...->...", matrix)
     sides = (total**2 - (called**2).sum(axis=0)) * (total**2 - (true**2).sum(axis=0))
-    return (right * total - (called * true).sum(axis=0)) / np.sqrt(sides)
+    result: Floats = (right * total - (called * true).sum(axis=0)) / np.sqrt(sides)
+    return result
 
 
 def class_contrasts() -> tuple[Contrast, ...]:
@@ -470,7 +474,7 @@ class ClassAreas(Release):
         self.classes = {name: each(replace(drawn.part(name), kind=kind)) for name in names}
 
     @cached_property
-    def _sampling_correlation(self) -> Any:
+    def _sampling_correlation(self) -> Floats:
         """A bound from the classes' sizes, as the noisy counts beside the areas tell them."""
         sizes = np.array([counts_of(each._draw)[1] for each in self.classes.values()])
         total = max(float(sizes.sum()), float(self._drawn.about.rows or 0), 2.0)
@@ -482,7 +486,8 @@ class ClassAreas(Release):
         deviation = np.sqrt(1 / sizes + 1 / others)
         found = np.minimum(covariance / np.outer(deviation, deviation), 1.0)
         np.fill_diagonal(found, 1.0)
-        return found
+        result: Floats = found
+        return result
 
     def _mean(self) -> Measure:
         each = [release.headline for release in self.classes.values()]
@@ -532,7 +537,7 @@ class ClassAreas(Release):
             )
         return found
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> object:
         return {name: each._noisy() for name, each in self.classes.items()}
 
 

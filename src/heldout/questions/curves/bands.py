@@ -208,4 +208,4 @@ def _primes(count: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _normal_column() -> Any:
-    return normal_quantile(np.arange(1, _DRAWS + 1) * np.pi % 1.0)
+    return normal_quantile(np.arange(1.0, _DRAWS + 1) * np.pi % 1.0)

@@ -107,7 +107,7 @@ class _Ranking(Question[R_co]):
     def _resolution(self, about: ScoredRows) -> str:
         return resolution_of(about, getattr(self, "scores", None))
 
-    def _statistic(self, about: ScoredRows) -> Statistic:
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
         if self._resolution(about) == "grid":
             table = ScoreTable(score_range=about.score_range)
             return RankedTable(self.metric, table, self._rival_range(about))
@@ -455,7 +455,7 @@ class GridTies(_Ranking[TiesRelease]):
     def _resolution(self, about: ScoredRows) -> str:
         return "grid"
 
-    def _statistic(self, about: ScoredRows) -> Statistic:
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
         return TiedPairs(ScoreTable(score_range=about.score_range))
 
     def request(self, about: ScoredRows) -> Request:

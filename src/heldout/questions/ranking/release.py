@@ -24,6 +24,7 @@ from heldout.intervals.areas import (
 )
 from heldout.intervals.measure import Interval, Measure, checked_level
 from heldout.intervals.release import Release
+from heldout.kernel.arrays import Floats
 from heldout.kernel.door import Drawn
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.ranking.statistic import ranking_metric
@@ -45,7 +46,7 @@ _NORMAL: Final = NormalDist()
 _EDGE: Final = 1e-12
 
 
-def binormal_roc(auc: float, fpr: Any) -> Any:
+def binormal_roc(auc: float, fpr: Any) -> Floats:
     """The true positive rate at each false positive rate: Phi(a + Phi^-1(fpr)).
 
     Both classes' scores are taken as normal with one variance, a = sqrt(2) Phi^-1(auc). Section 5
@@ -249,7 +250,7 @@ class RankingRelease(Release):
             reach=lambda level: noise_reach(self._draw, level=level, known=self._known),
         )
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> dict[str, Any]:
         beside = {n: each.tolist() for n, each in self._answers.items() if n != "value"}
         return {**self._draw.as_dict(), **beside}
 

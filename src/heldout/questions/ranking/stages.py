@@ -77,7 +77,7 @@ class RankingStages:
     protection: Protection
     rows: int | None
     score_range: tuple[float, float]
-    statistic: Statistic
+    statistic: Statistic[Any]
     rival_range: tuple[float, float] | None = None
     """Of the second model's scores, where it is not the first one's."""
     smaller_class: int | None = None

@@ -239,7 +239,7 @@ class Report(Question[Answer]):
     def expected(
         self, about: ScoredRows, guess: Guess, level: float = 0.95
     ) -> dict[str, HalfWidths]:
-        releases = {
+        releases: dict[str, Any] = {
             name: question.typical_release(about, guess)
             for name, question in self.purchase(about).questions.items()
         }
