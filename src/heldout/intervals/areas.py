@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
-from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments

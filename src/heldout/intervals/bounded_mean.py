@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import Floats
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace

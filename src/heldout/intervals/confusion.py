@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heldout.arguments import as_number
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint
@@ -26,7 +27,6 @@ from heldout.intervals.readings import (
     registered,
 )
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.weights import STEPS
@@ -179,7 +179,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         )
 
     @property
-    def by_class(self) -> IntVector:
+    def by_class(self) -> Ints:
         """The counts as drawn: below and above the threshold; negatives first."""
         return np.asarray(self._drawn.values)[:4].reshape(2, 2)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from heldout.kernel.arrays import Floats
+from heldout.arrays import Floats
 from heldout.kernel.noise.tables.table import NoisyTable
 
 __all__ = [

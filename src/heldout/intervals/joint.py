@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.measure import Interval
 from heldout.intervals.readings import Contrast
-from heldout.kernel.arrays import Floats
 
 __all__ = ["Joint", "laid_out"]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.kernel.arrays import Floats
+from heldout.arrays import Floats
 from heldout.kernel.noise.exact import falls_to
 
 __all__ = ["normal_quantile", "normal_share"]

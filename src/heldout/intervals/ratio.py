@@ -15,10 +15,9 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.noise import NoiseSum
-from heldout.kernel.arrays import Floats
 from heldout.kernel.noise.exact import halved
 
 __all__ = ["ratio_bounds", "single_quantile"]
@@ -64,11 +63,11 @@ def ratio_bounds(
     total = top + rest
     centre = np.divide(top, total, out=np.full_like(total, 0.5), where=total > 0)[..., 0]
 
-    def survives(r: Floats) -> NDArray[np.bool_]:
+    def survives(r: Floats) -> Bools:
         distance = np.abs((1 - r) * top - r * rest) - _GRANULARITY * np.maximum(r, 1 - r)
         variance = (1 - r) ** 2 * top_variance + r**2 * rest_variance + rows * r * (1 - r)
         variance = np.maximum(variance - 2 * r * (1 - r) * covariance, 0.0)
-        result: NDArray[np.bool_] = distance <= quantile * np.sqrt(variance)
+        result: Bools = distance <= quantile * np.sqrt(variance)
         return result
 
     kept = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))
@@ -108,7 +107,6 @@ def single_quantile(level: float, *, of: int = 1) -> float:
     return max(-NormalDist().inv_cdf(error / 2), -math.log(error) / math.sqrt(2))
 
 
-Vector = NDArray[np.float64]
 _USUAL = 0.05
 DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
 NO_ROWS = 0.001  # how often noise alone must make up a denominator for it to be doubted
@@ -122,11 +120,11 @@ class Squares:
     of the square of what each adds to it.
     """
 
-    estimate: Vector
-    spread: Vector
-    weights: Callable[[Vector], Vector]
+    estimate: Floats
+    spread: Floats
+    weights: Callable[[Floats], Floats]
 
-    def of(self, combination: Vector, scale: float) -> tuple[float, float]:
+    def of(self, combination: Floats, scale: float) -> tuple[float, float]:
         """The sum of squares as seen, and the standard deviation of its noise."""
         weights = self.weights(combination)
         noise = math.sqrt(2) * scale * float(np.linalg.norm(self.spread.T @ weights))
@@ -141,14 +139,14 @@ class NoisyCounts:
     the public number of rows, or None.
     """
 
-    estimate: Vector
-    spread: Vector
+    estimate: Floats
+    spread: Floats
     scale: float
     unit: float = 1.0
     rows: int | None = None
     squares: Squares | None = None
 
-    def sampling_variance(self, combination: Vector, most: float) -> float:
+    def sampling_variance(self, combination: Floats, most: float) -> float:
         """Of a combination over draws of the rows: as seen, or the most that it can be.
 
         What is seen has a standard deviation of its noise added.
@@ -156,15 +154,15 @@ class NoisyCounts:
         seen = self.squares_seen(combination)
         return most if seen is None else min(max(sum(seen), 0.0), most)
 
-    def squares_seen(self, combination: Vector) -> tuple[float, float] | None:
+    def squares_seen(self, combination: Floats) -> tuple[float, float] | None:
         """The sum of squares of what rows add to it, and the deviation of that number's noise."""
         return None if self.squares is None else self.squares.of(combination, self.scale)
 
-    def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
+    def noise(self, combination: Floats, *, deviation: float = 0.0) -> NoiseSum:
         weights = tuple((self.spread.T @ combination).tolist())
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
-    def margin(self, combination: Vector, tail: float) -> float:
+    def margin(self, combination: Floats, tail: float) -> float:
         """What noise takes off it with this probability; many values are held against one."""
         key = (combination.tobytes(), tail)
         if key not in self._margins:
@@ -176,7 +174,7 @@ class NoisyCounts:
     def _margins(self) -> dict[tuple[bytes, float], float]:
         return {}
 
-    def granularity(self, combination: Vector) -> float:
+    def granularity(self, combination: Floats) -> float:
         """How far whole-numbered noise may lie beyond the continuous law that stands for it.
 
         Half a step each, or three deviations of what so many roundings add up to.
@@ -189,7 +187,7 @@ def _granularity(weights: tuple[float, ...]) -> float:
     return min(sum(map(abs, weights)) / 2, 3 * math.hypot(*weights) / math.sqrt(12))
 
 
-def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:
+def with_public_total(noisy: Ints, *, scale: float, rows: int) -> NoisyCounts:
     """Counts that are known to add up to `rows`: what is missing is shared among them."""
     size = len(noisy)
     spread = np.eye(size) - np.full((size, size), 1 / size)
@@ -202,8 +200,8 @@ class Ratio:
     """numerator @ counts / denominator @ counts, known to lie in [0, 1]."""
 
     counts: NoisyCounts
-    numerator: Vector
-    denominator: Vector
+    numerator: Floats
+    denominator: Floats
 
     @property
     def value(self) -> float:
@@ -223,7 +221,7 @@ class Ratio:
         """
         rows, unit = self.counts.rows, self.counts.unit
 
-        def held(weights: Vector) -> float:
+        def held(weights: Floats) -> float:
             most = math.inf if rows is None else rows * unit * float(weights.max())
             return min(max(float(weights @ self.counts.estimate), 0.0), most)
 
@@ -304,7 +302,7 @@ class Ratio:
             np.all(self.numerator <= self.denominator)
         )
 
-    def _variance(self, r: float, combination: Vector, margin: float) -> float:
+    def _variance(self, r: float, combination: Floats, margin: float) -> float:
         """A bound on the variance of the combination over draws of the rows."""
         counts = self.counts
         if self._simple:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
-from heldout.kernel.arrays import Floats
 
 # --- Metrics of the confusion counts, where all else finds them: ratios, and what is no ratio ----
 

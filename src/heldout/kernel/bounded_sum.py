@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.sql import MOST_ROWS, Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.statistic import Statistic
 from heldout.kernel.tally import tally
@@ -29,7 +29,7 @@ def check_resolution(resolution: int) -> None:
 
 
 @dataclass(frozen=True)
-class BoundedSum(Statistic[IntVector]):
+class BoundedSum(Statistic[Ints]):
     """Sums over rows of the error e and of e (1 - e), and of what the error falls short of.
 
     A row's error lies in [0, 1] once divided by the width of the declared range; it is rounded to
@@ -134,11 +134,11 @@ class BoundedSum(Statistic[IntVector]):
     def _part(self, number: str, share: str) -> str:
         return part_of(number, share, self.resolution)
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         filled = {name: np.ma.filled(each, 0) for name, each in columns.items()}
         member = (columns["member"], self.groups) if self.groups > 1 else None
 
-        def sums(name: str) -> IntVector:
+        def sums(name: str) -> Ints:
             if member is None:
                 return np.array([int(filled[name][0] or 0)], dtype=np.int64)
             return tally(filled[name], member)[:-1]

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.data.sql import Columns
-from heldout.kernel.arrays import Floats, IntVector
 
 __all__ = ["as_scores", "tallied", "tally"]
 
 
-def tally(rows: Any, *places: tuple[Any, int]) -> IntVector:
+def tally(rows: Any, *places: tuple[Any, int]) -> Ints:
     """Rows by cell, the last place fastest, then the rows that have none.
 
     A place is a column of whole numbers and how many it may take, from 0. It is total: a place
@@ -35,7 +35,7 @@ def tally(rows: Any, *places: tuple[Any, int]) -> IntVector:
 
 def tallied(
     columns: Columns, places: Sequence[tuple[Any, int]], *, groups: int, weighted: bool
-) -> IntVector:
+) -> Ints:
     """Each group's counts by place, and what its weights lack to be squares after them."""
     member = [(columns["member"], groups)] if groups > 1 else []
     sums = ("n", "lacking") if weighted else ("n",)

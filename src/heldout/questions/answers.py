@@ -190,14 +190,14 @@ def _asked(name: str) -> set[str]:
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is what an annotation of the kept dataclasses says."""
     origin, inner = get_origin(hint), get_args(hint)
+    if origin is np.ndarray:
+        origin, hint = None, np.ndarray
     if origin in (Union, types.UnionType):
         return any(_fits(value, each) for each in inner)
     if origin is tuple:
         length = len(value) if isinstance(value, tuple) else -1
         hints = [inner[0]] * length if inner[-1] is ... else inner
         return len(hints) == length and all(map(_fits, value, hints))
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray)
     if origin is not None:  # a mapping from names
         return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
     if hint is Any or isinstance(value, bool):

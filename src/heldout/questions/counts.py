@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description, ScoredRows
 from heldout.data.sql import Columns, double
@@ -14,7 +15,6 @@ from heldout.errors import ArgumentError
 from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.groups import ByGroup, DecisionsByGroup
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.bounded_sum import CLIP, BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
@@ -50,7 +50,7 @@ __all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredErr
 
 
 @dataclass(frozen=True)
-class ThresholdCounts(Statistic[IntVector]):
+class ThresholdCounts(Statistic[Ints]):
     """Rows by label and by the interval between public thresholds that their score falls in.
 
     The vector has one entry for each label and interval, negatives first, intervals upwards; a
@@ -108,7 +108,7 @@ class ThresholdCounts(Statistic[IntVector]):
             return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
         return f"SELECT {chosen}, {rows}\nGROUP BY 1, 2"
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         places = [(columns["label"], 2), (columns["interval_number"], self.intervals)]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
 
@@ -226,7 +226,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     def read(self, drawn: Drawn) -> ConfusionRelease:
         return ConfusionRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> IntVector:
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         found, false_alarms, missed, left_alone = guess.confusion()
         counts = np.array([left_alone, false_alarms, missed, found])
         return weigh_counts(counts, self.weighted, guess)
@@ -297,7 +297,7 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
     def read(self, drawn: Drawn) -> MeanRelease:
         return MeanRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> IntVector:
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         positives, negatives = guess.counts
         request = self.request(about)
         assert isinstance(request.statistic, BoundedSum)

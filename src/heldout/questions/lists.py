@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.description import Description, ScoredRows
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.intervals.bounded_mean import list_sums, mean, share_of
 from heldout.intervals.measure import Measure
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -36,7 +36,7 @@ MEASURES: Final = ("ndcg", "precision")
 
 
 @dataclass(frozen=True)
-class RankedLists(Statistic[IntVector]):
+class RankedLists(Statistic[Ints]):
     """Sums over lists of a measure v of each: of v^2, of v - v^2 and of 1 - v.
 
     The first two add up to the sum of v, all three to the number of lists; and the first tells how
@@ -78,7 +78,7 @@ class RankedLists(Statistic[IntVector]):
     def body(self) -> str:
         return "SELECT list, label, score\nFROM evaluated"
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         positive = np.asarray(np.ma.filled(columns["label"], 0)) == 1
         _, member = np.unique(np.asarray(columns["list"]), return_inverse=True)
         order = np.lexsort((positive, -as_scores(columns["score"]), member))
@@ -177,7 +177,7 @@ class _RankedLists(Question[ListsRelease]):
     def read(self, drawn: Drawn) -> ListsRelease:
         return ListsRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> IntVector:
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         lists = max(1, sum(guess.counts) // about.protection.rows_per_unit)
         found = guess.precision()
         square = found**2 + found * (1 - found) / 4  # lists that differ half as much as they may

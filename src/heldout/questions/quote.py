@@ -10,11 +10,11 @@ from typing import Annotated, Any, get_type_hints
 import numpy as np
 
 from heldout.arguments.rules import Number, Whole
+from heldout.arrays import Floats, Ints
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
-from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Priced, Together
 from heldout.kernel.weights import STEPS
 from heldout.questions.base import Question
@@ -156,7 +156,7 @@ class Guess:
         return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
 
 
-def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> IntVector:
+def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
     """Return typical counts; of rows with weights, as if each had the mean one."""
     if weighted:
         sums = counts * STEPS * guess.mean_weight

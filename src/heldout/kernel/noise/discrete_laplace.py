@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments.rules import Share
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.events import Event
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below, plus_discrete_laplace
@@ -62,7 +62,7 @@ class DiscreteLaplace(Primitive):
             scale=l1_sensitivity / epsilon, l1_sensitivity=l1_sensitivity, dimension=dimension
         )
 
-    def sample(self, sealed: Sealed[Any]) -> IntVector:
+    def sample(self, sealed: Sealed[Any]) -> Ints:
         exact = np.asarray(unseal(sealed), dtype=np.int64)
         if exact.shape != (self.dimension,):
             raise ArgumentError("dimension must be that of the statistic.")

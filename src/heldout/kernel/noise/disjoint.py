@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.events import price
 from heldout.kernel.loss import Loss
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -74,7 +74,7 @@ class Disjoint(Primitive):
             left, l1_sensitivity=self.moved, dimension=self.dimensions[1]
         )
 
-    def sample(self, sealed: Sealed[tuple[IntVector, Any]]) -> tuple[IntVector, IntVector]:
+    def sample(self, sealed: Sealed[tuple[Ints, Any]]) -> tuple[Ints, Ints]:
         vector, rest = unseal(sealed)
         answer = self.first.sample(Sealed(vector))
         return answer, self.second.sample(Sealed(self.then(answer, rest)))

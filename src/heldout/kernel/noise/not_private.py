@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from heldout.kernel.arrays import Floats
+from heldout.arrays import Floats
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Content, unseal
 from heldout.kernel.sealed import Sealed

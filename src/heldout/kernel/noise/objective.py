@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below
@@ -98,7 +98,7 @@ class ObjectivePerturbation(Primitive):
             SLACK * self.epsilon, l1_sensitivity=self.slack, dimension=self.dimension
         )
 
-    def sample(self, sealed: Sealed[Minimiser]) -> IntVector:
+    def sample(self, sealed: Sealed[Minimiser]) -> Ints:
         """Coefficients in lattice steps of step/ridge."""
         minimum = unseal(sealed)
         # Integers without an end: the minimum depends on each of them, wherever they stop.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.events import Event
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.exact import discrete_laplace
@@ -223,7 +223,7 @@ class Prepaid:
     def event(self) -> Event:
         return Event("covered", {"entry": self.paid})
 
-    def sample(self, sealed: Sealed[Any]) -> IntVector:
+    def sample(self, sealed: Sealed[Any]) -> Ints:
         return self.noise.sample(sealed)
 
     def describe(self) -> dict[str, object]:

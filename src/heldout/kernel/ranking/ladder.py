@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.noise.exact import (
     LATTICE,
     Randomness,
@@ -57,7 +57,7 @@ class Ladder:
         return int(np.searchsorted(self._starts, max(rung, 0), side="right")) - 1
 
     @cached_property
-    def _starts(self) -> IntVector:
+    def _starts(self) -> Ints:
         return np.array(self.starts, dtype=np.int64)
 
     @cached_property

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import Floats
 from heldout.kernel.events import Event
 from heldout.kernel.noise.exact import (
     LATTICE,

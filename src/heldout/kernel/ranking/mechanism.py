@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import Floats
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats, Ints
 from heldout.data.grid import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.ranking.sensitivity import (
     AreaSensitivity,
@@ -130,7 +130,7 @@ def ranking_metric(name: str) -> RankingMetric:
 
 
 @dataclass(frozen=True)
-class ScoreTable(Statistic[IntVector]):
+class ScoreTable(Statistic[Ints]):
     """Rows by label and by the nearest point of an even grid over the range; negatives first.
 
     The grid has `cells` equal steps, so `cells + 1` points, both ends of the range among them.
@@ -182,7 +182,7 @@ class ScoreTable(Statistic[IntVector]):
         other = f"FROM (SELECT label, {self.column} AS score FROM evaluated) AS others"
         return own.replace("FROM evaluated", other)
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         # One rounding may carry the top of an odd range past the last point.
         point = np.clip(columns["point"], 0, self.cells)
         return tally(columns["n"], (columns["label"], 2), (point, self.points))[:-1]
@@ -204,7 +204,7 @@ class ScoreTable(Statistic[IntVector]):
 
 
 @dataclass(frozen=True)
-class ScoreTables(Statistic[list[IntVector]]):
+class ScoreTables(Statistic[list[Ints]]):
     """The score table of each group of rows; the list is as long as there are groups.
 
     Claim:       a row that leaves or arrives changes the table of one group, by 1 in one entry; no
@@ -426,7 +426,7 @@ SQUARES: Final = 4
 
 
 @dataclass(frozen=True)
-class InfluenceMoments(Statistic[IntVector]):
+class InfluenceMoments(Statistic[Ints]):
     """The sum of the squares of the rows' influences on a metric, and their sum in either class.
 
     Cut points divide the points of the score grid into cells, or with a rival both models' scores;
@@ -482,7 +482,7 @@ class InfluenceMoments(Statistic[IntVector]):
         chosen = f"label,\n  {own} AS place_0,\n  {other} AS place_1,\n  count(*) AS n"
         return f"SELECT\n  {chosen}\nFROM evaluated\nGROUP BY 1, 2, 3"
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         places = [(columns["label"], 2)]
         if self.rival_cuts is None:
             places.append((self._places(columns["point"]), len(self.cuts) + 1))

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.arrays import Ints
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.bounded_sum import ERRORS, check_resolution
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
@@ -106,7 +106,7 @@ _ERROR = {"brier": "squared", "mean-absolute-error": "absolute"}
 
 
 @dataclass(frozen=True)
-class Merit(Statistic[IntVector]):
+class Merit(Statistic[Ints]):
     """The sum over the rows of what each earns: a right call 1, a small error nearly `STEPS`.
 
     Divided by the number of rows and the most that one can earn, it is the accuracy, or 1 less the
@@ -166,7 +166,7 @@ class Merit(Statistic[IntVector]):
 
 
 @dataclass(frozen=True)
-class AreaMerit(Statistic[IntVector]):
+class AreaMerit(Statistic[Ints]):
     """How far the pairs of a positive and a negative row that a model ranks rightly exceed a bar.
 
     Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of

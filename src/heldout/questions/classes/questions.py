@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
 from heldout.data.sql import Columns
@@ -14,7 +15,6 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import Floats, IntVector
 from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
@@ -57,7 +57,7 @@ AXES: Final = ("truth", "called", "rank")
 
 
 @dataclass(frozen=True)
-class CallCounts(Statistic[IntVector]):
+class CallCounts(Statistic[Ints]):
     """Rows by true and called class, or by the rank that the true class has among the scores.
 
     The vector has one entry for each combination of the `axes`, the last fastest; each axis has as
@@ -124,7 +124,7 @@ class CallCounts(Statistic[IntVector]):
             return " + ".join(before.format(each) for each in every)
         return axis
 
-    def read(self, columns: Columns) -> IntVector:
+    def read(self, columns: Columns) -> Ints:
         places = [(columns[axis], self.classes) for axis in self.axes]
         return tallied(columns, places, groups=self.groups, weighted=self.weighted)
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heldout.arguments import as_whole, is_one_of, shown
+from heldout.arrays import Bools, Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import noisy_counts
 from heldout.intervals.measure import Interval, Measure
@@ -24,7 +24,6 @@ from heldout.intervals.readings import (
     chosen,
 )
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import Floats
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.ranking.release import RankingRelease
@@ -97,7 +96,7 @@ class MeanRatio:
         return shares, (self.weights - np.outer(shares, self.weights.sum(axis=0))) / total
 
     @cached_property
-    def _clear(self) -> NDArray[np.bool_]:
+    def _clear(self) -> Bools:
         """Which denominators stand well above the noise, with rows enough to be normal."""
         counts, found = self._counts, []
         for each in self.parts:

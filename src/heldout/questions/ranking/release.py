@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from heldout.arguments import visible
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import (
     Belief,
@@ -24,7 +25,6 @@ from heldout.intervals.areas import (
 )
 from heldout.intervals.measure import Interval, Measure, checked_level
 from heldout.intervals.release import Release
-from heldout.kernel.arrays import Floats
 from heldout.kernel.door import Drawn
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.ranking.statistic import ranking_metric

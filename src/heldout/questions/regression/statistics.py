@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
-from heldout.kernel.arrays import IntVector
 from heldout.kernel.bounded_sum import check_resolution
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.statistic import Statistic
@@ -49,7 +49,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class GridCounts(Statistic[IntVector]):
+class GridCounts(Statistic[Ints]):
     """Rows in each cell of the grid, the last axis fastest, and then all rows outside it.
 
     A cell holds its lower edge and not its upper one. With more than one group there is such a
@@ -118,7 +118,7 @@ class GridCounts(Statistic[IntVector]):
 
 
 @dataclass(frozen=True)
-class RowCount(Statistic[IntVector]):
+class RowCount(Statistic[Ints]):
     """How many rows count, where that is not public; of each group, if there are several.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
@@ -163,7 +163,7 @@ LADDERS = {1: 8, 2: 9, 3: 11}  # powers -> eighths of the resolution that a repl
 
 
 @dataclass(frozen=True)
-class PowerSums(Statistic[IntVector]):
+class PowerSums(Statistic[Ints]):
     """Sums of t, t^2 and t^4, t in [0, 1], as the sums of their differences.
 
     t is the row's number within `bounds`, from 0 at the lower to 1 at the upper one; or, if it is
