@@ -143,7 +143,10 @@ UNNEEDED = [
     [
         ((), ("scipy", "sqlalchemy", "pyarrow", "unittest")),
         (("--curves",), ("scipy", "sqlalchemy", "unittest")),
-        (("--ledger", "ledger.sqlite", "--budget", "9"), ("scipy", "pyarrow", "unittest")),
+        (
+            ("--ledger", "ledger.sqlite", "--budget", "9"),
+            ("scipy", "sqlalchemy", "pyarrow", "unittest"),
+        ),
     ],
     ids=["plain", "curves", "ledger"],
 )
