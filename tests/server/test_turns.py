@@ -35,6 +35,7 @@ def send(site: Site, who: str = "ana", **more: Any) -> Any:
 
 
 def small(tmp_path: Path, **settings: Any) -> Site:
+    tmp_path.mkdir(exist_ok=True)
     site = Site(tmp_path / "server", **settings)
     site.register(write_rows(tmp_path / "rows.parquet", 50))
     site.grant()
@@ -345,6 +346,59 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
     times = [entry["time"] for entry in site.client("olga").get(f"{API}/ledger").json()]
     assert all(_seconds(moment) % 0.5 == 0 for moment in times)
     site.service.close()
+
+
+@pytest.mark.parametrize(
+    ("reading", "failure"),
+    [
+        ("score_rows", None),
+        ("score_rows", ScoringFailed("late")),
+        ("score_rows", RuntimeError("out of memory")),
+        ("opened", None),
+        ("opened", RuntimeError("out of memory")),
+        ("copy_rows", None),
+        ("copy_rows", RuntimeError("out of memory")),
+    ],
+)
+def test_whatever_waits_for_a_job_on_rows_begins_at_a_tick_however_long_it_took(
+    reading: str, failure: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uploads that come while rows are read wait for the worker, or for their owner's turn."""
+    from heldout.server import rows
+
+    clock, moments, work = Steady(monkeypatch), [], getattr(rows, reading)
+    for slower in (0.0, 0.3, 0.7):
+        clock.restart()
+        site = small(tmp_path / str(slower), tick=1.0, scoring_tick=2.0)
+        model, sent = site.upload()["id"], []
+
+        def read(*all_of_it: Any, **more: Any) -> Any:
+            clock.at += slower  # noqa: B023
+            if not sent:  # noqa: B023
+                sent.extend(send(site, who).json()["id"] for who in ("ana", "bert"))  # noqa: B023
+            if failure is not None:
+                raise failure
+            return work(*all_of_it, **more)
+
+        monkeypatch.setattr(rows, reading, read)
+        clock.at = 1_900_001_000.123
+        if reading == "copy_rows":
+            site.register_again(tmp_path / str(slower) / "rows.parquet")
+        else:
+            site.ask(AUC, artifact=model, key="k").raise_for_status()
+        site.work()
+        monkeypatch.setattr(rows, reading, work)
+        moments.append(_begun(site, sent))
+        site.service.close()
+    assert len(moments[0]) == 2
+    assert moments[1:] == moments[:1] * 2
+
+
+def _begun(site: Site, artifacts: list[str]) -> list[float]:
+    """When a worker took each upload up."""
+    query = sa.select(storage.jobs.c.begun).where(storage.jobs.c.subject.in_(artifacts))
+    with site.service.store.read() as connection:
+        return sorted(connection.execute(query).scalars())
 
 
 def _seconds(time: str) -> float:

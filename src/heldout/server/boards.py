@@ -37,7 +37,11 @@ __all__ = [
 ]
 
 
-COULD_NOT_OPEN: Final = "The board could not open. Nothing was charged; its custodian knows why."
+COULD_NOT_OPEN: Final = {
+    "refused": "The board could not open. Nothing was charged; its custodian knows why.",
+    "lost": "The board was paid for and could not open. Its price stays spent; its custodian knows "
+    "why.",
+}
 
 
 @dataclass(frozen=True)
@@ -78,14 +82,16 @@ class Posted:
 
     def public(self, viewer: str | None = None) -> dict[str, Any]:
         """What everybody may know; only its custodian is told why a board could not open."""
-        hidden = self.state == "refused" and viewer != self.owner
+        words = self.over or self.words
+        if viewer != self.owner:
+            words = COULD_NOT_OPEN.get(self.state, words)
         certificate = certificate_of(self.plan)
         return {
             "name": self.name,
             "dataset": self.dataset,
             "facts": self.facts,
             "state": "over" if self.state == "open" and self.over else self.state,
-            "words": COULD_NOT_OPEN if hidden else self.over or self.words,
+            "words": words,
             "plan": self.plan.as_dict(),
             "best": self.best,
             "shown": list(self.shown),

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from heldout.board import Board
 from heldout.board.board import BoardEnded
 from heldout.errors import LedgerError, PrivacyError
-from heldout.server import jobs, receipts, rows
+from heldout.privacy.witness import Witness
+from heldout.server import receipts, rows
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import check_there, find, has_share
 from heldout.server.evaluations import UNPAID, scoring_tick, shown_at, tick_of
@@ -17,7 +18,7 @@ from heldout.server.jobs import Job
 from heldout.server.service import Service
 from heldout.server.storage import boards, scorings, submissions, wait_until
 
-__all__ = ["fail", "judge", "open_board"]
+__all__ = ["end_of", "judge", "open_board", "refuse", "refuse_board"]
 
 DOES_NOT_FIT = (
     "The model could not be scored on the rows of this board. Its custodian can tell you which "
@@ -33,7 +34,7 @@ def _board(service: Service, posted: Posted) -> Board:
     )
 
 
-def open_board(service: Service, job: Job) -> None:
+def open_board(service: Service, job: Job) -> float:
     """Pay the board's whole price, and draw its bar."""
     posted = find_board(service, job.subject)
     receipts.check(service)
@@ -44,17 +45,17 @@ def open_board(service: Service, job: Job) -> None:
     with service.store.write() as connection:
         connection.execute(boards.update().where(boards.c.name == posted.name).values(values))
         receipts.note(connection, paid)
-        jobs.finish(connection, job)
+    return job.begun
 
 
-def judge(service: Service, job: Job) -> None:
+def judge(service: Service, job: Job) -> float:
     """Tell a submission whether it improved; show the score of one that did."""
     with service.store.read() as connection:
         row = connection.execute(
             sa.select(submissions).where(submissions.c.id == job.subject)
         ).one()
     if row.state not in UNPAID:
-        return _done(service, job)
+        return job.begun
     check_there(service, row.owner)
     posted = find_board(service, row.board)
     held = find(service, posted.dataset)
@@ -69,7 +70,7 @@ def judge(service: Service, job: Job) -> None:
         mine = submissions.update().where(submissions.c.id == row.id)
         mine = mine.where(submissions.c.state.in_(UNPAID))
         if connection.execute(mine.values(state="booking")).rowcount != 1:  # cancelled meanwhile
-            return jobs.finish(connection, job)
+            return booked
     try:
         found = _board(service, posted).submit(table, submission=row.id)
         values: dict[str, Any] = {
@@ -84,12 +85,17 @@ def judge(service: Service, job: Job) -> None:
     with service.store.write() as connection:
         connection.execute(submissions.update().where(submissions.c.id == row.id).values(values))
         receipts.note(connection, service.ledger.head())
-        jobs.finish(connection, job)
+    return shown_at(service, booked, tick_of(service, held))
 
 
-def _done(service: Service, job: Job) -> None:
-    with service.store.write() as connection:
-        jobs.finish(connection, job)
+def end_of(service: Service, job: Job) -> float:
+    """Return the next moment at which a submission's job may end."""
+    with service.store.read() as connection:
+        query = sa.select(boards.c.dataset).join_from(
+            submissions, boards, submissions.c.board == boards.c.name
+        )
+        name = connection.execute(query.where(submissions.c.id == job.subject)).scalar_one()
+    return shown_at(service, job.begun, tick_of(service, find(service, name)))
 
 
 def _check_scored(service: Service, row: Any, posted: Posted) -> None:
@@ -105,15 +111,19 @@ def _check_scored(service: Service, row: Any, posted: Posted) -> None:
     raise PrivacyError(found.words)
 
 
-def fail(service: Service, connection: sa.Connection, job: Job, error: str) -> None:
-    """A board that cannot open, or a submission that cannot be judged, says why."""
-    if job.kind == "open-board":
-        change = boards.update().where(boards.c.name == job.subject)
-        connection.execute(change.values(state="refused", words=error))
-        return
-    row = connection.execute(sa.select(submissions).where(submissions.c.id == job.subject)).one()
-    held = find(service, find_board(service, row.board).dataset)
-    visible = shown_at(service, job.begun, scoring_tick(service, held))
+def refuse_board(service: Service, connection: sa.Connection, name: str, words: str) -> None:
+    """End a board that could not open; one whose price was booked says that it was."""
+    values = {"state": "refused", "words": words}
+    entry = service.ledger.booked(f"board/{name}/bar")
+    if entry is not None:
+        paid = f"The price of the board was booked as entry {entry.sequence} and stays spent."
+        values = {"state": "lost", "words": f"{paid} {words}"}
+        receipts.note(connection, Witness(service.ledger.id, entry.sequence, entry.hash))
+    connection.execute(boards.update().where(boards.c.name == name).values(values))
+
+
+def refuse(connection: sa.Connection, job: Job, words: str, *, visible: float) -> None:
+    """End a submission that cannot be judged with a reason."""
     change = submissions.update().where(submissions.c.id == job.subject)
     change = change.where(submissions.c.state.in_(UNPAID))  # another worker may have judged it
-    connection.execute(change.values(state="refused", words=error, visible=visible))
+    connection.execute(change.values(state="refused", words=words, visible=visible))

@@ -157,7 +157,7 @@ boards = _table(
     _text("facts"),
     sa.Column("each", sa.Integer, nullable=False),
     _when("ends", nullable=True),
-    _text("state"),  # "opening", "open", "refused"
+    _text("state"),  # "opening", "open", "refused", "lost"
     _text("words"),
     _when("created"),
 )

@@ -18,7 +18,7 @@ STATES: Final = {
     "refused": "refused",
     "waiting": "waiting",
     "answered": "answered",
-    "lost": "answer lost",
+    "lost": "lost",
     "cancelled": "cancelled",
     "opening": "opening",
     "over": "over",

@@ -68,7 +68,7 @@ class Worker:
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
         self._sessions: dict[tuple[Any, ...], Session] = {}
-        self._handlers: dict[str, Callable[[Job], None]] = {
+        self._handlers: dict[str, Callable[[Job], float]] = {
             "register": self._register,
             "quarantine": self._quarantine,
             "score": self._score,
@@ -89,28 +89,56 @@ class Worker:
         )
         if job is None:
             return False
-        outcome = "done"
+        with self._lease(job):
+            self._do(job)
+        return True
+
+    def _do(self, job: Job) -> None:
+        """Do a job, and keep its place until a moment that public figures decide.
+
+        How long the work took depends on rows. Whatever begins because this worker, or this
+        person's turn, is free again would show it: a second upload's check, a stranger's question.
+        """
+        outcome, again = "done", False
         try:
             if job.hopeless:
                 raise LostWorkers(GIVEN_UP)
-            with self._held(job):
-                self._handlers[job.kind](job)
+            end = self._handlers[job.kind](job)
         except HeldoutError as error:  # its message holds no private value
             outcome = type(error).__name__
-            self._fail(job, str(error))
+            end = self._fail(job, str(error))
         except Exception as error:
-            outcome = type(error).__name__
-            if job.last:
-                self._fail(job, GIVEN_UP)
+            outcome, again = type(error).__name__, not job.last
+            end = self._end_of(job) if again else self._fail(job, GIVEN_UP)
+        wait_until(end)
+        with self.service.store.write() as connection:
+            if again:
+                jobs.again(connection, job)
             else:
-                with self.service.store.write() as connection:
-                    jobs.again(connection, job)
-        # How long it took is not told: it may depend on rows.
+                jobs.finish(connection, job, due=end)
+        # How long it took is not logged: it may depend on rows.
         told("job", kind=job.kind, subject=job.subject, outcome=outcome, attempt=job.attempts)
-        return True
+
+    def _end_of(self, job: Job) -> float:
+        """Return the next moment at which a job may end; one that reads no rows ends at once."""
+        if job.kind == "register":
+            return self._scoring_end(job, _register_subject(job)[0])
+        if job.kind == "score":
+            return self._scoring_end(job, job.subject.split("/", 2)[2])
+        if job.kind == "evaluate":
+            with self.service.store.read() as connection:
+                query = sa.select(evaluations.c.dataset).where(evaluations.c.id == job.subject)
+                name = connection.execute(query).scalar_one()
+            return shown_at(self.service, job.begun, tick_of(self.service, find(self.service, name)))
+        return judging.end_of(self.service, job) if job.kind == "judge" else job.begun
+
+    def _scoring_end(self, job: Job, name: str) -> float:
+        return shown_at(
+            self.service, job.begun, scoring_tick(self.service, find(self.service, name))
+        )
 
     @contextlib.contextmanager
-    def _held(self, job: Job) -> Iterator[None]:
+    def _lease(self, job: Job) -> Iterator[None]:
         """Renew the lease until the job is done."""
         lease, done = self.service.settings.lease, threading.Event()
 
@@ -127,8 +155,11 @@ class Worker:
             done.set()
             thread.join()
 
-    def _fail(self, job: Job, words: str) -> None:
-        """Whatever the job is about ends, and says why."""
+    def _fail(self, job: Job, words: str) -> float:
+        """End whatever the job is about with a reason; returns when that may show."""
+        end = self._end_of(job)
+        if job.kind == "register":
+            wait_until(end)
         with self.service.store.write() as connection:
             if job.kind == "register":
                 name, revision = _register_subject(job)
@@ -139,21 +170,23 @@ class Worker:
             elif job.kind == "quarantine":
                 _set_artifact(connection, job.subject, state="refused", words=words)
             elif job.kind == "score":
-                return self._scored_by(connection, job, state="refused", words=words)
+                _set_scoring(connection, job, state="refused", words=words, visible=end)
             elif job.kind == "evaluate":
-                self._end(connection, job, words)
-            elif job.kind != "forget":
-                judging.fail(self.service, connection, job, words)
-            jobs.finish(connection, job)
+                self._end(connection, job, words, visible=end)
+            elif job.kind == "open-board":
+                judging.refuse_board(self.service, connection, job.subject, words)
+            elif job.kind == "judge":
+                judging.refuse(connection, job, words, visible=end)
+        return end
 
     # --- the kinds of work -----------------------------------------------------------------------
 
-    def _register(self, job: Job) -> None:
+    def _register(self, job: Job) -> float:
         """Copy the rows, look at every rule, and open their account."""
         name, revision = _register_subject(job)
         held = find(self.service, name)
         if held.state != "checking" or held.revision != revision:
-            return self._done(job)
+            return job.begun
         ledger = self.service.ledger
         path = rows.copy_rows(held, settings=self.service.settings)
         table = rows.judged(held, path)
@@ -176,15 +209,17 @@ class Worker:
             "words": "Analysts with an allowance may ask.",
             "about": plain(held.declared.described(table)),
         }
+        end = self._end_of(job)
+        wait_until(end)  # analysts see when a data set opens again
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))
-            jobs.finish(connection, job)
+        return end
 
-    def _quarantine(self, job: Job) -> None:
+    def _quarantine(self, job: Job) -> float:
         """Read an artefact alone, in the sandbox; no row is near."""
         row = self._artifact(job.subject)
         if row.state == "deleted":
-            return self._done(job)
+            return job.begun
         file, copied = artifacts.file_of(self.service, row), 0
         if row.kind == "predictions":
             from heldout.models.predictions import read_predictions
@@ -213,18 +248,18 @@ class Worker:
                 state, words, copied = "refused", str(error), 0
             values = {"state": state, "words": words, "found": found, "copied": copied}
             _set_artifact(connection, row.id, **values)
-            jobs.finish(connection, job)
+        return job.begun
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: Job) -> float:
         """Remove what was made of an artefact that its owner deleted."""
         row = self._artifact(job.subject)
         rows.forget_scores(self.service.settings.private, row.id)
         artifacts.normalised(self.service, row).unlink(missing_ok=True)
         with self.service.store.write() as connection:
             connection.execute(scorings.delete().where(scorings.c.artifact == row.id))
-            jobs.finish(connection, job)
+        return job.begun
 
-    def _score(self, job: Job) -> None:
+    def _score(self, job: Job) -> float:
         """Score every row in isolation; unpaid, and kept with the rows."""
         artifact, revision, name = job.subject.split("/", 2)
         held, row = find(self.service, name), self._artifact(artifact)
@@ -243,24 +278,19 @@ class Worker:
                 )
             except ScoringFailed:  # one bit, of the machine and perhaps of the rows: docs say so
                 raise PrivacyError(LATE.format(scoring_seconds(self.service, held))) from None
+        end = self._end_of(job)
         with self.service.store.write() as connection:
-            self._scored_by(connection, job, state="ready", words="")
+            _set_scoring(connection, job, state="ready", words="", visible=end)
+        return end
 
-    def _scored_by(self, connection: sa.Connection, job: Job, *, state: str, words: str) -> None:
-        """Keep how a scoring ended; nothing that comes after it begins before its tick."""
-        held = find(self.service, job.subject.split("/", 2)[2])
-        visible = shown_at(self.service, job.begun, scoring_tick(self.service, held))
-        _set_scoring(connection, job, state=state, words=words, visible=visible)
-        jobs.finish(connection, job, due=visible)
-
-    def _evaluate(self, job: Job) -> None:
+    def _evaluate(self, job: Job) -> float:
         """Book all questions at once, draw, sign, and keep the answer."""
         with self.service.store.read() as connection:
             query = sa.select(evaluations).where(evaluations.c.id == job.subject)
             row = connection.execute(query).one()
             scored = self._scored(connection, row)
         if row.state not in UNPAID:
-            return self._done(job)
+            return job.begun
         refused = [each.words for each in scored if each.state == "refused"]
         if refused:
             raise PrivacyError(f"{refused[0]} Nothing was charged.")
@@ -276,7 +306,7 @@ class Worker:
         booked = shown_at(self.service, job.begun, tick)
         wait_until(booked)
         if not self._past_cancelling(row.id):
-            return self._done(job)
+            return booked
         try:
             answered = session.answer(*questions, reference=row.id)
         except (AlreadyBooked, AnswerLost) as error:
@@ -294,8 +324,9 @@ class Worker:
                     "signed": signed,
                 },
             }
-        values["visible"] = shown_at(self.service, booked, tick)
-        self._keep(job, values)
+        end: float = shown_at(self.service, booked, tick)
+        self._keep(job, values | {"visible": end})
+        return end
 
     def _past_cancelling(self, identity: str) -> bool:
         """From here on its owner cannot cancel it; False if they did."""
@@ -315,8 +346,7 @@ class Worker:
             try:
                 with self.service.store.write() as connection:
                     connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
-                    receipts.note(connection, Witness(self.service.ledger.id, **paid))
-                    return jobs.finish(connection, job)
+                    return receipts.note(connection, Witness(self.service.ledger.id, **paid))
             except sa.exc.SQLAlchemyError:
                 if time.monotonic() > until:
                     raise
@@ -347,7 +377,7 @@ class Worker:
             query = sa.select(artifact_table).where(artifact_table.c.id == identity)
             return connection.execute(query).one()
 
-    def _end(self, connection: sa.Connection, job: Job, words: str) -> None:
+    def _end(self, connection: sa.Connection, job: Job, words: str, *, visible: float) -> None:
         """Refused, unless the price was booked after all: then the answer is lost."""
         identity = job.subject
         query = sa.select(evaluations).where(evaluations.c.id == identity)
@@ -358,13 +388,8 @@ class Worker:
         entry = self.service.ledger.booked(identity)
         if entry is not None:
             values = _lost(entry.sequence, entry.hash, words)
-        held = find(self.service, row.dataset)
-        values["visible"] = shown_at(self.service, job.begun, tick_of(self.service, held))
+        values["visible"] = visible
         connection.execute(evaluations.update().where(evaluations.c.id == identity).values(values))
-
-    def _done(self, job: Job) -> None:
-        with self.service.store.write() as connection:
-            jobs.finish(connection, job)
 
 
 def _lost(sequence: int, receipt: str, why: str) -> dict[str, Any]:
