@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.watched import AUC, CELLS, Steady
 
-from heldout.server import accounts, evaluations, gate, logs, storage, worker
+from heldout.server import accounts, evaluations, gate, limits, logs, storage, worker
 from heldout.server.jobs import claim
 from heldout.server.service import Conflict
 from heldout.server.worker import Worker
@@ -279,7 +279,7 @@ def test_evaluations_that_wait_are_bounded_and_wait_until_their_tick(
 def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no bucket refills
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: 0.0))  # none refills
     site = Site(tmp_path / "server", requests_per_minute=20)
     ana = site.client("ana")
     found = [ana.get("/api/v1/me").status_code for _ in range(22)]
@@ -298,6 +298,26 @@ def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(
         codes.append(site.client().get("/api/v1/me", headers=guess).status_code)
     assert codes[0] == 401
     assert codes[-1] == 429
+    site.service.close()
+
+
+@pytest.mark.parametrize("varied", ["spelling", "cookies", "tokens"])
+def test_no_spelling_of_a_token_and_no_second_token_asks_more_often(
+    varied: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    site = Site(tmp_path / "server", requests_per_minute=20)
+    secret = site.tokens["ana"]
+    session = accounts.sign_in_by_link(site.service, accounts.new_link(site.service, "ana"))
+    others = [site.token("ana", "analyst") for _ in range(3)]
+    headers = {
+        "spelling": lambda n: {"Authorization": f"{'bearer' if n % 2 else 'Bearer'}{' ' * n}{secret}"},
+        "cookies": lambda n: {"Authorization": f"Basic {n}", "Cookie": f"n={n}; heldout={session}"},
+        "tokens": lambda n: {"Authorization": f"Bearer {others[n % 3]}"},
+    }[varied]
+    path = "/account" if varied == "cookies" else "/api/v1/me"
+    codes = [site.client().get(path, headers=headers(n + 1)).status_code for n in range(25)]
+    assert codes == [200] * 20 + [429] * 5
     site.service.close()
 
 

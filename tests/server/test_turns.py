@@ -206,7 +206,7 @@ def test_a_model_is_deleted_with_its_scores_and_makes_room(opened: Any) -> None:
     assert not list(opened.service.settings.artifacts.glob(f"{model}*"))
     assert ana.get(path).status_code == 404
     with opened.service.store.read() as connection:
-        assert limits.bytes_of(connection, "ana") == 0
+        assert limits.bytes_of(opened.service, connection, "ana") == 0
     assert ana.get(f"{API}/reports/{asked}.html").status_code == 200, "its answers stay"
 
 
@@ -277,13 +277,99 @@ def test_uploads_at_once_share_the_room_that_there_is(tmp_path: Path) -> None:
 
     site = small(tmp_path, most_kept=1000)
     ana = Person("ana", "analyst", "", "api", ("ask",))
-    told: dict[str, Any] = {"kind": "model", "name": "m", "features": None}
-    assert artifacts._expect(site.service, ana, "one", length=700, **told) == 700
+    assert artifacts.Upload(site.service, ana, 700).most == 700
     with pytest.raises(TooLarge):
-        artifacts._expect(site.service, ana, "two", length=400, **told)
-    assert artifacts._expect(site.service, ana, "three", length=None, **told) == 300
+        artifacts.Upload(site.service, ana, 400)
+    assert artifacts.Upload(site.service, ana, None).most == 300
     with pytest.raises(TooLarge):
-        artifacts._expect(site.service, ana, "four", length=None, **told)
+        artifacts.Upload(site.service, ana, None)
+    site.service.close()
+
+
+def test_a_slow_upload_counts_until_it_can_no_longer_arrive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    from heldout.server.accounts import Person
+    from heldout.server.service import TooMany, TooSlow
+
+    clock, site = Steady(monkeypatch), small(tmp_path, most_kept=1000, most_waiting=1)
+    ana = Person("ana", "analyst", "", "api", ("ask",))
+    slow = artifacts.Upload(site.service, ana, 700)
+    clock.at += 2 * site.service.settings.upload_seconds - 1
+    with pytest.raises(TooMany):
+        artifacts.Upload(site.service, ana, 100)
+    clock.at += 2
+    other = artifacts.Upload(site.service, ana, 700)  # the slow one holds nothing any more
+
+    async def pieces() -> Any:
+        yield b"{}"
+
+    with pytest.raises(TooSlow):
+        asyncio.run(slow.take(pieces(), content_type="application/json", name="slow"))
+    slow.give_up()
+    assert not list(site.service.settings.artifacts.glob(f"{slow.id}*"))
+    asyncio.run(other.take(pieces(), content_type="application/json", name="other"))
+    assert [each["name"] for each in site.client("ana").get(f"{API}/artifacts").json()] == ["other"]
+    site.service.close()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/artifacts", "/artifacts"])
+def test_a_body_that_does_not_come_is_given_up_and_frees_its_room(
+    path: str, tmp_path: Path
+) -> None:
+    import asyncio
+
+    from heldout.server import accounts as people
+
+    site = small(tmp_path, upload_seconds=0.2, most_waiting=1)
+    session = people.sign_in_by_link(site.service, people.new_link(site.service, "ana"))
+    api = path.startswith("/api")
+    credential = (
+        (b"authorization", f"Bearer {site.tokens['ana']}".encode())
+        if api
+        else (b"cookie", f"heldout={session}".encode())
+    )
+    kind = b"application/json" if api else b"multipart/form-data; boundary=b"
+    headers = [(b"host", b"testserver"), (b"content-type", kind), credential]
+    scope = {"type": "http", "http_version": "1.1", "method": "PUT" if api else "POST"}
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http"}
+    scope |= {"headers": headers, "client": ("192.0.2.1", 1), "server": ("testserver", 80)}
+    begun = b"{" if api else b"--b\r\n"
+    first = iter([{"type": "http.request", "body": begun, "more_body": True}])
+    answers: list[Any] = []
+
+    async def receive() -> Any:
+        for message in first:
+            return message
+        await asyncio.sleep(60)
+
+    async def answer(message: Any) -> None:
+        answers.append(message)
+
+    asyncio.run(site.app(scope, receive, answer))
+    assert answers[0]["status"] == 408
+    assert send(site).status_code == 201, "it holds no place"
+    assert len(list(site.service.settings.artifacts.iterdir())) == 1
+    site.service.close()
+
+
+def test_a_form_has_its_room_before_a_byte_of_it_is_read(tmp_path: Path) -> None:
+    from heldout.server import accounts as people
+
+    site = small(tmp_path, most_waiting=1)
+    assert send(site).status_code == 201
+    ana = site.client()
+    secret = people.sign_in_by_link(site.service, people.new_link(site.service, "ana"))
+    ana.cookies.set("heldout", secret)
+
+    def pieces() -> Any:
+        raise AssertionError("nobody may read it")
+        yield b""
+
+    kind = {"Content-Type": "multipart/form-data; boundary=b"}
+    assert ana.post("/artifacts", content=pieces(), headers=kind).status_code == 429
     site.service.close()
 
 

@@ -25,6 +25,7 @@ class Watch:
         self._witness = witness
         self._seen: Witness | None = None
         self._owed: Witness | None = None  # what the witness file could not be told yet
+        self._missing: dict[tuple[str, int, str], Witness] = {}  # receipts without an entry
 
     def begin(self) -> int:
         """Make the ledger's tables, unless the witness knows that there were some.
@@ -70,10 +71,12 @@ class Watch:
 
     def expect(self, connection: "Connection", seen: Witness) -> None:
         """Refuse a ledger without an entry that somebody has a receipt for, now and later on."""
+        receipt = (seen.ledger, seen.sequence, seen.hash)
+        self._missing[receipt] = seen  # until it is found, no booking passes
+        self.check(connection)
+        del self._missing[receipt]
         if self._seen is None or seen.sequence > self._seen.sequence:
             self._seen = seen
-        identity = self.check(connection)
-        self._still_there(connection, identity, seen, "a receipt")
 
     def settle(self) -> None:
         """Before a booking: refuse, while nothing is taken, if the witness cannot be written."""
@@ -122,6 +125,8 @@ class Watch:
             raise tampered(last, "it is not the last one that the ledger wrote")
         if self._seen is not None:
             self._still_there(connection, identity, self._seen, "this ledger object")
+        for receipt in self._missing.values():
+            self._still_there(connection, identity, receipt, "a receipt")
         if self._witness is not None:
             self._check_witness(connection, identity, self._witness)
         return identity

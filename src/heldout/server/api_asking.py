@@ -10,7 +10,7 @@ from heldout.errors import ArgumentError
 from heldout.server import artifacts, evaluations, quotes
 from heldout.server.api_ground import ASKING, PROBLEMS, QUESTION, Body, Json, Wait, logs_of, seconds
 from heldout.server.evaluations import MOST_QUESTIONS
-from heldout.server.gate import REPORT_POLICY, Anyone, Caller
+from heldout.server.gate import REPORT_POLICY, Anyone, Caller, announced
 from heldout.server.waiting import until
 
 __all__ = ["router"]
@@ -71,10 +71,10 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
         service,
         person,
         request.stream(),
+        length=announced(request),
         content_type=request.headers.get("content-type", ""),
         name=name,
         features=features,
-        length=_length(request),
     )
     logs_of(service, person, "upload", identity)
 
@@ -84,12 +84,6 @@ async def upload(  # noqa: PLR0917  the framework passes them by name
 
     found = await until(look, seconds(prefer, 5))
     return found or artifacts.public(artifacts.find(service, person, identity))
-
-
-def _length(request: Request) -> int | None:
-    """How many bytes a request says that it has."""
-    told = request.headers.get("content-length", "")
-    return int(told[:20]) if told.isascii() and told.isdigit() else None
 
 
 @router.get("/artifacts")

@@ -44,6 +44,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         403: "Not for this role, scope or share.",
         404: "No such thing that the caller may see.",
         405: "No such method here.",
+        408: "The request took too long to arrive.",
         409: "It does not fit the state that things are in.",
         413: "More bytes than are taken.",
         421: "Addressed to a name that this server does not answer to.",

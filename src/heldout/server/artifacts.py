@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from heldout.models.isolate import START
 from heldout.privacy.books import checked_name
 from heldout.server import jobs, limits
 from heldout.server.accounts import Person
-from heldout.server.service import Conflict, Missing, Service, TooLarge
+from heldout.server.service import Conflict, Missing, Service, TooLarge, TooSlow
 from heldout.server.storage import artifacts, evaluations, new_id, now, submissions
 from heldout.server.words import kilobytes
 
 __all__ = [
     "KINDS",
+    "Upload",
+    "arriving",
     "delete",
     "file_of",
     "find",
@@ -51,96 +54,114 @@ HIDDEN = ("receiving", "deleted")
 CHECKING = "It waits for a worker to look at it, in a sandbox and without any row."
 
 
+class Upload:
+    """A file that arrives: its room was set aside before a byte of it was read."""
+
+    def __init__(self, service: Service, person: Person, length: int | None) -> None:
+        if length is not None and length > service.settings.most_upload + service.settings.most_body:
+            raise _too_large(service, length)
+        self._service, self.id = service, new_id()
+        row = {
+            "id": self.id,
+            "owner": person.name,
+            "name": "",
+            "kind": "model",
+            "sha256": "",
+            "state": "receiving",
+            "words": "It is being sent.",
+            "features": None,
+            "found": None,
+            "created": now(),
+        }
+        settings = service.settings
+        with service.store.write() as connection:
+            limits.check_jobs(service, connection, person.name)
+            left = settings.most_kept - limits.bytes_of(service, connection, person.name)
+            self.most = min(left, settings.most_upload) if length is None else length
+            limits.check_room(service, connection, person.name, max(self.most, 1))
+            connection.execute(artifacts.insert(), row | {"size": self.most})
+
+    async def take(
+        self,
+        content: AsyncIterator[bytes],
+        *,
+        content_type: str,
+        name: str,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """Write a stream to a file of its own, a piece at a time; returns the artefact's id."""
+        checked_name("name", name)
+        kind, ending = kind_of(content_type)
+        most = min(self.most, self._service.settings.most_upload)
+        digest, size = hashlib.sha256(), 0
+        path = self._service.settings.artifacts / f"{self.id}{ending}"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            async for piece in content:
+                size += len(piece)
+                if size > most:
+                    raise _too_large(self._service, size)
+                digest.update(piece)
+                file.write(piece)
+        if not size:
+            raise ArgumentError("The artefact is empty. Send the file as the body of the request.")
+        came = {"kind": kind, "name": name, "size": size, "sha256": digest.hexdigest()}
+        came |= {"features": None if features is None else list(features)}
+        await run_in_threadpool(self._arrived, came)
+        return self.id
+
+    def _arrived(self, came: dict[str, object]) -> None:
+        """The file is there; a worker is to look at it. One whose room was given away is refused."""
+        values = came | {"state": "checking", "words": CHECKING}
+        mine = artifacts.c.id == self.id
+        with self._service.store.write() as connection:
+            arriving = mine & limits.is_arriving(self._service)
+            done = connection.execute(artifacts.update().where(arriving).values(values))
+            if done.rowcount != 1:
+                raise TooSlow("The file took too long to arrive. Send it again.")
+            owner = connection.execute(sa.select(artifacts.c.owner).where(mine)).scalar_one()
+            quarantine(connection, self.id, owner=owner)
+
+    def give_up(self) -> None:
+        """Free the room of a file that did not arrive."""
+        for file in self._service.settings.artifacts.glob(f"{self.id}.*"):
+            file.unlink(missing_ok=True)
+        mine = (artifacts.c.id == self.id) & (artifacts.c.state == "receiving")
+        gone = {"state": "deleted", "words": "It did not arrive.", "size": 0}
+        with self._service.store.write() as connection:
+            connection.execute(artifacts.update().where(mine).values(gone))
+
+
+@asynccontextmanager
+async def arriving(service: Service, person: Person, length: int | None) -> AsyncIterator[Upload]:
+    """Set room for an upload aside before a byte of it is read; freed if it does not arrive.
+
+    `length` is how many bytes were announced, if they were.
+    """
+    upload = await run_in_threadpool(Upload, service, person, length)
+    try:
+        yield upload
+    except BaseException:
+        upload.give_up()
+        raise
+
+
 async def store(
     service: Service,
     person: Person,
     content: AsyncIterator[bytes],
     *,
-    content_type: str,
-    name: str,
-    features: Sequence[str] | None = None,
     length: int | None = None,
+    **described: Any,
 ) -> str:
-    """Write a stream to a file of its own, a piece at a time; returns the artefact's id.
-
-    `length` is how many bytes were announced, if they were.
-    """
-    checked_name("name", name)
-    kind, ending = kind_of(content_type)
-    identity, digest, size = new_id(), hashlib.sha256(), 0
-    most = await run_in_threadpool(
-        _expect, service, person, identity, kind=kind, name=name, features=features, length=length
-    )
-    path = service.settings.artifacts / f"{identity}{ending}"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            async for piece in content:
-                size += len(piece)
-                if size > most:
-                    raise _too_large(service, size)
-                digest.update(piece)
-                file.write(piece)
-        if not size:
-            raise ArgumentError("The artefact is empty. Send the file as the body of the request.")
-        await run_in_threadpool(_arrived, service, person, identity, size, digest.hexdigest())
-    except BaseException:
-        path.unlink(missing_ok=True)
-        with service.store.write() as connection:
-            mine = (artifacts.c.id == identity) & (artifacts.c.state == "receiving")
-            gone = {"state": "deleted", "words": "It did not arrive."}
-            connection.execute(artifacts.update().where(mine).values(gone))
-        raise
-    return identity
+    """Take a stream that is nothing but a file; `described` is what `Upload.take` wants to know."""
+    async with arriving(service, person, length) as upload:
+        return await upload.take(content, **described)
 
 
 def _too_large(service: Service, size: int) -> TooLarge:
     if size > service.settings.most_upload:
         return TooLarge(f"An artefact must have at most {kilobytes(service.settings.most_upload)}.")
     return TooLarge("More bytes came than there is room for, or than the request announced.")
-
-
-def _expect(
-    service: Service,
-    person: Person,
-    identity: str,
-    *,
-    kind: str,
-    name: str,
-    features: Sequence[str] | None,
-    length: int | None,
-) -> int:
-    """Set the room for an upload aside before a byte of it is read; how many bytes may come."""
-    if length is not None and length > service.settings.most_upload:
-        raise _too_large(service, length)
-    row = {
-        "id": identity,
-        "owner": person.name,
-        "name": name,
-        "kind": kind,
-        "sha256": "",
-        "state": "receiving",
-        "words": "It is being sent.",
-        "features": None if features is None else list(features),
-        "found": None,
-        "created": now(),
-    }
-    with service.store.write() as connection:
-        limits.check_jobs(service, connection, person.name)
-        left = service.settings.most_kept - limits.bytes_of(connection, person.name)
-        most = min(left, service.settings.most_upload) if length is None else length
-        limits.check_room(service, connection, person.name, max(most, 1))
-        connection.execute(artifacts.insert(), row | {"size": most})
-    return most
-
-
-def _arrived(service: Service, person: Person, identity: str, size: int, digest: str) -> None:
-    """The file is there; a worker is to look at it."""
-    came = {"size": size, "sha256": digest, "state": "checking", "words": CHECKING}
-    with service.store.write() as connection:
-        mine = artifacts.update().where(artifacts.c.id == identity)
-        connection.execute(mine.values(came))
-        quarantine(connection, identity, owner=person.name)
 
 
 def quarantine(connection: sa.Connection, identity: str, *, owner: str) -> int:

@@ -1,5 +1,6 @@
 """What every request passes: limits, headers, errors in words, and who is asking."""
 
+import asyncio
 import re
 import time
 import traceback
@@ -7,11 +8,11 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import DataError
-from starlette.exceptions import HTTPException
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from heldout.arguments import shown
 from heldout.errors import (
@@ -30,8 +31,10 @@ from heldout.server.service import (
     Forbidden,
     Missing,
     Service,
+    Settings,
     TooLarge,
     TooMany,
+    TooSlow,
 )
 
 __all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
@@ -50,6 +53,7 @@ STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
     (Forbidden, 403),
     (AccountClosed, 403),
     (Missing, 404),
+    (TooSlow, 408),
     (Conflict, 409),
     (BudgetMismatch, 409),
     (TooLarge, 413),
@@ -83,7 +87,6 @@ ADDRESS_SHARE: Final = 10
 UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
 """The routes whose body is an artefact: these and no others, so that a path that merely looks like
 one of them takes no more than any other."""
-MOST_BUCKETS: Final = 50_000
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
@@ -132,8 +135,8 @@ def install(app: FastAPI) -> None:
         content = {"type": "RequestError", "status": 422, "detail": words}
         return JSONResponse(content, 422, media_type="application/problem+json")
 
-    @app.exception_handler(HTTPException)
-    def _http(_: Request, error: HTTPException) -> Response:
+    @app.exception_handler(AnyHTTPException)
+    def _http(_: Request, error: AnyHTTPException) -> Response:
         content = {"type": "HttpError", "status": error.status_code, "detail": error.detail}
         return JSONResponse(
             content, error.status_code, error.headers, media_type="application/problem+json"
@@ -145,8 +148,7 @@ class Gate:
 
     def __init__(self, app: Any, *, service: Service, page: Callable[[int, str], Response]) -> None:
         self._app, self._settings, self._page = app, service.settings, page
-        self._hosts = service.settings.known_hosts
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._hosts, self._rates = service.settings.known_hosts, service.rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -173,11 +175,10 @@ class Gate:
         if refused is not None:
             await self._told(scope, problem(refused), str(refused))(scope, receive, decorated)
             return
-        most = self._settings.most_body
-        if _streams(scope):  # a form has the file and little else
-            most = self._settings.most_upload + most
-        if scope["method"] != "PUT" or not _streams(scope):  # the API's file is counted as it comes
-            receive = _bounded(receive, headers, most)
+        most, seconds = self._settings.most_body, self._settings.body_seconds
+        if _streams(scope):  # a form has the file and little else; the API counts its file itself
+            most, seconds = self._settings.most_upload + most, self._settings.upload_seconds
+        receive = _bounded(receive, headers, most, seconds)
         try:
             await self._app(scope, receive, decorated)
         except Exception as error:
@@ -205,39 +206,28 @@ class Gate:
                 f"This server does not answer to the name {shown(host)}. Use the address that its "
                 "administrator gave you. (Whoever runs it: start it with --address, or --hosts.)"
             )
-        wait = self._wait(headers, scope)
-        if wait is not None:
-            return TooMany(f"Too many requests. Try again in {wait} seconds.", wait)
+        try:
+            self._count(headers, scope)
+        except TooMany as error:
+            return error
         return None
 
-    def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
-        """Seconds to wait, for whoever asks more often than is allowed.
+    def _count(self, headers: dict[bytes, bytes], scope: Scope) -> None:
+        """Refuse whoever asks more often than is allowed.
 
-        Who asks is first of all where they ask from: credentials may be made up.
+        Who asks is first of all where they ask from: credentials may be made up. Every credential
+        that a request shows counts, as it is read, whatever else stands in the header; whoever it
+        belongs to is counted once that is known (`counted`).
         """
         address = address_of(scope)
         most = self._settings.requests_per_minute
-        asked = [(f"at {address}", ADDRESS_SHARE * most)]
+        self._rates.take(f"at {address}", ADDRESS_SHARE * most)
         if scope["method"] == "POST" and scope["path"].split("/")[1:2] == ["sign-in"]:
-            asked.append((f"sign in at {address}", self._settings.sign_ins_per_minute))
-        shown = headers.get(b"authorization") or headers.get(b"cookie")
-        if shown is not None:
-            asked.append((str(hash(shown)), most))
-        for name, often in asked:
-            if not self._taken(name, often):
-                return 1 + int(60 / often)
-        return None
-
-    def _taken(self, name: str, most: int) -> bool:
-        """Take one request out of a bucket that refills, if there is one."""
-        then = time.monotonic()
-        left, last = self._buckets.get(name, (float(most), then))
-        left = min(left + (then - last) * most / 60, float(most)) - 1
-        if len(self._buckets) > MOST_BUCKETS:  # those that have refilled say nothing
-            recent = {each for each, (_, last) in self._buckets.items() if then - last < 60}
-            self._buckets = {each: self._buckets[each] for each in recent}
-        self._buckets[name] = (max(left, -1.0), then)
-        return left >= 0
+            self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
+        request = Request(scope)
+        for secret in (_bearer(request), request.cookies.get(session_cookie(self._settings))):
+            if secret:
+                self._rates.take(f"token {hash(secret)}", most)
 
 
 def _inside() -> Response:
@@ -271,14 +261,21 @@ def _host(header: bytes) -> str:
     return "" if found is None else found[1] or found[2]
 
 
-def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
+def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: float) -> Receive:
+    """A body that has so many bytes at most, and that comes in time."""
     length = headers.get(b"content-length", b"0")
-    seen = 0
+    seen, whole, end = 0, False, time.monotonic() + seconds
 
     async def bounded() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, whole
+        try:  # once all of it is there, the wait is for the end of the connection
+            async with asyncio.timeout(None if whole else end - time.monotonic()):
+                message = await receive()
+        except TimeoutError:
+            words = f"The request took more than {seconds:g} seconds to arrive. Send it again."
+            raise HTTPException(408, words) from None
         seen += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if seen > most or (length.isdigit() and int(length) > most):
             raise HTTPException(413, f"A request must have at most {most // 1024} kB.")
         return message
@@ -291,15 +288,38 @@ def service_of(request: Request) -> Service:
     return found
 
 
+def announced(request: Request) -> int | None:
+    """How many bytes a request says that it has."""
+    length = request.headers.get("content-length", "")
+    return int(length[:20]) if length.isascii() and length.isdigit() else None
+
+
+def session_cookie(settings: Settings) -> str:
+    """The name of the cookie that holds a browser's session."""
+    return "__Host-heldout" if settings.secure else "heldout"
+
+
+def _bearer(request: Request) -> str:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else ""
+
+
+def counted(request: Request, person: Person) -> Person:
+    """Count a request towards what its person may ask, with whichever of their tokens."""
+    service = service_of(request)
+    service.rates.take(f"person {person.name}", service.settings.requests_per_minute)
+    return person
+
+
 def caller(request: Request) -> Person:
     """Who asks the API: the owner of a bearer token."""
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not secret:
+    secret = _bearer(request)
+    if not secret:
         raise Unknown("Send a token: Authorization: Bearer TOKEN.")
-    person = of_token(service_of(request), secret.strip(), kind="api")
+    person = of_token(service_of(request), secret, kind="api")
     if person is None:
         raise Unknown("This token is unknown, expired or revoked. Make another one.")
-    return person
+    return counted(request, person)
 
 
 Anyone = Annotated[Service, Depends(service_of)]

@@ -20,11 +20,22 @@ from heldout.server.words import kilobytes
 if TYPE_CHECKING:
     from heldout.server.service import Service
 
-__all__ = ["FreeWork", "Turnstile", "address_of", "bytes_of", "check_jobs", "check_room", "waits"]
+__all__ = [
+    "FreeWork",
+    "Rates",
+    "Turnstile",
+    "address_of",
+    "bytes_of",
+    "check_jobs",
+    "check_room",
+    "is_arriving",
+    "waits",
+]
 
 HOUR: Final = 3600.0
 SCORE_BYTES: Final = 16
 """What one score of one row counts for, with its share of keys and labels."""
+MOST_BUCKETS: Final = 50_000
 RESERVED: Final = 1.0
 """Seconds that free work is taken to need until it is done."""
 PATIENCE: Final = 10.0
@@ -47,7 +58,7 @@ def check_jobs(service: "Service", connection: sa.Connection, owner: str) -> Non
     Call it in the transaction that writes the job: nobody else writes meanwhile.
     """
     settings = service.settings
-    if _waiting(connection, owner) >= settings.most_waiting:
+    if _waiting(service, connection, owner) >= settings.most_waiting:
         raise TooMany(
             f"{settings.most_waiting} jobs of yours are waiting, which is as many as one person "
             "may have. Wait for them, or cancel some.",
@@ -77,15 +88,24 @@ def _words(seconds: int) -> str:
     return f"{math.ceil(seconds / 60)} minutes"
 
 
-def _waiting(connection: sa.Connection, owner: str) -> int:
+def is_arriving(service: "Service") -> sa.ColumnElement[bool]:
+    """Whether an upload may still arrive; afterwards it takes no room, and cannot.
+
+    A file may be sent for `upload_seconds`, and is then written down.
+    """
+    return (artifacts.c.state == "receiving") & (
+        artifacts.c.created > now() - 2 * service.settings.upload_seconds
+    )
+
+
+def _waiting(service: "Service", connection: sa.Connection, owner: str) -> int:
     """How many jobs of a person wait, of whatever kind: uploads, evaluations, submissions."""
-    arriving = (artifacts.c.state == "receiving") & (artifacts.c.created > now() - HOUR)
     counted = (
         sa.select(sa.func.count()).where(table.c.owner == owner, waiting)
         for table, waiting in (
             (evaluations, waits(evaluations)),
             (submissions, waits(submissions)),
-            (artifacts, (artifacts.c.state == "checking") | arriving),
+            (artifacts, (artifacts.c.state == "checking") | is_arriving(service)),
         )
     )
     return sum(int(connection.execute(query).scalar_one()) for query in counted)
@@ -94,13 +114,11 @@ def _waiting(connection: sa.Connection, owner: str) -> int:
 # --- room ----------------------------------------------------------------------------------------
 
 
-def bytes_of(connection: sa.Connection, owner: str) -> int:
+def bytes_of(service: "Service", connection: sa.Connection, owner: str) -> int:
     """Bytes of what a person brought, of the copies that were made of it, and of its scores."""
-    gone = (artifacts.c.state == "deleted") | (
-        (artifacts.c.state == "receiving") & (artifacts.c.created <= now() - HOUR)
-    )
+    there = artifacts.c.state.not_in(("deleted", "receiving")) | is_arriving(service)
     brought = sa.select(sa.func.coalesce(sa.func.sum(artifacts.c.size + artifacts.c.copied), 0))
-    brought = brought.where(artifacts.c.owner == owner, ~gone)
+    brought = brought.where(artifacts.c.owner == owner, there)
     scored = sa.select(sa.func.coalesce(sa.func.sum(scorings.c.size), 0)).join_from(
         scorings, artifacts, scorings.c.artifact == artifacts.c.id
     )
@@ -111,7 +129,7 @@ def bytes_of(connection: sa.Connection, owner: str) -> int:
 def check_room(service: "Service", connection: sa.Connection, owner: str, more: int) -> None:
     """Refuse more bytes than a person has room for, in the transaction that takes the room."""
     most = service.settings.most_kept
-    if bytes_of(connection, owner) + more > most:
+    if bytes_of(service, connection, owner) + more > most:
         raise TooLarge(
             f"There is not enough room: your models, predictions and their scores may take "
             f"{kilobytes(most)} in all. Delete models that you no longer need."
@@ -160,6 +178,26 @@ class FreeWork:
 
     def _set(self, person: str, left: float) -> None:
         self._left[person] = (left, time.monotonic())
+
+
+class Rates:
+    """How often somebody may ask: a bucket of requests for every name, which refills in a minute."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str, most: int) -> None:
+        """Take one request out of a bucket, or say when to come back."""
+        then = time.monotonic()
+        left, last = self._buckets.get(name, (float(most), then))
+        left = min(left + (then - last) * most / 60, float(most)) - 1
+        if len(self._buckets) > MOST_BUCKETS:  # those that have refilled say nothing
+            recent = {name for name, (_, last) in self._buckets.items() if then - last < 60}
+            self._buckets = {name: self._buckets[name] for name in recent}
+        self._buckets[name] = (max(left, -1.0), then)
+        if left < 0:
+            seconds = 1 + int(60 / most)
+            raise TooMany(f"Too many requests. Try again in {seconds} seconds.", seconds)
 
 
 class Turnstile:

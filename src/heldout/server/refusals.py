@@ -2,7 +2,7 @@
 
 from heldout.errors import ArgumentError, HeldoutError
 
-__all__ = ["Busy", "Conflict", "Forbidden", "Missing", "TooLarge", "TooMany"]
+__all__ = ["Busy", "Conflict", "Forbidden", "Missing", "TooLarge", "TooMany", "TooSlow"]
 
 
 class Missing(HeldoutError):
@@ -31,3 +31,7 @@ class Busy(TooMany):
 
 class TooLarge(ArgumentError):
     """More bytes than the server takes."""
+
+
+class TooSlow(HeldoutError):
+    """The request did not arrive in the time that it has."""

@@ -13,8 +13,16 @@ from urllib.parse import urlsplit
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.privacy import Ledger
-from heldout.server.limits import FreeWork, Turnstile
-from heldout.server.refusals import Busy, Conflict, Forbidden, Missing, TooLarge, TooMany
+from heldout.server.limits import FreeWork, Rates, Turnstile
+from heldout.server.refusals import (
+    Busy,
+    Conflict,
+    Forbidden,
+    Missing,
+    TooLarge,
+    TooMany,
+    TooSlow,
+)
 from heldout.server.storage import Store
 
 __all__ = [
@@ -26,6 +34,7 @@ __all__ = [
     "Settings",
     "TooLarge",
     "TooMany",
+    "TooSlow",
     "checked_path_name",
     "kept",
 ]
@@ -69,6 +78,10 @@ class Settings:
     """Whether browsers come by https, so that cookies may insist on it."""
     most_upload: int = 256 * 2**20
     most_body: int = 2**20
+    upload_seconds: float = 900.0
+    """How long a file may take to arrive; until then it takes room and a place among the jobs."""
+    body_seconds: float = 60.0
+    """The same for every other request."""
     most_prediction_rows: int = 20_000_000
     most_kept: int = 4 * 2**30
     """Bytes of all artefacts of one analyst, of copies made of them, and of their scores."""
@@ -86,7 +99,8 @@ class Settings:
     hosts: tuple[str, ...] = ()
     """Names that the server answers to, beside this machine's own and that of its address."""
     requests_per_minute: int = 6000
-    """Of one person in one web process; of one address ten times as many."""
+    """Of one person, with all of their tokens, in one web process; of one address ten times as
+    many."""
     sign_ins_per_minute: int = 60
     """Of one address in one web process."""
     tick: float = 0.2
@@ -141,6 +155,11 @@ class Service:
     def free(self) -> FreeWork:
         """What people may have worked out for nothing."""
         return FreeWork(self.settings.free_seconds_per_minute)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """How often addresses, tokens and people may ask."""
+        return Rates()
 
     @cached_property
     def hashing(self) -> Turnstile:

@@ -27,7 +27,7 @@ from heldout.drawing.words import decimal
 from heldout.errors import HeldoutError
 from heldout.server import logs
 from heldout.server.accounts import LIVES, Person, of_token
-from heldout.server.gate import Unknown, service_of, status_of
+from heldout.server.gate import Unknown, counted, service_of, status_of
 from heldout.server.quotes import secret_of
 from heldout.server.service import Forbidden, Missing, Service, TooMany
 
@@ -106,9 +106,13 @@ def leave(request: Request, answer: Response) -> None:
 
 def visitor(request: Request) -> Person | None:
     """The owner of the browser's session, or None."""
-    service = service_of(request)
-    secret = request.cookies.get(_cookie(service, "heldout"))
-    return None if not secret else of_token(service, secret, kind="browser")
+    if not hasattr(request.state, "person"):
+        service = service_of(request)
+        secret = request.cookies.get(_cookie(service, "heldout"))
+        person = None if not secret else of_token(service, secret, kind="browser")
+        request.state.person = None if person is None else counted(request, person)
+    found: Person | None = request.state.person
+    return found
 
 
 def signed_in(request: Request) -> Person:
@@ -253,7 +257,7 @@ def _static(name: str) -> FileResponse:
 
 
 TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not for you",
-                 404: "Not found", 413: "Too large", 421: "Wrong address",
+                 404: "Not found", 408: "Too slow", 413: "Too large", 421: "Wrong address",
                  429: "Too many requests", 500: "Something went wrong", 503: "Busy"}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.server import artifacts, comparing, datasets, evaluations
 from heldout.server.accounts import Person
-from heldout.server.gate import REPORT_POLICY, Anyone, status_of
+from heldout.server.gate import REPORT_POLICY, Anyone, announced, status_of
 from heldout.server.service import Forbidden
 from heldout.server.site import Posted, Signed, noted, page, redirect, sent
 
@@ -45,27 +45,27 @@ def models(service: Anyone, request: Request, person: Analyst) -> Response:
 @router.post("/artifacts")
 async def submit(service: Anyone, request: Request, person: Analyst) -> Response:
     """Take a file; a worker looks at it alone, in a sandbox."""
-    form = await sent(request, person)
-    file = form.form.get("file")
     try:
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise ArgumentError("Choose a file first.")
-        name = PurePath(file.filename.replace("\\", "/")).name
-        ending = PurePath(name).suffix.lower()
-        if ending not in artifacts.ENDINGS:
-            raise ArgumentError(
-                "The name of the file must end in .onnx or .json (a model), or in .parquet or "
-                ".csv (predictions by row key)."
+        async with artifacts.arriving(service, person, announced(request)) as arriving:
+            form = await sent(request, person)
+            file = form.form.get("file")
+            if not isinstance(file, UploadFile) or not file.filename:
+                raise ArgumentError("Choose a file first.")
+            name = PurePath(file.filename.replace("\\", "/")).name
+            ending = PurePath(name).suffix.lower()
+            if ending not in artifacts.ENDINGS:
+                raise ArgumentError(
+                    "The name of the file must end in .onnx or .json (a model), or in .parquet or "
+                    ".csv (predictions by row key)."
+                )
+            identity = await arriving.take(
+                _pieces(file),
+                content_type=artifacts.ENDINGS[ending],
+                name=name,
+                features=form.lines("features") or None,
             )
-        identity = await artifacts.store(
-            service,
-            person,
-            _pieces(file),
-            content_type=artifacts.ENDINGS[ending],
-            name=name,
-            features=form.lines("features") or None,
-            length=file.size,
-        )
+    except Forbidden:
+        raise
     except HeldoutError as error:
         mine = await run_in_threadpool(artifacts.mine, service, person)
         return page(request, "models.html", status=status_of(error), mine=mine, wrong=str(error))
