@@ -102,9 +102,7 @@ class Site:
         self.work()
         return self.client("carol").get(f"/api/v1/datasets/{name}").json()
 
-    def register_again(
-        self, file: Path, *, name: str = "readmissions", budget: str = "3"
-    ) -> None:
+    def register_again(self, file: Path, *, name: str = "readmissions", budget: str = "3") -> None:
         """Send a registration that no worker has looked at yet."""
         body = {
             "name": name,

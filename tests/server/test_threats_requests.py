@@ -311,7 +311,9 @@ def test_no_spelling_of_a_token_and_no_second_token_asks_more_often(
     session = accounts.sign_in_by_link(site.service, accounts.new_link(site.service, "ana"))
     others = [site.token("ana", "analyst") for _ in range(3)]
     headers = {
-        "spelling": lambda n: {"Authorization": f"{'bearer' if n % 2 else 'Bearer'}{' ' * n}{secret}"},
+        "spelling": lambda n: {
+            "Authorization": f"{'bearer' if n % 2 else 'Bearer'}{' ' * n}{secret}"
+        },
         "cookies": lambda n: {"Authorization": f"Basic {n}", "Cookie": f"n={n}; heldout={session}"},
         "tokens": lambda n: {"Authorization": f"Bearer {others[n % 3]}"},
     }[varied]

@@ -58,7 +58,10 @@ class Upload:
     """A file that arrives: its room was set aside before a byte of it was read."""
 
     def __init__(self, service: Service, person: Person, length: int | None) -> None:
-        if length is not None and length > service.settings.most_upload + service.settings.most_body:
+        if (
+            length is not None
+            and length > service.settings.most_upload + service.settings.most_body
+        ):
             raise _too_large(service, length)
         self._service, self.id = service, new_id()
         row = {

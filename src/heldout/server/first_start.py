@@ -26,6 +26,9 @@ def prepare(service: Service, *, worker: bool = True) -> str | None:
     if worker:
         _hide_key(service.settings)
     service.ledger.head()
+    if service.accept_ledger:
+        line = receipts.accept(service)
+        print(f"The ledger is accepted as it is: {line or 'nothing is missing'}.", flush=True)
     receipts.check(service)
     if worker:
         Signer.of(service.settings.folder)

@@ -10,10 +10,11 @@ import sqlalchemy as sa
 
 from heldout.errors import LedgerTampered
 from heldout.privacy.witness import Witness
+from heldout.server import logs
 from heldout.server.service import Service
 from heldout.server.storage import receipts
 
-__all__ = ["check", "note"]
+__all__ = ["accept", "check", "note"]
 
 NEWEST = "newest"
 
@@ -44,7 +45,30 @@ def check(service: Service) -> None:
         refusal = LedgerTampered(
             f"The ledger was put back to an older copy, or replaced: this server has a receipt for "
             f"its entry {row.sequence}, and the ledger does not have that entry. Nothing was "
-            "charged, and nothing will be until the custodian restores the newest copy."
+            "charged, and nothing will be until the custodian restores the newest copy. (If it is "
+            "lost for good: heldout serve --accept-ledger, see docs/server.md.)"
         )
         refusal.sequence = row.sequence
         raise refusal from error
+
+
+def accept(service: Service) -> str | None:
+    """Take the ledger as it is for the truth, although it lacks an entry with a receipt.
+
+    For a ledger whose newest copy is lost for good. What was booked after its end is forgotten, so
+    the log keeps which entries these were. Returns that line; None if nothing is missing.
+    """
+    try:
+        return check(service)
+    except LedgerTampered:
+        service.reopen_ledger()  # this one would refuse for as long as it lives
+    head = service.ledger.head()
+    with service.store.write() as connection:
+        lost = connection.execute(sa.select(receipts)).one()
+        connection.execute(receipts.update().values(dict(vars(head))))
+    line = (
+        f"it ends with entry {head.sequence} ({head.hash}); the newest receipt was for entry "
+        f"{lost.sequence} ({lost.hash})"
+    )
+    logs.note(service, person=None, action="accept ledger", subject=line, status=200)
+    return line

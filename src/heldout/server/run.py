@@ -75,6 +75,7 @@ def serve(
     hosts: Sequence[str] = (),
     demo: bool,
     prepare_only: bool = False,
+    accept_ledger: bool = False,
 ) -> None:
     """Run the web and its workers until somebody says stop."""
     _check_installed()
@@ -86,7 +87,7 @@ def serve(
 
     reached = address or f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
     settings = settings_of(folder, database=database, rows=rows, address=reached, hosts=hosts)
-    service = Service(settings)
+    service = Service(settings, accept_ledger=accept_ledger)
     link = prepare(service, worker=workers > 0 and not prepare_only)
     if link is not None:
         print(f"Sign in as the administrator, once, by {reached}/sign-in/{link}", flush=True)

@@ -150,6 +150,8 @@ class Service:
     """The server's tables and the ledger, opened where they are first needed."""
 
     settings: Settings
+    accept_ledger: bool = False
+    """Take the ledger as it is for the truth, whatever its witness knows."""
 
     @cached_property
     def free(self) -> FreeWork:
@@ -179,7 +181,14 @@ class Service:
         where = self.settings.database or folder / "ledger.sqlite"
         witness = folder / "ledger.sqlite.witness" if self.settings.database is None else None
         key, tick = self.settings.private / "ledger.key", self.settings.tick
-        return Ledger.open(where, key=key, witness=witness, tick=tick)
+        return Ledger.open(
+            where, key=key, witness=witness, tick=tick, renew_witness=self.accept_ledger
+        )
+
+    def reopen_ledger(self) -> None:
+        """Let go of a ledger object and of what it remembers."""
+        self.ledger.close()
+        del self.__dict__["ledger"]
 
     def close(self) -> None:
         if "store" in self.__dict__:

@@ -129,7 +129,9 @@ class Worker:
             with self.service.store.read() as connection:
                 query = sa.select(evaluations.c.dataset).where(evaluations.c.id == job.subject)
                 name = connection.execute(query).scalar_one()
-            return shown_at(self.service, job.begun, tick_of(self.service, find(self.service, name)))
+            return shown_at(
+                self.service, job.begun, tick_of(self.service, find(self.service, name))
+            )
         return judging.end_of(self.service, job) if job.kind == "judge" else job.begun
 
     def _scoring_end(self, job: Job, name: str) -> float:
