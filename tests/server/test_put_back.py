@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.server.conftest import ON_POSTGRES, Site, write_rows
 
 from heldout.errors import LedgerTampered
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 from heldout.server import receipts
 from heldout.server.first_start import prepare
 from heldout.server.service import Service
@@ -185,7 +185,7 @@ def test_a_receipt_that_is_older_than_what_was_seen_is_looked_for_until_it_is_fo
     tmp_path: Path,
 ) -> None:
     """A fork of the ledger: this object has seen further than the receipt, on another branch."""
-    from heldout.privacy import Budget, Event
+    from heldout.kernel import Budget, Event
 
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     account = ledger.register("rows", budget=Budget(epsilon=1))

@@ -12,17 +12,9 @@ from urllib.parse import urlsplit
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 from heldout.server.limits import FreeWork, Rates, Turnstile
-from heldout.server.refusals import (
-    Busy,
-    Conflict,
-    Forbidden,
-    Missing,
-    TooLarge,
-    TooMany,
-    TooSlow,
-)
+from heldout.server.refusals import Busy, Conflict, Forbidden, Missing, TooLarge, TooMany, TooSlow
 from heldout.server.storage import Store
 
 __all__ = [
