@@ -8,8 +8,7 @@ import sqlalchemy as sa
 
 from heldout.errors import LedgerError, PrivacyError
 from heldout.kernel.ledger.witness import Witness
-from heldout.questions.boards import Board
-from heldout.questions.boards.board import BoardEnded
+from heldout.questions.boards.board import Board, BoardEnded
 from heldout.server import receipts, rows
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import check_there, find, has_share
