@@ -18,7 +18,7 @@ from tests.conftest import new_schema
 
 from heldout.server import accounts, storage
 from heldout.server.app import make_app
-from heldout.server.first_start import prepare
+from heldout.server.run import prepare
 from heldout.server.service import Service, Settings
 from heldout.server.worker import Worker, run
 

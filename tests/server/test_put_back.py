@@ -10,8 +10,8 @@ from tests.server.conftest import ON_POSTGRES, Site, write_rows
 
 from heldout.errors import LedgerTampered
 from heldout.kernel import Ledger
-from heldout.server import receipts
-from heldout.server.first_start import prepare
+from heldout.server import books
+from heldout.server.run import prepare
 from heldout.server.service import Service
 from heldout.server.storage import receipts as receipt_table
 from heldout.server.worker import Worker
@@ -118,7 +118,7 @@ def test_what_is_compared_is_one_row_and_only_grows(site: Site, asked: Any) -> N
     asked("two")
     newest = service.ledger.head()
     with service.store.write() as connection:
-        receipts.note(connection, type(newest)(newest.ledger, 1, "an older one"))
+        books.keep_receipt(connection, type(newest)(newest.ledger, 1, "an older one"))
         rows = connection.execute(sa.select(receipt_table)).all()
     assert [(row.ledger, row.sequence, row.hash) for row in rows] == [tuple(vars(newest).values())]
     assert site.client().get("/ready").json() == {"state": "ready"}

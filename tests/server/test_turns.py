@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.watched import AUC, Steady, all_keys, predictions
 
 from heldout.errors import ScoringFailed
-from heldout.server import artifacts, evaluations, jobs, limits, storage, worker
+from heldout.server import artifacts, evaluations, jobs, storage, worker
 from heldout.server.service import TooLarge
 from heldout.server.storage import Store
 from heldout.server.worker import run
@@ -206,7 +207,7 @@ def test_a_model_is_deleted_with_its_scores_and_makes_room(opened: Any) -> None:
     assert not list(opened.service.settings.artifacts.glob(f"{model}*"))
     assert ana.get(path).status_code == 404
     with opened.service.store.read() as connection:
-        assert limits.bytes_of(opened.service, connection, "ana") == 0
+        assert jobs.bytes_of(opened.service, connection, "ana") == 0
     assert ana.get(f"{API}/reports/{asked}.html").status_code == 200, "its answers stay"
 
 
@@ -241,14 +242,15 @@ def test_processor_seconds_are_counted_by_public_figures(
     assert "Come back in 60 minutes" in refused.json()["detail"]
     assert 3500 < int(refused.headers["retry-after"]) <= 3600
     assert send(site, "bert").status_code == 201
-    monkeypatch.setattr(limits, "now", lambda: storage.now() + 3601)
+    later = SimpleNamespace(time=lambda: time.time() + 3601, sleep=time.sleep)
+    monkeypatch.setattr(storage, "time", later)
     assert send(site).status_code == 201
     site.service.close()
 
 
 def test_scores_and_copies_count_towards_the_room_of_their_owner(tmp_path: Path) -> None:
     file = len(json.dumps(LINEAR))
-    site = small(tmp_path, most_kept=2 * file + 50 * limits.SCORE_BYTES)
+    site = small(tmp_path, most_kept=2 * file + 50 * jobs.SCORE_BYTES)
     first, second = site.upload()["id"], site.upload()["id"]
     assert site.answer(AUC, artifact=first, key="1")["state"] == "answered"
     refused = site.ask(AUC, artifact=second, key="2")
@@ -400,7 +402,7 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
 
     clock, told = Steady(monkeypatch), []
     site = small(tmp_path, tick=0.5, scoring_tick=2.0)
-    score, opened, sign = rows.score_rows, rows.opened, site.worker.signer.sign
+    score, opened, sign = rows.score_rows, rows.open_scored, site.worker.signer.sign
     for slower in (0.0, 0.3):
 
         def later(work: Any, slower: float = slower) -> Any:
@@ -411,7 +413,7 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
             return done
 
         monkeypatch.setattr(rows, "score_rows", later(score))
-        monkeypatch.setattr(rows, "opened", later(opened))
+        monkeypatch.setattr(rows, "open_scored", later(opened))
         monkeypatch.setattr(site.worker.signer, "sign", later(sign))
         clock.at = 1_900_000_000.0 + 1000 * len(told) + 0.123
         model = site.upload(LINEAR | {"intercept": slower})["id"]
@@ -440,8 +442,8 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
         ("score_rows", None),
         ("score_rows", ScoringFailed("late")),
         ("score_rows", RuntimeError("out of memory")),
-        ("opened", None),
-        ("opened", RuntimeError("out of memory")),
+        ("open_scored", None),
+        ("open_scored", RuntimeError("out of memory")),
         ("copy_rows", None),
         ("copy_rows", RuntimeError("out of memory")),
     ],

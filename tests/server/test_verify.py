@@ -14,9 +14,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.cli import main
 from heldout.errors import ArgumentError, HeldoutError, NotGenuine
-from heldout.server.answer_page import answer_page, statement_of
-from heldout.server.signing import Signer
-from heldout.server.verification import Genuine, key_of
+from heldout.server.signing import Genuine, Signer, answer_page, key_of, statement_of
 
 ROWS = {"y": [1, 0, 1, 0, 0] * 200, "p": [0.8, 0.3, 0.6, 0.7, 0.1] * 200}
 REPORT = (q.Report(epsilon="1", sections=["brier"]),)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.server.verification import Genuine
+    from heldout.server.signing import Genuine
 
 LARGEST = 50_000_000  # bytes of a page
 
@@ -53,7 +53,7 @@ def verify(
     from heldout.drawing.place import write_page
     from heldout.drawing.words import amount
     from heldout.errors import ArgumentError, NotGenuine
-    from heldout.server.verification import Genuine, key_of
+    from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
         raise ArgumentError("--server must go with --token-file.")

@@ -18,10 +18,9 @@ from heldout.kernel import Loss
 from heldout.questions.base import FormField
 from heldout.server import datasets, evaluations
 from heldout.server.accounts import Person
-from heldout.server.datasets import Held
+from heldout.server.datasets import Registered
 from heldout.server.service import Service
-
-__all__ = ["LADDER", "WIDTHS", "Choice", "Control", "Line", "Offer", "Wish", "choices", "offered"]
+from heldout.server.storage import Json
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER: Final = (
@@ -107,9 +106,9 @@ class Control:
         )
 
 
-def choices(held: Held) -> tuple[Choice, ...]:
+def choices(registered: Registered) -> tuple[Choice, ...]:
     """Return every registered kind: what may be asked of a data set first, as reports order it."""
-    every = [Choice(each, evaluations.why_not(held, each)) for each in q.registered()]
+    every = [Choice(each, evaluations.why_not(registered, each)) for each in q.registered()]
     return tuple(sorted(every, key=_order))
 
 
@@ -134,9 +133,9 @@ class Wish:
     guess: Mapping[str, str]
 
     @classmethod
-    def of(cls, told: Any, held: Held) -> "Wish":
+    def of(cls, told: Any, registered: Registered) -> "Wish":
         """From the query of an address; what is not there has its usual value."""
-        may = [each for each in choices(held) if each.why_not is None]
+        may = [each for each in choices(registered) if each.why_not is None]
         known = [each.kind for each in may]
         chosen = "by" in told
         ticked = tuple(each for each in known if each in told.getlist("question"))
@@ -157,11 +156,11 @@ class Wish:
         """Whether a question needs a second model."""
         return any(q.find(kind).rival_field() is not None for kind in self.ticked)
 
-    def questions(self) -> list[dict[str, Any]]:
+    def questions(self) -> list[Json]:
         """What is asked, without prices."""
         return [self._asked(q.find(kind)) for kind in self.ticked]
 
-    def _asked(self, question: type[q.Question[Any]]) -> dict[str, Any]:
+    def _asked(self, question: type[q.Question[Any]]) -> Json:
         typed = self.fields[question.kind]
         chosen = {
             each.name: each.rule.from_words(typed[each.name], each.name)
@@ -177,9 +176,9 @@ class Wish:
         del asked["epsilon"]
         return asked
 
-    def guessed(self) -> dict[str, Any]:
+    def guessed(self) -> Json:
         """What the rows may be like, where somebody said so."""
-        told: dict[str, Any] = {}
+        told: Json = {}
         for name, value in self.guess.items():
             if value:
                 number = _number(name, value)
@@ -229,11 +228,11 @@ class Offer:
     """What the widths were worked out for, in words: nobody looked at the rows."""
 
     @property
-    def questions(self) -> list[dict[str, Any]]:
+    def questions(self) -> list[Json]:
         return [dict(each.question) for each in self.lines]
 
 
-def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer | None:
+def offered(service: Service, person: Person, registered: Registered, wish: Wish) -> Offer | None:
     """The offer for a wish; None while nothing is ticked."""
     if not wish.ticked:
         return None
@@ -242,8 +241,8 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
     lines = []
     for asked in wish.questions():
 
-        def width(price: Fraction, asked: dict[str, Any] = asked) -> Any:
-            return _width(service, person, held, asked, price, wish.guessed())
+        def width(price: Fraction, asked: Json = asked) -> tuple[str, q.HalfWidths | None]:
+            return _width(service, person, registered, asked, price, wish.guessed())
 
         price = share if wish.by == "price" else _lowest(width, target)
         name, found = width(price)
@@ -261,10 +260,10 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         )
     content = [dict(each.question) for each in lines]
     questions = evaluations.parsed(content)
-    quoted = q.Quote(questions, evaluations.asked_of(held, questions), q.Guess())
+    quoted = q.Quote(questions, evaluations.asked_of(registered, questions), q.Guess())
     why_not = ""
     try:
-        account = datasets.share_of(service, person, held.name)
+        account = datasets.share_of(service, person, registered.name)
         service.ledger.check(account, quoted.event)
     except BudgetExceeded:
         why_not = "It costs more than is left. Ask for less, or ask less exactly."
@@ -278,16 +277,16 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
         why_not=why_not,
         exact=wish.exact if wish.by == "exact" else max(within, default=0),
         cost=wish.cost if wish.by == "price" else min(dear, default=len(LADDER) - 1),
-        guess=_guess_in_words(held, wish),
+        guess=_guess_in_words(registered, wish),
     )
 
 
-def _guess_in_words(held: Held, wish: Wish) -> str:
-    found = evaluations.guess_of(held, wish.guessed()).about(held.ready().rows)
-    if held.declared.classes:
+def _guess_in_words(registered: Registered, wish: Wish) -> str:
+    found = evaluations.guess_of(registered, wish.guessed()).about(registered.ready().rows)
+    if registered.declaration.classes:
         return f"{found.rows:,} rows, classes of one size (a guess) and an AUC of {found.auc:g}"
     guessed = "a guess: one in four"
-    if held.declared.prevalence is not None:
+    if registered.declaration.prevalence is not None:
         guessed = "as the custodian says"
     if wish.guess["positives"]:
         guessed = "your guess"
@@ -300,15 +299,14 @@ def _guess_in_words(held: Held, wish: Wish) -> str:
 def _width(  # noqa: PLR0917
     service: Service,
     person: Person,
-    held: Held,
+    registered: Registered,
     asked: Mapping[str, Any],
     price: Fraction,
     guess: Mapping[str, Any],
 ) -> tuple[str, q.HalfWidths | None]:
     """The measure that a question is first read for, and its half-widths at a price."""
     content = [dict(asked) | {"epsilon": str(price)}]
-    priced = evaluations.quote(service, person, held.name, content, guess)
-    found = priced.quote.half_widths[0]
+    found = evaluations.quote(service, person, registered.name, content, guess).half_widths[0]
     if not found:
         return "", None
     question = q.find(asked["question"])

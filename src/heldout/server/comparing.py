@@ -15,8 +15,6 @@ from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.report.report import Report
 from heldout.server import evaluations
 
-__all__ = ["Block", "SideBySide", "blocks", "side_by_side"]
-
 LEVEL = 0.95
 MOST = len(PALETTE)
 """Curves that one picture shows: as many as there are colours to tell them apart."""

@@ -4,15 +4,18 @@ import asyncio
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import DataError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import ASGIApp
 
 from heldout.arguments import shown
 from heldout.errors import (
@@ -23,8 +26,6 @@ from heldout.errors import (
     LedgerTampered,
 )
 from heldout.server.accounts import Person, of_token
-from heldout.server.limits import address_of
-from heldout.server.logs import told
 from heldout.server.service import (
     Busy,
     Conflict,
@@ -35,13 +36,16 @@ from heldout.server.service import (
     TooLarge,
     TooMany,
     TooSlow,
+    address_of,
+    print_line,
 )
+from heldout.server.storage import Json
 
-__all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Scope = Message
+Headers = Mapping[str, str] | None
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 class Misdirected(HeldoutError):
@@ -84,6 +88,8 @@ REPORT_POLICY: Final = (
 
 
 ADDRESS_SHARE: Final = 10
+SHORTEST, LONGEST = 0.01, 0.25
+"""Seconds between two looks of a request that waits."""
 UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
 """The routes whose body is an artefact: these and no others, so that a path that merely looks like
 one of them takes no more than any other."""
@@ -109,12 +115,17 @@ def problem(error: HeldoutError) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.seconds)
-    content = {"type": type(error).__name__, "status": status, "detail": str(error)}
+    return refusal(type(error).__name__, status, str(error), headers)
+
+
+def refusal(kind: str, status: int, words: str, headers: Headers = None) -> JSONResponse:
+    """Return what went wrong as JSON (RFC 9457)."""
+    content = {"type": kind, "status": status, "detail": words}
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
 def install(app: FastAPI) -> None:
-    """Errors of every kind become words."""
+    """Turn errors of every kind into words."""
 
     @app.exception_handler(HeldoutError)
     def _ours(_: Request, error: HeldoutError) -> Response:
@@ -125,28 +136,25 @@ def install(app: FastAPI) -> None:
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"][1:])
         words = f"{where or 'The request'}: {first['msg']}."
-        content = {"type": "RequestError", "status": 422, "detail": words}
-        return JSONResponse(content, 422, media_type="application/problem+json")
+        return refusal("RequestError", 422, words)
 
     @app.exception_handler(UnicodeEncodeError)
     @app.exception_handler(DataError)
     def _text(_: Request, error: Exception) -> Response:
         words = "A text holds a character that no database keeps: a NUL, or half of one."
-        content = {"type": "RequestError", "status": 422, "detail": words}
-        return JSONResponse(content, 422, media_type="application/problem+json")
+        return refusal("RequestError", 422, words)
 
     @app.exception_handler(AnyHTTPException)
     def _http(_: Request, error: AnyHTTPException) -> Response:
-        content = {"type": "HttpError", "status": error.status_code, "detail": error.detail}
-        return JSONResponse(
-            content, error.status_code, error.headers, media_type="application/problem+json"
-        )
+        return refusal("HttpError", error.status_code, error.detail, error.headers)
 
 
 class Gate:
     """Middleware: sizes, rates and headers, for every path alike."""
 
-    def __init__(self, app: Any, *, service: Service, page: Callable[[int, str], Response]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, service: Service, page: Callable[[int, str], Response]
+    ) -> None:
         self._app, self._settings, self._page = app, service.settings, page
         self._hosts, self._rates = service.settings.known_hosts, service.rates
 
@@ -158,7 +166,7 @@ class Gate:
 
         begun = False
 
-        async def decorated(message: MutableMapping[str, Any]) -> None:
+        async def decorated(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
@@ -173,7 +181,7 @@ class Gate:
 
         refused = self._refused(headers, scope)
         if refused is not None:
-            await self._told(scope, problem(refused), str(refused))(scope, receive, decorated)
+            await self._shown(scope, problem(refused), str(refused))(scope, receive, decorated)
             return
         most, seconds = self._settings.most_body, self._settings.body_seconds
         if _streams(scope):  # a form has the file and little else; the API counts its file itself
@@ -186,10 +194,12 @@ class Gate:
                 raise
             # Where it happened, and of which kind; its words may hold anything.
             frames = [f"{Path(each.filename).name}:{each.lineno}" for each in _frames(error)]
-            told("error", kind=type(error).__name__, at=frames, route=_route(scope))
-            await self._told(scope, _inside(), INSIDE)(scope, receive, decorated)
+            print_line("error", kind=type(error).__name__, at=frames, route=_route(scope))
+            await self._shown(scope, refusal("InternalError", 500, INSIDE), INSIDE)(
+                scope, receive, decorated
+            )
 
-    def _told(self, scope: Scope, answer: Response, words: str) -> Response:
+    def _shown(self, scope: Scope, answer: Response, words: str) -> Response:
         """The API's answer as it is, and anybody else's as a page."""
         if scope["path"].startswith("/api/"):
             return answer
@@ -230,11 +240,6 @@ class Gate:
                 self._rates.take(f"token {hash(secret)}", most)
 
 
-def _inside() -> Response:
-    content = {"type": "InternalError", "status": 500, "detail": INSIDE}
-    return JSONResponse(content, 500, media_type="application/problem+json")
-
-
 def _frames(error: Exception) -> list[traceback.FrameSummary]:
     return traceback.extract_tb(error.__traceback__)[-4:]
 
@@ -266,7 +271,7 @@ def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: 
     length = headers.get(b"content-length", b"0")
     seen, whole, end = 0, False, time.monotonic() + seconds
 
-    async def bounded() -> MutableMapping[str, Any]:
+    async def bounded() -> Message:
         nonlocal seen, whole
         try:  # once all of it is there, the wait is for the end of the connection
             async with asyncio.timeout(None if whole else end - time.monotonic()):
@@ -284,8 +289,8 @@ def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: 
 
 
 def service_of(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
 def announced(request: Request) -> int | None:
@@ -322,5 +327,64 @@ def caller(request: Request) -> Person:
     return counted(request, person)
 
 
-Anyone = Annotated[Service, Depends(service_of)]
+Serving = Annotated[Service, Depends(service_of)]
 Caller = Annotated[Person, Depends(caller)]
+
+
+# --- the API -------------------------------------------------------------------------------------
+
+
+class Problem(BaseModel):
+    """What went wrong, in words."""
+
+    type: str
+    status: int
+    detail: str
+
+
+PROBLEMS: dict[int | str, Json] = {
+    status: {
+        "description": words,
+        "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+    }
+    for status, words in {
+        400: "The request cannot be read.",
+        401: "No token, or one that opens nothing.",
+        402: "It costs more than is left. Nothing was charged.",
+        403: "Not for this role, scope or share.",
+        404: "No such thing that the caller may see.",
+        405: "No such method here.",
+        408: "The request took too long to arrive.",
+        409: "It does not fit the state that things are in.",
+        413: "More bytes than are taken.",
+        421: "Addressed to a name that this server does not answer to.",
+        422: "An argument breaks its rule.",
+        429: "Too many requests, waiting jobs or processor seconds; Retry-After says when.",
+        503: "The ledger cannot be trusted; nothing is booked.",
+    }.items()
+}
+Wait = Annotated[str | None, Header(alias="Prefer", pattern=r"^wait=\d{1,3}$")]
+Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=199)]
+Amount = str | int | float | dict[str, str]
+T = TypeVar("T")
+
+
+class Body(BaseModel):
+    """A request's JSON: fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+async def after_wait(
+    look: Callable[[], T], is_over: Callable[[T], bool], prefer: str | None, usual: float = 0
+) -> T:
+    """Return what `look` finds once it is over, or once the time to wait is; no thread waits."""
+    asked = re.fullmatch(r"wait=(\d{1,3})", prefer or "")
+    seconds = usual if asked is None else min(float(asked[1]), 30.0)
+    end, pause = time.monotonic() + seconds, SHORTEST
+    while True:
+        seen = await run_in_threadpool(look)
+        if is_over(seen) or time.monotonic() >= end:
+            return seen
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, LONGEST)

@@ -11,42 +11,28 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
-from starlette.exceptions import HTTPException
 
 from heldout.drawing.page import environment
+from heldout.drawing.words import amount as amount_in_words
 from heldout.drawing.words import decimal
-from heldout.errors import HeldoutError
-from heldout.server import logs
+from heldout.kernel import Loss
 from heldout.server.accounts import LIVES, Person, of_token
-from heldout.server.gate import Unknown, counted, service_of, status_of
-from heldout.server.quotes import secret_of
-from heldout.server.service import Forbidden, Missing, Service, TooMany
+from heldout.server.evaluations import web_secret
+from heldout.server.gate import Unknown, counted, service_of
+from heldout.server.service import Forbidden, Missing, Service, kilobytes, moment
+from heldout.server.storage import Json
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-__all__ = [
-    "Sent",
-    "Signed",
-    "anonymous",
-    "inside",
-    "install",
-    "keep",
-    "leave",
-    "noted",
-    "page",
-    "redirect",
-    "stopped",
-]
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = {
@@ -109,10 +95,11 @@ def visitor(request: Request) -> Person | None:
     if not hasattr(request.state, "person"):
         service = service_of(request)
         secret = request.cookies.get(_cookie(service, "heldout"))
-        person = None if not secret else of_token(service, secret, kind="browser")
-        request.state.person = None if person is None else counted(request, person)
-    found: Person | None = request.state.person
-    return found
+        owner = None if not secret else of_token(service, secret, kind="browser")
+        request.state.person = None if owner is None else counted(request, owner)
+    person = request.state.person
+    assert person is None or isinstance(person, Person)
+    return person
 
 
 def signed_in(request: Request) -> Person:
@@ -126,7 +113,7 @@ Signed = Annotated[Person, Depends(signed_in)]
 
 
 def _form_token(service: Service, anchor: str) -> str:
-    return hmac.new(secret_of(service).encode(), f"form {anchor}".encode(), "sha256").hexdigest()
+    return hmac.new(web_secret(service).encode(), f"form {anchor}".encode(), "sha256").hexdigest()
 
 
 def _anchor(request: Request, person: Person | None) -> str:
@@ -149,8 +136,8 @@ class Sent:
 
     def lines(self, name: str) -> list[str]:
         """The entries of a text: by lines and commas."""
-        found = self.text(name).replace("\n", ",").split(",")
-        return [each.strip() for each in found if each.strip()]
+        entries = self.text(name).replace("\n", ",").split(",")
+        return [entry.strip() for entry in entries if entry.strip()]
 
 
 async def _checked(request: Request, person: Person | None) -> FormData:
@@ -160,8 +147,8 @@ async def _checked(request: Request, person: Person | None) -> FormData:
     form = await request.form(max_files=1, max_fields=200)
     token, anchor = form.get("form_token"), _anchor(request, person)
     right = _form_token(service_of(request), anchor).encode()
-    told = token.encode() if isinstance(token, str) else b""
-    if not anchor or not hmac.compare_digest(told, right):
+    given = token.encode() if isinstance(token, str) else b""
+    if not anchor or not hmac.compare_digest(given, right):
         raise Forbidden("This form is too old. Load the page again, then send it again.")
     return form
 
@@ -178,9 +165,62 @@ async def anonymous(request: Request) -> FormData:
 Posted = Annotated[Sent, Depends(sent)]
 
 
-def noted(request: Request, person: str, action: str, subject: str, status: int = 200) -> None:
-    """Keep it for the auditor."""
-    logs.note(service_of(request), person=person, action=action, subject=subject, status=status)
+def _custodian(posted: Posted) -> Sent:
+    posted.person.must_be("custodian", scope="manage")
+    return posted
+
+
+Order = Annotated[Sent, Depends(_custodian)]
+
+
+# --- how pages say amounts, times, sizes and states ----------------------------------------------
+
+
+def price(amount: Loss | Mapping[str, str]) -> str:
+    """Return an amount of privacy as people read it, from JSON or from a loss."""
+    return amount_in_words(Loss.from_dict(amount) if isinstance(amount, Mapping) else amount)
+
+
+def _number(amount: Mapping[str, str]) -> Fraction:
+    loss = Loss.from_dict(amount)
+    number = loss.rho if loss.epsilon is None else loss.epsilon
+    assert number is not None
+    return number
+
+
+def allowance(standing: Mapping[str, Json], more: Fraction | None = None) -> Json:
+    """Return a bar: what is spent, what a purchase would take and what is left, as shares.
+
+    >>> bar = allowance({name: {"epsilon": number, "delta": "0"} for name, number in
+    ...                  {"budget": "4", "spent": "1", "remaining": "2"}.items()}, Fraction(1))
+    >>> bar["spent_share"], bar["more_share"], bar["left"], bar["after"], bar["limited"]
+    (25.0, 25.0, 'epsilon 2', 'epsilon 1', True)
+    """
+    budget, spent, left = (_number(standing[name]) for name in ("budget", "spent", "remaining"))
+    plain = "epsilon" in standing["remaining"]
+    after = None
+    if more is not None and plain and more <= left:
+        after = f"epsilon {decimal(left - more)}"
+    taken = min(spent / budget, Fraction(1))
+    wanted = Fraction(0) if more is None or not plain else min(more / budget, 1 - taken)
+    return {
+        "budget": price(standing["budget"]),
+        "spent": price(standing["spent"]),
+        "left": price(standing["remaining"]),
+        "after": after,
+        "spent_share": round(100 * float(taken), 2),
+        "more_share": round(100 * float(wanted), 2),
+        "limited": left < budget - spent,
+    }
+
+
+def date_input(time: float | None) -> str:
+    """Return a day as a form has it."""
+    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def state_words(state: str) -> str:
+    return {"checking": "being checked"}.get(state, state)
 
 
 # --- pages ---------------------------------------------------------------------------------------
@@ -190,14 +230,13 @@ def noted(request: Request, person: str, action: str, subject: str, status: int 
 def _templates() -> "Environment":
     from jinja2 import ChoiceLoader, PackageLoader
 
-    from heldout.server import words
-
     loaders = [PackageLoader("heldout.server", "pages"), PackageLoader("heldout.drawing")]
-    found = environment(ChoiceLoader(loaders))
-    found.globals |= {name: getattr(words, name) for name in words.__all__}
-    found.globals |= {"static": _static_names()}
-    found.filters["told"] = decimal
-    return found
+    templates = environment(ChoiceLoader(loaders))
+    for function in (allowance, date_input, decimal, kilobytes, moment, price, state_words):
+        templates.globals[function.__name__] = function
+    templates.globals["static"] = _static_names()
+    templates.filters["decimal"] = decimal
+    return templates
 
 
 @cache
@@ -249,7 +288,7 @@ def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303)
 
 
-def _static(name: str) -> FileResponse:
+def static(name: str) -> FileResponse:
     if name not in STATIC:
         raise Missing("There is no such page.")
     path, kind = STATIC[name]
@@ -289,52 +328,3 @@ def inside(address: str) -> str:
     ('/evaluations/3', '/', '/')
     """
     return address if re.fullmatch(r"/(?!/)[A-Za-z0-9._~%/-]*", address) else "/"
-
-
-def install(app: FastAPI) -> None:
-    """Add the pages to an application whose API is there already."""
-    from heldout.server import (
-        site_account,
-        site_analyst,
-        site_asking,
-        site_boards,
-        site_books,
-        site_custodian,
-        site_register,
-    )
-
-    routers: tuple[APIRouter, ...] = (
-        site_account.router,
-        site_analyst.router,
-        site_asking.router,
-        site_custodian.router,
-        site_register.router,
-        site_books.router,
-        site_boards.router,
-    )
-    for each in routers:
-        app.include_router(each, include_in_schema=False)
-    app.add_api_route("/static/{name}", _static, include_in_schema=False)
-
-    for kind in (HeldoutError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _pages_or(app.exception_handlers[kind]))
-
-
-def _pages_or(api: Any) -> Any:
-    """A handler that answers with a page, and leaves the API's errors to the API."""
-
-    def handler(request: Request, error: Exception) -> Response:
-        if request.url.path.startswith("/api/"):
-            answer: Response = api(request, error)
-            return answer
-        if isinstance(error, HeldoutError):
-            found = wrong(request, status_of(error), str(error))
-            if isinstance(error, TooMany):
-                found.headers["retry-after"] = str(error.seconds)
-            return found
-        if isinstance(error, HTTPException):
-            words = "There is no such page." if error.status_code == 404 else str(error.detail)
-            return wrong(request, error.status_code, words)
-        return wrong(request, 422, "The address or the form is not as this page expects it.")
-
-    return handler

@@ -13,8 +13,6 @@ from typing import Any
 
 from heldout.data.sql import kind_of
 
-__all__ = ["twin_csv"]
-
 GOLDEN = 0.6180339887498949  # its multiples fill an interval evenly, and repeat no short pattern
 _MIDNIGHT = datetime(2000, 1, 1)
 
