@@ -198,7 +198,7 @@ def change_password(service: Service, person: Person, password: str, *, current:
 
 
 def sign_in(service: Service, *, name: str, password: str, address: str = "") -> str:
-    """Return the secret of a browser session. Each failure after a few makes the next one wait longer.
+    """Return the secret of a browser session. Failures after a few make the next one wait longer.
 
     Failures count by name and address: a stranger's guesses do not lock the owner out.
     """
@@ -228,7 +228,7 @@ def _tried(name: str, address: str) -> sa.ColumnElement[bool]:
 
 
 def _counted_try(service: Service, name: str, address: str) -> sa.Row[Any] | None:
-    """Return who it would be. A try is counted before it is looked at: of many at once, each counts.
+    """Return who it would be. A try counts before it is looked at: of many at once, each counts.
 
     Names that nobody has are counted too, so that waiting tells nothing of who is there.
     """

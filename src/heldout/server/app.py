@@ -1,8 +1,8 @@
 """The web application: the API and the pages over one service."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -23,9 +23,6 @@ from heldout.server import (
 )
 from heldout.server.service import Service, TooMany
 from heldout.server.storage import Json
-
-if TYPE_CHECKING:
-    from starlette.types import ExceptionHandler
 
 ABOUT = """How good is this model on the data that nobody may look at?
 
@@ -72,12 +69,16 @@ def _description(app: FastAPI) -> Json:
     return FastAPI.openapi(app)
 
 
-def _pages_or(api: Callable[[Request, Exception], Response]) -> "ExceptionHandler":
+def _pages_or(
+    api: Callable[[Request, Any], Response | Awaitable[Response]],
+) -> Callable[[Request, Exception], Response]:
     """Return a handler that answers with a page, and leaves the API's errors to the API."""
 
     def handler(request: Request, error: Exception) -> Response:
         if request.url.path.startswith("/api/"):
-            return api(request, error)
+            answer = api(request, error)
+            assert isinstance(answer, Response)
+            return answer
         if isinstance(error, HeldoutError):
             shown = site.wrong(request, gate.status_of(error), str(error))
             if isinstance(error, TooMany):

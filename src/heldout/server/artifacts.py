@@ -1,4 +1,4 @@
-"""Artefacts, which analysts bring: a model or predictions, kept as it came until a worker has looked at it."""
+"""Artefacts that analysts bring: models and predictions, as they came until a worker looked."""
 
 import hashlib
 import os

@@ -248,7 +248,7 @@ def _of_key(
 
 
 def mine(service: Service, person: Person, name: str) -> list[Json]:
-    """Return a person's own submissions to a board; its custodian sees all of them, newest first."""
+    """Return a person's own submissions to a board, newest first; its custodian sees all."""
     person.must_be("analyst", "custodian")
     posted = find_board(service, name)
     query = sa.select(submissions).where(submissions.c.board == name)

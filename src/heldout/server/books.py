@@ -89,7 +89,8 @@ def accept_ledger(service: Service) -> str | None:
     the log keeps which entries these were. Returns that line; None if nothing is missing.
     """
     try:
-        return check_receipt(service)
+        check_receipt(service)
+        return None
     except LedgerTampered:
         service.reopen_ledger()  # this one would refuse for as long as it lives
     head = service.ledger.head()
@@ -115,10 +116,10 @@ def bookings(service: Service, person: Person, dataset: str | None) -> list[Json
         else [datasets.seen(service, person, dataset)]
     )
     lines = {
-        entry.sequence: _public(each.name, entry)
-        for each in chosen
-        if each.description is not None  # others have no account
-        for entry in service.ledger.history(each.name)
+        entry.sequence: _public(one.name, entry)
+        for one in chosen
+        if one.description is not None  # others have no account
+        for entry in service.ledger.history(one.name)
     }
     return [lines[sequence] for sequence in sorted(lines)]
 

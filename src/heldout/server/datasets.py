@@ -61,7 +61,7 @@ class Registered:
         if description is not None:  # earlier versions stored the types of an engine
             kinds = {name: kind_of(kind) for name, kind in description.columns.items()}
             description = replace(description, columns=kinds)
-        read = {
+        read: Json = {
             "declaration": Declaration.of(row.declaration),
             "budget": Budget.from_dict(row.budget),
             "description": description,
@@ -135,7 +135,7 @@ def register(
     person.must_be("custodian", scope="manage")
     checked_path_name("name", name)
     declared = Declaration.of(declaration)
-    row = {
+    row: Json = {
         "source": checked_source(source, service.settings),
         "declaration": declared.content,
         "budget": budget_of(budget).as_dict(),
@@ -308,7 +308,7 @@ def visible(service: Service, person: Person) -> list[Registered]:
 
 
 def _as_seen_by(registered: Registered, person: Person) -> Registered:
-    """Whether the rows broke a rule is their custodian's to know: it depends on rows."""
+    """Return whether the rows broke a rule is their custodian's to know: it depends on rows."""
     if person.name != registered.owner and registered.state == "refused":
         return replace(registered, state="checking", words=CHECKING)
     return registered

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -38,6 +38,7 @@ SPARK_TABLE: Final = re.compile(
     r"[^\W\d]\w*(?:[.][^\W\d]\w*){0,2}"
 )
 """To Spark parquet.`/some/file` is a table as well, wherever the file is."""
+T = TypeVar("T")
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
 
@@ -61,28 +62,28 @@ def _is_positive(value: object) -> bool:
 
 
 def _is_share(value: object) -> bool:
-    return 0 < as_number(value) < 1
+    return bool(0 < as_number(value) < 1)
 
 
-def _is_range(value: object) -> bool:
+def _is_range(value: Any) -> bool:
     try:
-        low, high = map(float, value)  # type: ignore[arg-type]
+        low, high = map(float, value)
     except (TypeError, ValueError):
         return False
-    return -FURTHEST <= low < high <= FURTHEST
+    return bool(-FURTHEST <= low < high <= FURTHEST)
 
 
 def _are_types(value: object) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(each, str) for each in value.values())
+    return isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values())
 
 
 def _features(value: object) -> object:
     """Return the columns of models; the range or texts of a column are for the twin alone."""
     if isinstance(value, Mapping):
-        if not all(each is None or isinstance(each, list) for each in value.values()):
+        if not all(item is None or isinstance(item, list) for item in value.values()):
             raise ArgumentError("features must have a range or a list of texts each, or null.")
         value = list(value)
-    listed = isinstance(value, list) and value and all(isinstance(each, str) for each in value)
+    listed = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
     if not listed and value is not None:
         raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
     return value
@@ -151,7 +152,7 @@ class Declaration(BaseModel):
         """Read a declaration as a custodian sends it; what is wrong is said in words."""
         if not isinstance(content, Mapping):
             raise ArgumentError("declaration must be an object with label and row_key.")
-        given = {name: value for name, value in checked_json("declaration", content).items()}
+        given = dict(checked_json("declaration", content))
         try:
             declaration = cls.model_validate(given)
         except ValidationError as error:
@@ -287,7 +288,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(shown(name) for name in names[:10]) + more
 
 
-def checked_json(what: str, content: Any) -> Any:
+def checked_json(what: str, content: T) -> T:
     """Return the content, if every database can keep it: no NUL, half a character or infinity."""
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)

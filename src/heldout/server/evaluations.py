@@ -199,7 +199,7 @@ def submit(
     for model in brought:
         if model.found:
             registered.declaration.check_model(model.found)
-    row = {
+    row: Json = {
         "id": new_id(),
         "owner": person.name,
         "dataset": dataset,

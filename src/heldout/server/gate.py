@@ -110,7 +110,7 @@ def status_of(error: HeldoutError) -> int:
 
 
 def problem(error: HeldoutError) -> JSONResponse:
-    """An error as JSON: its kind, and what is wrong in words (RFC 9457)."""
+    """Return an error as JSON: its kind, and what is wrong in words (RFC 9457)."""
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, TooMany):
@@ -134,7 +134,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def _form(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(str(each) for each in first["loc"][1:])
+        where = ".".join(map(str, first["loc"][1:]))
         words = f"{where or 'The request'}: {first['msg']}."
         return refusal("RequestError", 422, words)
 
@@ -171,7 +171,7 @@ class Gate:
             if message["type"] == "http.response.start":
                 begun = True
                 present = {name.lower() for name, _ in message["headers"]}
-                own = [each for each in HEADERS if each[0] not in present]
+                own = [header for header in HEADERS if header[0] not in present]
                 if b"cache-control" not in present:
                     own.append((b"cache-control", b"no-store"))
                 if self._settings.secure:
@@ -193,20 +193,20 @@ class Gate:
             if begun:
                 raise
             # Where it happened, and of which kind; its words may hold anything.
-            frames = [f"{Path(each.filename).name}:{each.lineno}" for each in _frames(error)]
+            frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in _frames(error)]
             print_line("error", kind=type(error).__name__, at=frames, route=_route(scope))
             await self._shown(scope, refusal("InternalError", 500, INSIDE), INSIDE)(
                 scope, receive, decorated
             )
 
     def _shown(self, scope: Scope, answer: Response, words: str) -> Response:
-        """The API's answer as it is, and anybody else's as a page."""
+        """Return the API's answer as it is, and anybody else's as a page."""
         if scope["path"].startswith("/api/"):
             return answer
-        found = self._page(answer.status_code, words)
+        page = self._page(answer.status_code, words)
         if "retry-after" in answer.headers:
-            found.headers["retry-after"] = answer.headers["retry-after"]
-        return found
+            page.headers["retry-after"] = answer.headers["retry-after"]
+        return page
 
     def _refused(self, headers: dict[bytes, bytes], scope: Scope) -> HeldoutError | None:
         """Why a request goes no further, if it does not."""
@@ -245,29 +245,29 @@ def _frames(error: Exception) -> list[traceback.FrameSummary]:
 
 
 def _route(scope: Scope) -> str:
-    """The route as it was written: what was filled in may be a secret."""
+    """Return the route as it was written: what was filled in may be a secret."""
     return str(getattr(scope.get("route"), "path", "?"))
 
 
 def _streams(scope: Scope) -> bool:
-    """Whether the body is an artefact, which has a limit of its own."""
+    """Return whether the body is an artefact, which has a limit of its own."""
     return (scope["method"], scope["path"]) in UPLOADS
 
 
 def _host(header: bytes) -> str:
-    """The name in a Host header, without its port.
+    """Return the name in a Host header, without its port.
 
     >>> _host(b"Evaluate.example.org:8000"), _host(b"[::1]:8000"), _host(b"a@b"), _host(b"")
     ('evaluate.example.org', '::1', '', '')
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d+)?", header.decode("latin-1").lower()
     )
-    return "" if found is None else found[1] or found[2]
+    return "" if match is None else match[1] or match[2]
 
 
 def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: float) -> Receive:
-    """A body that has so many bytes at most, and that comes in time."""
+    """Return a body that has so many bytes at most, and that comes in time."""
     length = headers.get(b"content-length", b"0")
     seen, whole, end = 0, False, time.monotonic() + seconds
 
@@ -294,13 +294,13 @@ def service_of(request: Request) -> Service:
 
 
 def announced(request: Request) -> int | None:
-    """How many bytes a request says that it has."""
+    """Return how many bytes a request says that it has."""
     length = request.headers.get("content-length", "")
     return int(length[:20]) if length.isascii() and length.isdigit() else None
 
 
 def session_cookie(settings: Settings) -> str:
-    """The name of the cookie that holds a browser's session."""
+    """Return the name of the cookie that holds a browser's session."""
     return "__Host-heldout" if settings.secure else "heldout"
 
 
@@ -317,7 +317,7 @@ def counted(request: Request, person: Person) -> Person:
 
 
 def caller(request: Request) -> Person:
-    """Who asks the API: the owner of a bearer token."""
+    """Return who asks the API: the owner of a bearer token."""
     secret = _bearer(request)
     if not secret:
         raise Unknown("Send a token: Authorization: Bearer TOKEN.")

@@ -138,7 +138,7 @@ def cancel(connection: sa.Connection, kind: str, subject: str) -> bool:
 
 
 def waits(table: sa.Table) -> sa.ColumnElement[bool]:
-    """Whether something still waits, as far as anybody is told.
+    """Return whether something still waits, as far as anybody is told.
 
     Not by its state: a place that is free before the tick would tell when the work was done.
     """
@@ -176,7 +176,7 @@ def check_jobs(service: Service, connection: sa.Connection, owner: str) -> None:
 
 
 def is_arriving(service: Service) -> sa.ColumnElement[bool]:
-    """Whether an upload may still arrive; afterwards it takes no room, and cannot.
+    """Return whether an upload may still arrive; afterwards it takes no room, and cannot.
 
     A file may be sent for `upload_seconds`, and is then written down.
     """
@@ -186,7 +186,7 @@ def is_arriving(service: Service) -> sa.ColumnElement[bool]:
 
 
 def _waiting(service: Service, connection: sa.Connection, owner: str) -> int:
-    """How many jobs of a person wait, of whatever kind: uploads, evaluations, submissions."""
+    """Return how many jobs of a person wait: uploads, evaluations, submissions."""
     counted = (
         sa.select(sa.func.count()).where(table.c.owner == owner, waiting)
         for table, waiting in (

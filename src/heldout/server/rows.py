@@ -83,7 +83,7 @@ def source_of(source: Mapping[str, Any], settings: Settings) -> object:
 
 
 def _followed(place: Path) -> list[Path]:
-    """The files that a path stands for, wherever links lead."""
+    """Return the files that a path stands for, wherever links lead."""
     files = [place] if place.is_file() else files_of(place) or [place]
     return [file.resolve() for file in files]
 
@@ -93,7 +93,7 @@ def _unreadable() -> UnreadableTable:
 
 
 def _same_role(address: str, own: str) -> bool:
-    """Whether two addresses are of one database, and of one user there."""
+    """Return whether two addresses are of one database, and of one user there."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError as NoAddress
 
@@ -105,7 +105,7 @@ def _same_role(address: str, own: str) -> bool:
 
 
 def _part_of(url: Any, what: str) -> str:
-    """A part of an address, wherever it stands there."""
+    """Return a part of an address, wherever it stands there."""
     return str(url.query.get(ROLE[what]) or getattr(url, what) or DEFAULTS.get(what, ""))
 
 
@@ -138,7 +138,7 @@ def copy_rows(registered: Registered, *, settings: Settings) -> Path:
 
 
 def _written(path: Path, batches: Iterator[Any]) -> None:
-    """A Parquet file that appears whole or not at all, and that nobody else may read."""
+    """Return a Parquet file that appears whole or not at all, and that nobody else may read."""
     import pyarrow.parquet
 
     partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -234,7 +234,7 @@ def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, i
 
 
 def _features(model: Any, registered: Registered, listed: Sequence[str] | None) -> list[str] | None:
-    """Return which columns the model's inputs take: as the analyst says, by name, or in their order."""
+    """Return the columns of a model's inputs: as the analyst says, by name, or in their order."""
     allowed = registered.features
     if listed is not None:
         unknown = [name for name in listed if name not in allowed]

@@ -68,7 +68,7 @@ class TooSlow(HeldoutError):
 
 
 def checked_path_name(what: str, name: object) -> str:
-    """A name that fits into an address and a page as it is."""
+    """Return a name that fits into an address and a page as it is."""
     if isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         return name
     raise ArgumentError(
@@ -154,7 +154,8 @@ class FreeWork:
                 seconds = math.ceil((RESERVED - left) * 60 / self._most)
                 raise TooMany(
                     "Prices and pages that nobody pays for took all of your "
-                    f"{self._most:g} processor seconds per minute. Come back in {in_words(seconds)}.",
+                    f"{self._most:g} processor seconds per minute. "
+                    f"Come back in {in_words(seconds)}.",
                     seconds,
                 )
             self._set(person, left - RESERVED)
@@ -175,7 +176,7 @@ class FreeWork:
 
 
 class Rates:
-    """How often somebody may ask: a bucket of requests for every name, which refills in a minute."""
+    """How often somebody may ask: a bucket of requests by name, which refills in a minute."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
@@ -212,7 +213,7 @@ class Turnstile:
 
 
 def address_of(scope: Mapping[str, object]) -> str:
-    """Where a request comes from; of IPv6 the network, which is what one household has.
+    """Return where a request comes from; of IPv6 the network, which is what one household has.
 
     >>> address_of({"client": ("192.0.2.7", 1)}), address_of({"client": ("2001:db8::1:2", 1)})
     ('192.0.2.7', '2001:db8::/64')

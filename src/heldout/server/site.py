@@ -72,7 +72,7 @@ def _cookie(service: Service, name: str) -> str:
 
 
 def keep(request: Request, answer: Response, name: str, value: str, seconds: int) -> None:
-    """A cookie that no script reads and no other site sends."""
+    """Set a cookie that no script reads and no other site sends."""
     service = service_of(request)
     answer.set_cookie(
         _cookie(service, name),
@@ -86,12 +86,12 @@ def keep(request: Request, answer: Response, name: str, value: str, seconds: int
 
 
 def leave(request: Request, answer: Response) -> None:
-    """The browser forgets its session."""
+    """Let the browser forget its session."""
     keep(request, answer, "heldout", "", 0)
 
 
 def visitor(request: Request) -> Person | None:
-    """The owner of the browser's session, or None."""
+    """Return the owner of the browser's session, or None."""
     if not hasattr(request.state, "person"):
         service = service_of(request)
         secret = request.cookies.get(_cookie(service, "heldout"))
@@ -117,7 +117,7 @@ def _form_token(service: Service, anchor: str) -> str:
 
 
 def _anchor(request: Request, person: Person | None) -> str:
-    """What a form's token is made of: the session, or before it a cookie of its own."""
+    """Return what a form's token is made of: the session, or before it a cookie of its own."""
     if person is not None:
         return person.token
     return request.cookies.get(_cookie(service_of(request), "visit"), "")
@@ -135,13 +135,13 @@ class Sent:
         return value.strip() if isinstance(value, str) else default
 
     def lines(self, name: str) -> list[str]:
-        """The entries of a text: by lines and commas."""
+        """Return the entries of a text: by lines and commas."""
         entries = self.text(name).replace("\n", ",").split(",")
         return [entry.strip() for entry in entries if entry.strip()]
 
 
 async def _checked(request: Request, person: Person | None) -> FormData:
-    """The form of a request, if it was sent by a page of ours to this very visitor."""
+    """Return the form of a request, if it was sent by a page of ours to this very visitor."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Forbidden("This form was sent by another site.")
     form = await request.form(max_files=1, max_fields=200)
@@ -158,7 +158,7 @@ async def sent(request: Request, person: Signed) -> Sent:
 
 
 async def anonymous(request: Request) -> FormData:
-    """A form from a page before signing in."""
+    """Return a form from a page before signing in."""
     return await _checked(request, visitor(request))
 
 
@@ -257,7 +257,7 @@ def page(
     person: Person | None = None,
     **content: Any,
 ) -> HTMLResponse:
-    """A template as an answer, with what every page shows."""
+    """Return a template as an answer, with what every page shows."""
     who = person or visitor(request)
     anchor, fresh = _anchor(request, who), False
     if not anchor:
@@ -301,7 +301,7 @@ TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not fo
 
 
 def wrong(request: Request, status: int, words: str) -> Response:
-    """What went wrong, as a page; whoever is not signed in is asked to."""
+    """Return what went wrong, as a page; whoever is not signed in is asked to."""
     if "hx-request" in request.headers:  # a part of a page: all of it says what is wrong
         return Response(status_code=204, headers={"HX-Refresh": "true"})
     if status == 401:
@@ -315,14 +315,14 @@ def wrong(request: Request, status: int, words: str) -> Response:
 
 
 def stopped(status: int, words: str) -> HTMLResponse:
-    """What went wrong before anybody was asked for, as a page that needs no database."""
+    """Return what went wrong before anybody was asked for, as a page that needs no database."""
     nobody = {"person": None, "navigation": (), "here": "", "done": None, "wrong": None}
     content = nobody | {"title": TITLES[status], "words": words, "year": datetime.now(UTC).year}
     return HTMLResponse(_templates().get_template("wrong.html").render(content), status)
 
 
 def inside(address: str) -> str:
-    """A page of ours to go on to: a path, and nothing that leads to another host.
+    """Return a page of ours to go on to: a path, and nothing that leads to another host.
 
     >>> inside("/evaluations/3"), inside("//elsewhere.example"), inside("https://elsewhere.example")
     ('/evaluations/3', '/', '/')

@@ -222,7 +222,7 @@ def wait_until(moment: float) -> None:
 
 
 def new_id() -> str:
-    """A random name that nobody can guess."""
+    """Return a random name that nobody can guess."""
     return secrets.token_hex(10)
 
 

@@ -1,6 +1,7 @@
 """Leaderboards: public to read, for analysts to submit, for custodians to open; API and pages."""
 
 import secrets
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -148,7 +149,7 @@ def show(service: Serving, request: Request, name: str) -> Response:
     return _show(service, request, name)
 
 
-def _show(service: Service, request: Request, name: str, **more: object) -> Response:
+def _show(service: Service, request: Request, name: str, **more: Any) -> Response:
     posted, person = boards.find_board(service, name), visitor(request)
     mine: list[Json] = []
     models: list[Json] = []

@@ -376,7 +376,7 @@ def register_form(service: Serving, request: Request, order: Order) -> Response:
         )
     except HeldoutError as error:
         typed = {field: value for field, value in order.form.items() if isinstance(value, str)}
-        content = {"typed": typed, "rows": service.settings.rows, "wrong": str(error)}
+        content: Json = {"typed": typed, "rows": service.settings.rows, "wrong": str(error)}
         return page(request, "register.html", status=status_of(error), **content)
     return redirect(f"/datasets/{name}?done=registered")
 

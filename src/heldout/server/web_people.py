@@ -1,6 +1,6 @@
 """People and their tokens: the API, and the pages for signing in, home, account, administrator."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
@@ -114,8 +114,8 @@ def sign_in(service: Serving, request: Request, form: Form) -> Response:
         status = status_of(error)
         service.note(name, "sign in", "refused", status)
         headers = {"Retry-After": str(error.seconds)} if isinstance(error, TooMany) else {}
-        content = {"name": name, "then": then, "wrong": str(error)}
-        return page(request, "sign_in.html", status=status, headers=headers, **content)
+        typed: Json = {"name": name, "then": then, "wrong": str(error)}
+        return page(request, "sign_in.html", status=status, headers=headers, **typed)
     return _signed_in(service, request, secret, name, then)
 
 
@@ -180,7 +180,7 @@ def account(service: Serving, request: Request, person: Signed) -> Response:
     return _account(service, request, person)
 
 
-def _account(service: Service, request: Request, person: Person, **more: object) -> Response:
+def _account(service: Service, request: Request, person: Person, **more: Any) -> Response:
     more = {"made": None, "tokens": accounts.list_tokens(service, person)} | more
     status = 422 if more.get("wrong") else 200
     return page(request, "account.html", status=status, scopes=accounts.SCOPES, **more)
@@ -228,7 +228,7 @@ def revoke_token_page(service: Serving, sent: Posted, identity: str) -> Response
 # --- the administrator ---------------------------------------------------------------------------
 
 
-def _people(service: Service, request: Request, **more: object) -> Response:
+def _people(service: Service, request: Request, **more: Any) -> Response:
     everyone = accounts.everyone(service)
     more = {"link": None, "of": "", "name": ""} | more
     status = 422 if more.get("wrong") else 200

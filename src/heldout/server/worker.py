@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
+from heldout.data import Dataset
 from heldout.errors import (
     AlreadyBooked,
     AnswerLost,
@@ -363,7 +364,7 @@ class Worker:
             )
         return self._sessions[key]
 
-    def _open(self, registered: Registered, artifact: str, rival: str | None) -> rows.Dataset:
+    def _open(self, registered: Registered, artifact: str, rival: str | None) -> Dataset:
         private = self.service.settings.private
         return rows.open_scored(registered, private=private, artifact=artifact, rival=rival)
 
@@ -449,7 +450,8 @@ class Worker:
         return shown_at(self.service, booked, tick_of(self.service, registered))
 
     def _check_scored(self, row: sa.Row[Any], posted: Posted) -> None:
-        [scoring] = self._scorings([row.artifact], posted.dataset, posted.revision) or [None]
+        scored = self._scorings([row.artifact], posted.dataset, posted.revision)
+        scoring = scored[0] if scored else None
         if scoring is not None and scoring.state == "ready":
             return
         # Why names columns, which are for those to know who have a share.
