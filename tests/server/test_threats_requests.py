@@ -287,9 +287,7 @@ def test_evaluations_that_wait_are_bounded_and_wait_until_their_tick(
 def test_rates_are_bounded_by_person_and_made_up_credentials_do_not_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        service_module, "time", SimpleNamespace(monotonic=lambda: 0.0)
-    )
+    monkeypatch.setattr(service_module, "time", SimpleNamespace(monotonic=lambda: 0.0))
     site = Site(tmp_path / "server", requests_per_minute=20)
     ana = site.client("ana")
     found = [ana.get("/api/v1/me").status_code for _ in range(22)]

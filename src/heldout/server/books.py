@@ -136,6 +136,7 @@ def _public(dataset: str, entry: Entry) -> Json:
         "hash": entry.hash,
         "questions": request.get("questions"),
         "evaluation": request.get("reference"),
+        "subject": request.get("subject"),
     }
 
 

@@ -5,6 +5,7 @@ byte for byte.
 """
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError, NotGenuine, PrivacyError
 from heldout.server.service import secret_in
 from heldout.server.storage import Json
@@ -111,7 +113,14 @@ def answer_page(signed: Mapping[str, Json]) -> str:
     answered = Answered.from_dict(signed["statement"]["answer"])
     only = answered.releases[0] if len(answered.releases) == 1 else None
     page = only.html(LEVEL) if isinstance(only, Report) else answers_page(answered)
-    words = rendered("signed.html", receipt=answered.receipt, key=signed["key"])
+    statement = signed["statement"]
+    words = rendered(
+        "signed.html",
+        receipt=answered.receipt,
+        key=signed["key"],
+        evaluation=statement["evaluation"],
+        subject=statement.get("subject"),
+    )
     before, end, after = page.rpartition("</main>")
     page = f"{before}{words}{end}{after}"
     before, end, after = page.rpartition("</body>")
@@ -171,6 +180,20 @@ class _Reader(HTMLParser):
             self.statements[-1] += data
 
 
+def _check_subject(statement: Json) -> None:
+    """Refuse a subject of another form, or one that its answer contradicts."""
+    subject = statement.get("subject")
+    if subject is None:
+        return
+    texts = [subject["dataset"], subject["time"], subject["server_key"]]
+    texts += [model[name] for model in subject["models"] for name in ("name", "sha256")]
+    texts += [subject["registration"]["declaration"], str(subject["registration"]["revision"])]
+    receipt = statement["answer"]["receipt"]
+    same = (subject["price"], subject["time"]) == (receipt["loss"], receipt["time"])
+    if not same or not all(isinstance(text, str) for text in texts):
+        raise ValueError
+
+
 @dataclass(frozen=True)
 class Genuine:
     """An answer that the owner of a key signed, rebuilt from the signed statement."""
@@ -189,6 +212,7 @@ class Genuine:
             names = (statement["ledger"], statement["evaluation"])
             if not all(isinstance(name, str) for name in names):
                 raise ValueError
+            _check_subject(statement)
             return cls(signed, Answered.from_dict(statement["answer"]))
         except (KeyError, TypeError, ValueError) as error:
             why = f" {error}" if isinstance(error, ArgumentError) else ""
@@ -209,6 +233,31 @@ class Genuine:
     @property
     def evaluation(self) -> str:
         return str(self.signed["statement"]["evaluation"])
+
+    @property
+    def subject(self) -> Json | None:
+        """What the answer is about: models, data set, price, time; None in older statements."""
+        return self.signed["statement"].get("subject")
+
+    def check_model(self, file: Path) -> str:
+        """Return the name of the model that a file is, if the answer is about it."""
+        if self.subject is None:
+            raise ArgumentError(
+                "This answer does not name its model: an older version of the server signed it."
+            )
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
+        for model in self.subject["models"]:
+            if model["sha256"] == digest:
+                return str(model["name"])
+        known = ", ".join(
+            f"{shown(one['name'])} ({one['sha256']})" for one in self.subject["models"]
+        )
+        raise NotGenuine(
+            f"The answer is not about {shown(file.name)} ({digest}), but about {known}."
+        )
 
     def page(self) -> str:
         """Return the page as the statement makes it."""

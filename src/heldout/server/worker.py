@@ -36,7 +36,7 @@ from heldout.server.datasets import Registered, check_there, find, has_share, sh
 from heldout.server.evaluations import UNPAID, scoring_seconds, scoring_tick, shown_at, tick_of
 from heldout.server.jobs import Job
 from heldout.server.service import Conflict, Service, TooLarge, print_line
-from heldout.server.signing import Signer
+from heldout.server.signing import Signer, canonical
 from heldout.server.storage import Json, datasets, evaluations, scorings, submissions, wait_until
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import boards as board_table
@@ -301,23 +301,44 @@ class Worker:
         books.check_receipt(self.service)
         session = self._session(registered, row)
         questions = [q.from_dict(question) for question in row.questions]
+        subject = self._subject(registered, models)
         tick = tick_of(self.service, registered)
         booked = self._past_cancelling(evaluations, job, tick)
         if booked is None:
             return self._end_of(job)
         try:
-            answered = session.answer(*questions, reference=row.id)
+            answered = session.answer(*questions, reference=row.id, subject=subject)
         except (AlreadyBooked, AnswerLost) as error:
             values = _lost(error.sequence, error.receipt, str(error))
         else:
             content = answered.as_dict()
             # What is signed names the ledger: its entry is where the chain ended then.
-            statement = {"evaluation": row.id, "ledger": self.service.ledger.id, "answer": content}
+            statement = {
+                "evaluation": row.id,
+                "ledger": self.service.ledger.id,
+                "answer": content,
+                "subject": subject
+                | {
+                    "price": row.price,
+                    "time": content["receipt"]["time"],
+                    "server_key": self.signer.public,
+                },
+            }
             signed = {"receipt": content["receipt"], "signed": self.signer.sign(statement)}
             values = {"state": "answered", "words": "Paid and answered.", "statement": signed}
         end = shown_at(self.service, booked, tick)
         self._keep(job, values | {"visible": end})
         return end
+
+    def _subject(self, registered: Registered, models: list[str]) -> Json:
+        """Return what an answer is about: its models by digest, and the rows by registration."""
+        rows_of = [self._row(artifact_table, model) for model in models]
+        declared = hashlib.sha256(canonical(registered.declaration.content)).hexdigest()
+        return {
+            "models": [{"name": row.name, "sha256": row.sha256} for row in rows_of],
+            "dataset": registered.name,
+            "registration": {"revision": registered.revision, "declaration": declared},
+        }
 
     def _past_cancelling(self, table: sa.Table, job: Job, tick: float) -> float | None:
         """Wait for the tick of the booking; from then on nobody cancels. None if somebody did."""
