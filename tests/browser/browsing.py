@@ -26,8 +26,7 @@ from heldout.examples import readmission
 from heldout.server import accounts, artifacts, datasets, evaluations
 from heldout.server.accounts import SCOPES, Person
 from heldout.server.app import make_app
-from heldout.server.run import MODELS
-from heldout.server.run import prepare
+from heldout.server.run import MODELS, prepare
 from heldout.server.service import Service, Settings
 from heldout.server.worker import run
 

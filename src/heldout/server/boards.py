@@ -227,6 +227,7 @@ def submit(
 
 def cancel(service: Service, person: Person, name: str, identity: str) -> sa.Row[Any]:
     """Cancel an own submission that is not being judged yet; it does not count as one."""
+    person.must_be("analyst", scope="ask")
     posted = find_board(service, name)
     mine = (submissions.c.id == identity) & (submissions.c.owner == person.name)
     mine &= submissions.c.board == name
