@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.models.isolate import START
 from heldout.server import jobs
 from heldout.server.accounts import Person

@@ -16,7 +16,7 @@ from heldout.drawing.colours import PALETTE
 from heldout.drawing.words import decimal
 from heldout.errors import LedgerTampered
 from heldout.kernel import Loss
-from heldout.kernel.ledger.chain import Entry
+from heldout.kernel.ledger.records import Entry
 from heldout.kernel.ledger.witness import Witness
 from heldout.server import artifacts, datasets
 from heldout.server.accounts import Person

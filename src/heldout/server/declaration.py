@@ -27,7 +27,7 @@ from heldout.data.groups import declared_groups
 from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.server.service import Settings
 from heldout.server.storage import Json
 
