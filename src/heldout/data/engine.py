@@ -83,15 +83,15 @@ class Unshown(Generic[T]):
     {'rows': <private rows>}
     """
 
-    __slots__ = ("_content",)
+    __slots__ = ("_rows",)
     what: ClassVar[str] = "private rows"
 
-    def __init__(self, content: T) -> None:
-        self._content = content
+    def __init__(self, rows: T) -> None:
+        self._rows = rows
 
     def open(self) -> T:
         """Return the rows, to whoever reads rows alone."""
-        return self._content
+        return self._rows
 
     def __repr__(self) -> str:
         return f"<{self.what}>"
