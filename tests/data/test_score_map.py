@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import heldout as ho
-from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.data.scores import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore, ScoreOutOfRange
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import ScoreTable

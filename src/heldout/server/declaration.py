@@ -24,7 +24,7 @@ from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.dataset import Dataset
 from heldout.data.description import ScoredRows
 from heldout.data.groups import declared_groups
-from heldout.data.score_map import FURTHEST
+from heldout.data.scores import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.data.scored_features import ScoredFeatures
+from heldout.data.feature_matrix import ScoredFeatures
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
 from heldout.features import FeatureMatrix, HashedText, PrivateLogisticRegression, PrivatePipeline
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.data.truth import Truth
-from heldout.data.two_tables import Table
+from heldout.data.two_tables import Table, Truth
 from heldout.errors import ArgumentError, BudgetExceeded, MissingColumn
 from heldout.kernel import Budget, Ledger, Loss, price
 from heldout.kernel.noise.disjoint import Disjoint
