@@ -28,6 +28,7 @@ TABLE = {
     "sex": np.arange(600) % 2,
     "species": TRUTH,
 }
+AT_ONCE = {"Prefer": "wait=0"}
 FULL = [
     {"question": "class-confusion", "epsilon": "4"},
     {"question": "class-auc", "epsilon": "6"},
@@ -78,8 +79,13 @@ def flowers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flowers]:
     folder = tmp_path_factory.mktemp("classes")
     found = Flowers(folder / "server")
     pyarrow.parquet.write_table(pyarrow.table(TABLE), folder / "flowers.parquet")
-    body = {"source": str(folder / "flowers.parquet"), "declaration": DECLARATION, "budget": "100"}
-    sent = found.client("carol").post("/api/v1/datasets", json={"name": "flowers"} | body)
+    body: dict[str, Any] = {
+        "source": str(folder / "flowers.parquet"),
+        "declaration": DECLARATION,
+        "budget": "100",
+    }
+    body["name"] = "flowers"
+    sent = found.client("carol").post("/api/v1/datasets", json=body, headers=AT_ONCE)
     sent.raise_for_status()
     found.work()
     found.grant(name="flowers", budget="90")
@@ -193,8 +199,13 @@ def test_no_column_may_have_the_name_of_a_score(flowers: Flowers, tmp_path: Path
     table = pyarrow.table(TABLE | {"SCORE_A": TABLE["x"]})
     pyarrow.parquet.write_table(table, tmp_path / "taken.parquet")
     declared = DECLARATION | {"features": ["x", "SCORE_A"], "new": True}
-    body = {"name": "taken", "source": str(tmp_path / "taken.parquet"), "budget": "1"}
-    sent = flowers.client("carol").post("/api/v1/datasets", json=body | {"declaration": declared})
+    body: dict[str, Any] = {
+        "name": "taken",
+        "source": str(tmp_path / "taken.parquet"),
+        "budget": "1",
+    }
+    body["declaration"] = declared
+    sent = flowers.client("carol").post("/api/v1/datasets", json=body, headers=AT_ONCE)
     sent.raise_for_status()
     flowers.work()
     facts = flowers.client("carol").get("/api/v1/datasets/taken").json()
