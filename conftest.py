@@ -50,7 +50,7 @@ ROOM = 2 * 1024**3
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK):
+    if os.access(MEMORY, os.W_OK):
         free = os.statvfs(MEMORY)
         if free.f_bavail * free.f_frsize >= ROOM:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)  # where pytest makes tmp_path

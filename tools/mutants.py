@@ -3,7 +3,9 @@
     python tools/mutants.py                     every fault of tools/faults.toml
     python tools/mutants.py noise bound         those whose name or room has one of these words
     python tools/mutants.py --list              check that every fault still fits the source
-    python tools/mutants.py --out docs/mutants.md    and write the table
+    python tools/mutants.py --out docs/mutants.md    and write the table; faults that this run did
+                                                     not plant keep their lines
+    python tools/mutants.py --missing --out ...      those that the table does not have
 
 A fault is a text that stands once in `src/heldout`, what to write in its stead, and the tests that
 ought to fail. It is found by the text and not by a path, so that it survives when files move; test
@@ -146,6 +148,18 @@ def control(chosen: list[Fault], root: Path) -> None:
         raise SystemExit(f"The tests cannot be collected without a fault:\n{printed}")
 
 
+LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:`([^`]+)`|\*\*none\*\*) \|$", re.MULTILINE)
+
+
+def earlier(page: Path | None) -> dict[str, Verdict]:
+    """Read the verdicts of a page, by the names of faults that are still listed."""
+    if page is None or not page.is_file():
+        return {}
+    listed = {one.name: one for one in faults()}
+    lines = LINE.findall(page.read_text(encoding="utf-8"))
+    return {name: Verdict(listed[name], bool(by), by, 0) for _, name, by in lines if name in listed}
+
+
 def table(verdicts: list[Verdict]) -> str:
     """Return the page that tells how many faults were noticed, and by which test."""
     noticed = sum(one.noticed for one in verdicts)
@@ -174,6 +188,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     listed = faults()
@@ -182,6 +197,9 @@ def main() -> int:
         names = {f"{one.room} {one.name}": one for one in listed}
         chosen = [names[name] for word in options.words for name in names if word in name]
         chosen = list(dict.fromkeys(chosen))
+    known = earlier(options.out)
+    if options.missing:
+        chosen = [one for one in chosen if one.name not in known]
     for one in chosen:
         place, _ = one.place(ROOT), one.selection(ROOT)
         if options.list:
@@ -202,7 +220,8 @@ def main() -> int:
     noticed = sum(one.noticed for one in verdicts)
     print(f"{noticed} of {len(verdicts)} faults were noticed")
     if options.out is not None:
-        options.out.write_text(table(verdicts), encoding="utf-8")
+        known |= {one.fault.name: one for one in verdicts}
+        options.out.write_text(table([*known.values()]), encoding="utf-8")
     return 0 if noticed == len(verdicts) else 1
 
 
