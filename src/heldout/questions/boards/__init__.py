@@ -1,0 +1,1 @@
+"""Leaderboards: their plan, their state, and a certificate against overfitting."""

@@ -1,0 +1,1 @@
+"""Selecting features and training models, as questions."""

@@ -1,0 +1,1 @@
+"""Residual plots, error measures and checks of a logistic regression, as questions."""
