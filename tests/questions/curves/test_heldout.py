@@ -158,6 +158,19 @@ def test_a_weight_that_doubles_cannot_hold_is_still_possible_and_never_fails() -
     assert choose_exactly(weights, np.array([10**12, 10**12]), Fraction(1, 7)) in (0, 1)
 
 
+def test_an_index_that_doubles_propose_too_often_is_drawn_again() -> None:
+    """The second has a chance of exp(-10^6), and as a whole-numbered proposal one of 2^-39."""
+    last = int(np.ceil(2.0**39 * (1 + 2.0**-30)))
+    script = [last.to_bytes(5, "big"), b"\xff" * 12, bytes(5), bytes(12)]
+
+    def stream(count: int) -> bytes:
+        assert len(script[0]) == count
+        return script.pop(0)
+
+    chosen = choose_exactly(np.array([1, 1]), np.array([0, 10**6]), Fraction(1), randomness=stream)
+    assert (chosen, script) == (0, [])
+
+
 def test_the_choice_is_the_same_for_the_same_randomness() -> None:
     def stream(n: int) -> bytes:
         return bytes(range(7, 7 + n))
