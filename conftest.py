@@ -10,6 +10,11 @@ own, so that it does not matter which test comes first. Other processes draw as 
 A test whose verdict depends on noise states how often a right program fails it, with fresh
 randomness: `@pytest.mark.chance(1e-7)`. All rates together stay below `MOST`, per run.
 
+    --louder 20   noise whose tails are 20 times as long: what has the chance p comes with p^(1/20)
+
+shows which tests those are, and how often they would fail: one that passes 10 runs at 20 times the
+noise would fail fewer than .26^20 = 2e-12 of runs, if it fails by the tails of its noise.
+
 Here and not in `tests/`, so that doctests and the papers' tests have the same rules.
 """
 
@@ -27,7 +32,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.kernel.noise import source
+from heldout.kernel.noise import exact, source
 from heldout.testing import Seeded
 
 MOST = 1e-4
@@ -40,11 +45,14 @@ _start = threading.Thread.start
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", default="0", help="a whole number, `new` or `os`; see conftest.py")
+    parser.addoption("--louder", type=int, default=1, help="tails of noise so many times as long")
     parser.addoption("--seconds", type=float, help="start no test after so many; skip the rest")
 
 
 MEMORY = "/dev/shm"
 """A file system in memory: hundreds of ledgers there wait for no disk at their commits."""
+LATTICE_BYTES = 12
+"""The bytes of the first look at a uniform number (`exact.draw_on_lattice`)."""
 ROOM = 2 * 1024**3
 """Bytes that must be free in it; containers have 64 MB and take the usual place."""
 
@@ -62,6 +70,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not seed.isdecimal():
         raise pytest.UsageError(f"--seed must be a whole number, new or os, got {seed!r}.")
     _SEED.set(seed)
+    if config.option.louder > 1:
+        _Counted.louder = config.option.louder
+        exact.random_bytes = _louder_bytes  # type: ignore[attr-defined]
     np.random.default_rng = _generator  # type: ignore[assignment]
     threading.Thread.start = _start_with_source  # type: ignore[method-assign]
     from hypothesis import core
@@ -78,6 +89,7 @@ class _Counted(Seeded):
     """Notes whether anything was drawn."""
 
     drew = False
+    louder = 1
 
     def random_bytes(self, count: int) -> bytes:
         self.drew = True
@@ -85,7 +97,19 @@ class _Counted(Seeded):
 
     def plus_discrete_laplace(self, exact: list[int], scale: float) -> list[int]:
         self.drew = True
-        return super().plus_discrete_laplace(exact, scale)
+        return super().plus_discrete_laplace(exact, scale * self.louder)
+
+
+def _louder_bytes(count: int) -> bytes:
+    """Return the bits of a uniform number for the sampler on lattices, nearer to 0 or to 1."""
+    drawn = source.random_bytes(count)
+    if count != LATTICE_BYTES:
+        return drawn
+    whole = 2 ** (8 * count)
+    number = int.from_bytes(drawn, "big")
+    near = (min(number, whole - 1 - number) + 0.5) / (whole / 2)
+    place = int(near**_Counted.louder * (whole / 2))
+    return (place if 2 * number < whole else whole - 1 - place).to_bytes(count, "big")
 
 
 @contextmanager
