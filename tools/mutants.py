@@ -51,9 +51,13 @@ class Fault:
             raise SystemExit(f"{self.name}: its text must stand once in src, got {count} times.")
         return places[0]
 
-    def selection(self, root: Path) -> list[str]:
-        """Return pytest's arguments: folders and files by name, wherever they are now."""
-        chosen = []
+    def selections(self, root: Path) -> list[list[str]]:
+        """Return pytest's arguments: folders and files by name, wherever they are now.
+
+        Whatever has words for -k is a run of its own, as the words would choose among all paths.
+        """
+        whole: list[str] = []
+        parts: list[list[str]] = []
         for test in self.tests:
             path, _, words = test.partition(" -k ")
             if not (root / "tests" / path).exists():
@@ -61,9 +65,11 @@ class Fault:
                 if not moved:
                     raise SystemExit(f"{self.name}: no tests/{path}.")
                 path = str(moved[0].relative_to(root / "tests"))
-            chosen.append(f"tests/{path}")
-            chosen += ["-k", words] if words else []
-        return chosen
+            if words:
+                parts.append([f"tests/{path}", "-k", words])
+            else:
+                whole.append(f"tests/{path}")
+        return [whole, *parts] if whole else parts
 
 
 def faults() -> list[Fault]:
@@ -92,12 +98,16 @@ class Verdict:
 def judge(fault: Fault, root: Path) -> Verdict:
     """Plant a fault in the copy, run its tests, and take it out again."""
     file = fault.place(root)
+    status: int | None
     before = file.read_text(encoding="utf-8")
     begun = time.monotonic()
     try:
         write(file, before.replace(fault.old, fault.new))
         compile(file.read_text(encoding="utf-8"), str(file), "exec")
-        status, printed = run(fault.selection(root), root)
+        status, printed = 0, ""
+        for selection in fault.selections(root):
+            if status == 0:
+                status, printed = run(selection, root)
     finally:
         write(file, before)
     failed = re.search(r"^(?:FAILED|ERROR) (?:[^\s:]*/)?(\S+)", printed, re.MULTILINE)
@@ -142,7 +152,13 @@ def run(selection: list[str], root: Path) -> tuple[int | None, str]:
 
 def control(chosen: list[Fault], root: Path) -> None:
     """Refuse tests that cannot even be read without a fault: all faults would be noticed."""
-    paths = {word for one in chosen for word in one.selection(root) if word.startswith("tests/")}
+    paths = {
+        word
+        for one in chosen
+        for selection in one.selections(root)
+        for word in selection
+        if word.startswith("tests/")
+    }
     status, printed = run(["--collect-only", *sorted(paths)], root)
     if status != 0:
         raise SystemExit(f"The tests cannot be collected without a fault:\n{printed}")
@@ -201,7 +217,7 @@ def main() -> int:
     if options.missing:
         chosen = [one for one in chosen if one.name not in known]
     for one in chosen:
-        place, _ = one.place(ROOT), one.selection(ROOT)
+        place, _ = one.place(ROOT), one.selections(ROOT)
         if options.list:
             print(f"{one.room:16} {one.name:60} {place.relative_to(ROOT)}")
     if options.list:

@@ -103,6 +103,15 @@ def test_wrong_parameters_are_refused_before_anything_is_booked(bad: dict[str, A
         made(**bad)
 
 
+@pytest.mark.chance(1e-100)
+def test_a_row_at_a_named_threshold_lies_above_it() -> None:
+    one = made(epsilon=Fraction(400), named=(60, 200))
+    places = np.repeat([59, 60, 61, 199, 200, 201], 300)
+    table = one.sample(sealed(np.arange(1800) % 2, places))
+    assert table.named is not None
+    assert np.abs(table.named.counts - np.array([[150, 450, 300]] * 2)).max() < 10
+
+
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
 def test_named_counts_have_the_stated_noise_and_price(protection: Protection) -> None:
     known = 400 if protection.row_count_is_public else None
