@@ -68,7 +68,7 @@ def sizes() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize(("name", "count", "share", "epsilon"), sizes())
+@pytest.mark.parametrize(("name", "count", "share", "epsilon"), [*sizes()])
 def test_a_quote_and_the_release_agree(
     name: str, count: int, share: float, epsilon: str, neighbours: str
 ) -> None:
