@@ -9,7 +9,7 @@ PYTEST := env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -
 # Two processes that begin with half of the tests each, so that one file's tests share what they make.
 TWO := -n 2 --dist worksteal
 
-.PHONY: install demo serve test test-python quick test-statistics mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -67,6 +67,10 @@ quick: .venv/dev
 # in 10,000 at most, as all rates of chance add up to less (conftest.py).
 test-statistics: .venv/dev
 	$(PYTEST) --seed os $(TWO) -m chance
+
+# Tests that state no rate of chance must pass whatever the noise: with tails 100 times as long.
+test-louder: .venv/dev
+	$(PYTEST) --louder 100 $(TWO) -m "not slow and not chance"
 
 # Plants faults one at a time and counts those that a test notices; the table is docs/mutants.md.
 mutants: .venv/dev

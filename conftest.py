@@ -12,8 +12,9 @@ randomness: `@pytest.mark.chance(1e-7)`. All rates together stay below `MOST`, p
 
     --louder 20   noise whose tails are 20 times as long: what has the chance p comes with p^(1/20)
 
-shows which tests those are, and how often they would fail: one that passes 10 runs at 20 times the
-noise would fail fewer than .26^20 = 2e-12 of runs, if it fails by the tails of its noise.
+shows which tests those are (`make test-louder`: all others pass at 100 times the noise), and how
+often they would fail: a test that fails one run in ten at 10 times the noise fails about .1^10 of
+runs, if it fails by the tails of its noise.
 
 Here and not in `tests/`, so that doctests and the papers' tests have the same rules.
 """
@@ -37,6 +38,9 @@ from heldout.testing import Seeded
 
 MOST = 1e-4
 """The chance that some test of a whole run fails though the program is right, at most."""
+
+DOCTESTS: dict[str, float] = {}
+"""Rates of examples in docstrings, which cannot carry a mark."""
 
 _SEED: ContextVar[str | None] = ContextVar("seed of the run", default=None)
 _default_rng = np.random.default_rng
@@ -194,6 +198,9 @@ def _seeded_cache(cached: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name in DOCTESTS:
+            item.add_marker(pytest.mark.chance(DOCTESTS[item.name]))
     rates = [float(mark.args[0]) for item in items for mark in item.iter_markers("chance")]
     if sum(rates) > MOST:
         raise pytest.UsageError(

@@ -171,7 +171,7 @@ def test_the_steps_cost_epsilon_together_and_no_more():
             steps = (plan.learn(), plan.cut(weights))
             spent = [price(step.mechanism.event()).epsilon for step in steps]
             assert sum(spent) == epsilon
-            assert [ho.privacy.price(each).epsilon for each in plan.prices()] == spent
+            assert [price(each).epsilon for each in plan.prices()] == spent
             counts = steps[0].statistic
             assert steps[0].mechanism.l1_sensitivity == counts.sensitivity(protection)
 
