@@ -43,11 +43,7 @@ def alike(now: Any, before: Any) -> bool:
     if isinstance(now, list):
         return len(now) == len(before) and all(map(alike, now, before))
     if isinstance(now, float):
-<<<<<<< HEAD
         return bool(now == pytest.approx(before, rel=1e-6, abs=1e-5))
-=======
-        return bool(now == pytest.approx(before, rel=1e-6, abs=1e-6))
->>>>>>> main
     return bool(now == before)
 
 
