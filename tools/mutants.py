@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = Path(__file__).with_name("faults.toml")
 LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", "site")
 """What a copy of the repository does not need."""
-LONGEST = 600
-"""Seconds for the tests of one fault: a fault that hangs is noticed."""
+LONGEST = 1800
+"""Seconds for the tests of one fault, also on busy cores: a fault that hangs is noticed."""
 
 
 @dataclass(frozen=True)
