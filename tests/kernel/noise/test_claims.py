@@ -32,8 +32,7 @@ from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.regression.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.questions.regression.cumulative import CumulativeCounts
-from heldout.questions.regression.hilbert import HilbertDawa
+from heldout.questions.regression.mechanisms import CumulativeCounts, HilbertDawa
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
