@@ -107,6 +107,7 @@ def test_the_classes_are_public_and_the_twin_has_them(flowers: Flowers) -> None:
     assert binary["classes"] is None
 
 
+@pytest.mark.chance(1e-7)
 def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: Flowers) -> None:
     to_onnx = pytest.importorskip("skl2onnx").to_onnx
     from sklearn.linear_model import LogisticRegression
@@ -134,6 +135,7 @@ def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: F
     assert (page.status_code, "heldout-statement" in page.text) == (200, True)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "a", "b")])
 def test_predictions_have_a_column_for_each_class(flowers: Flowers, names: Any) -> None:
     sent = flowers.send("said.csv", predictions(*names), "text/csv")

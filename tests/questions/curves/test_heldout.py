@@ -112,6 +112,7 @@ def test_a_row_at_a_named_threshold_lies_above_it() -> None:
     assert np.abs(table.named.counts - np.array([[150, 450, 300]] * 2)).max() < 10
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
 def test_named_counts_have_the_stated_noise_and_price(protection: Protection) -> None:
     known = 400 if protection.row_count_is_public else None
@@ -294,6 +295,7 @@ def test_a_table_of_another_size_is_refused() -> None:
         made().sample(Sealed(np.zeros(10, dtype=np.int64)))
 
 
+@pytest.mark.chance(1e-7)
 def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
     random = np.random.default_rng(1)
     rows = sealed(random.integers(0, 2, 600), random.integers(0, POINTS, 600))
