@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import INK, PALETTE
 from heldout.regression.readings_verdict import Readings
 from heldout.regression.table import ResidualTable
 from heldout_papers.chen_2016_residuals_census import ACS, CPS, income

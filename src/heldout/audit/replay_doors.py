@@ -16,7 +16,7 @@ from heldout.board import Board, Plan
 from heldout.data import Dataset
 from heldout.errors import HeldoutError
 from heldout.estimators import Search
-from heldout.pooling.shares import hand_in
+from heldout.pooling.pool import hand_in
 from heldout.privacy import Budget, Ledger
 from heldout.privacy.loss import Loss
 from heldout.questions.counts import Confusion

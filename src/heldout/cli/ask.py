@@ -165,7 +165,7 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
 
 def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: Any) -> None:
     from heldout.cli.output import print_release
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
 
     if out is not None:
         checked_place(out)
@@ -183,7 +183,7 @@ def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: A
 
 def _write(place: Path, bought: Bought) -> None:
     """Write the page of an answer: its own if it has one."""
-    from heldout.drawing.place import write_page
+    from heldout.drawing.page import write_page
     from heldout.report.answers import answers_page
 
     [release] = bought.releases

@@ -124,7 +124,7 @@ def _named(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
 
 def _checked_out(out: Path, *, divided: bool) -> None:
     """Looked at before anything is paid."""
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
     from heldout.errors import ArgumentError
 
     if out.suffix.lower() not in (".html", ".htm", ".svg"):
@@ -135,7 +135,7 @@ def _checked_out(out: Path, *, divided: bool) -> None:
 
 
 def _write(out: Path, release: "CurvesRelease | CurvesByGroup", *, kind: str, **words: Any) -> None:
-    from heldout.drawing.place import write_file
+    from heldout.drawing.page import write_file
     from heldout.metrics.curves.by_group import CurvesByGroup
     from heldout.report.question import assembled
 

@@ -39,7 +39,7 @@ def demo(
     from tempfile import TemporaryDirectory
 
     from heldout.cli.output import patience, print_json
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
 
     if out is not None:
         checked_place(out)

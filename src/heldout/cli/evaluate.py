@@ -96,7 +96,7 @@ def evaluate(
     """
     from heldout import questions as q
     from heldout.cli.output import print_report
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
     from heldout.errors import ArgumentError
 
     if out is not None:

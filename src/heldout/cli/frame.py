@@ -211,7 +211,7 @@ def deliver(
     """
     from heldout.cli.delivery import delivering
     from heldout.cli.output import patience, print_expected, print_json, print_unremembered
-    from heldout.drawing.place import write_page
+    from heldout.drawing.page import write_page
 
     with delivering(*bought.releases, ledger=bought.ledger):
         try:

@@ -3,8 +3,7 @@
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.page import rendered
 from heldout.drawing.words import amount, decimal
 from heldout.privacy.summary import asked

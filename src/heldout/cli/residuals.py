@@ -178,7 +178,7 @@ def _number(text: str) -> float | None:
 
 
 def _checked_out(out: Path) -> None:
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
     from heldout.errors import ArgumentError
 
     if out.suffix.lower() == ".svg":
@@ -195,7 +195,7 @@ def _svg(plot: "ResidualPlot | PlotsByGroup", kind: Kind) -> str:
 
 
 def _write(out: Path, plot: "ResidualPlot | PlotsByGroup", kind: Kind, **words: Any) -> None:
-    from heldout.drawing.place import write_file
+    from heldout.drawing.page import write_file
 
     if out.suffix.lower() == ".svg":
         write_file(out, _svg(plot, kind))

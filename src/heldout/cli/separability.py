@@ -118,7 +118,7 @@ def separability(
             "--budget. They belong to the private number; the custodian's report spends nothing."
         )
     if out is not None:
-        from heldout.drawing.place import checked_place
+        from heldout.drawing.page import checked_place
 
         checked_place(out)
     from heldout.separability.score import separability as compute

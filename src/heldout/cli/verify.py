@@ -50,7 +50,7 @@ def verify(
         Print JSON and nothing else.
     """
     from heldout.cli.output import console, print_json
-    from heldout.drawing.place import write_page
+    from heldout.drawing.page import write_page
     from heldout.drawing.words import amount
     from heldout.errors import ArgumentError, NotGenuine
     from heldout.server.verification import Genuine, key_of
@@ -113,7 +113,7 @@ def _text(page: Path) -> str:
 def _found_by(address: str, token_file: Path, found: "Genuine") -> int:
     """Where the server's ledger ends, if it holds the booking and was not put back."""
     from heldout.cli.remote import opened
-    from heldout.client.remembered import not_put_back
+    from heldout.client.server import not_put_back
 
     server, receipt = opened(address, token_file), found.answered.receipt
     now = server.head()

@@ -3,8 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers
-from heldout.drawing.colours import GRID, HEAT, INK, MUTED, PALETTE
+from heldout.drawing.chart import (
+    GRID,
+    HEAT,
+    INK,
+    MUTED,
+    PALETTE,
+    Chart,
+    Field,
+    Figure,
+    Layer,
+    Names,
+    Numbers,
+)
 from heldout.drawing.words import half_width, spread
 
 if TYPE_CHECKING:

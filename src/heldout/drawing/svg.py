@@ -10,8 +10,7 @@ from html import escape
 from typing import Any, Final
 
 from heldout.arguments import visible
-from heldout.drawing.chart import Chart, Field, Layer, Names, Numbers
-from heldout.drawing.colours import FONT, GRID, INK, MUTED
+from heldout.drawing.chart import FONT, GRID, INK, MUTED, Chart, Field, Layer, Names, Numbers
 
 __all__ = ["drawn", "side_by_side"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heldout.drawing.chart import Figure
-from heldout.drawing.place import write_page
+from heldout.drawing.page import write_page
 from heldout.metrics.groups import ByGroup, Gap
 from heldout.metrics.measure import NO_INFORMATION, Measure
 from heldout.regression.measures import MEAN_RESIDUAL, RegressionMetrics

@@ -4,8 +4,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.regression.readings import ByPrediction
 from heldout.regression.readings_logistic import BinnedResiduals

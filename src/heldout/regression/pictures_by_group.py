@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import INK, PALETTE, SHADE
+from heldout.drawing.chart import INK, PALETTE, SHADE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.svg import side_by_side
 from heldout.metrics.measure import NO_INFORMATION
 from heldout.regression.pictures import PREDICTED, SIZE, around, cells, zero

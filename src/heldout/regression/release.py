@@ -11,7 +11,7 @@ import numpy as np
 
 from heldout.arguments import as_number
 from heldout.drawing.chart import Figure
-from heldout.drawing.place import write_page
+from heldout.drawing.page import write_page
 from heldout.errors import ArgumentError
 from heldout.metrics.measure import Measure
 from heldout.metrics.ratio import NoisyCounts, Ratio

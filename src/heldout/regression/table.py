@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.arguments import as_edges, as_number, as_numbers, as_whole, shown
 from heldout.errors import ArgumentError
-from heldout.examples.chance import uniform
+from heldout.examples import uniform
 from heldout.regression.density import simplex, smoothed, whole_numbers
 
 __all__ = ["Bounds", "ResidualTable", "overlaps"]

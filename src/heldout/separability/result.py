@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.page import card
-from heldout.drawing.place import write_page
+from heldout.drawing.page import card, write_page
 from heldout.metrics.measure import Interval, checked_level
 from heldout.separability.deep_dive import DeepDive
 from heldout.separability.ensemble import NAME, Ensemble

@@ -8,8 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.words import decimal
 from heldout.privacy import Loss
 from heldout.server import artifacts

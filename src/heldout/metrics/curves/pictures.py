@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.metrics.curves.bands import Band
 from heldout.metrics.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
-from heldout.precision_recall.picture import space
+from heldout.precision_recall.curve import space
 
 __all__ = ["chart", "figures", "svg"]
 
