@@ -128,7 +128,7 @@ def test_the_papers_method_gives_a_plot_and_no_verdict(run, pay):
         ((*COLUMNS[:4], "--scale", "-1"), "scale must be a positive number"),
         ((*COLUMNS, "--budget", "3"), "--budget requires --ledger"),
         ((*COLUMNS, "--out", "none/plot.html"), "path must be a file that can be written"),
-        ((*COLUMNS, "--out", "none/plot.svg"), "--out must lie in a folder"),
+        ((*COLUMNS, "--out", "none/plot.svg"), "path must be a file that can be written"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(run, pay, words, said):

@@ -4,13 +4,12 @@ import hashlib
 
 import numpy as np
 import pytest
-from heldout.examples import normal, uniform
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import heldout
 from heldout.errors import ArgumentError
-from heldout.examples import breast_cancer, messages, readmission, salaries
+from heldout.examples import breast_cancer, messages, normal, readmission, salaries, uniform
 
 
 @pytest.fixture(scope="module")

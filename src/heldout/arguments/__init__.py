@@ -3,7 +3,8 @@
 import contextlib
 import math
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from heldout.errors import ArgumentError
@@ -15,6 +16,7 @@ __all__ = [
     "as_numbers",
     "as_whole",
     "is_one_of",
+    "no_such",
     "pair",
     "shown",
     "visible",
@@ -139,3 +141,16 @@ def as_edges(values: Any, *, name: str) -> Any:
     if not finite or not (np.diff(edges) > 0).all():
         raise ArgumentError(f"{name} must be two or more finite numbers that rise. Sort them.")
     return edges
+
+
+def no_such(what: str, name: object, names: Sequence[str], *, most: int = 20) -> str:
+    """Say that a name is not there, which one may be meant, and which there are.
+
+    >>> no_such("column", "lable", ["label", "score"])
+    "No column 'lable'. Did you mean 'label'? Columns: 'label', 'score'."
+    """
+    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
+    meant = f" Did you mean {shown(near[0])}?" if near else ""
+    listed = ", ".join(shown(each) for each in names[:most])
+    more = f", ... ({len(names)} in all)" if len(names) > most else ""
+    return f"No {what} {shown(name)}.{meant} {what.capitalize()}s: {listed}{more}."

@@ -140,11 +140,15 @@ def write_file(place: Path, content: str) -> None:
         ) from None
 
 
-def checked_place(path: str | os.PathLike[str]) -> Path:
-    """Return a place for a page, looked at before anything is paid for what will be in it."""
+def checked_place(path: str | os.PathLike[str], *pictures: str) -> Path:
+    """Return a place for a page, looked at before anything is paid for what will be in it.
+
+    `pictures` are the endings that it may have beside .html.
+    """
     place = Path(path)
-    if place.suffix.lower() not in (".html", ".htm"):
-        raise ArgumentError(f"path must end in .html, got {shown(place.name)}.")
+    if place.suffix.lower() not in (".html", ".htm", *pictures):
+        endings = " or ".join((".html", *pictures))
+        raise ArgumentError(f"path must end in {endings}, got {shown(place.name)}.")
     if not _is_writable(place):
         raise ArgumentError(
             f"path must be a file that can be written, got {shown(place.name)}. Check its "

@@ -169,7 +169,7 @@ class Effects:
         return _share(low), _share(high)
 
     def _where_scatter_is(self, scatter: Vector) -> Vector:
-        """Return the variances between sites at which they scatter so much; 0 where they never do."""
+        """Return the variances between sites that make them scatter so much; 0 if none does."""
         # The more they scatter, the more precise they are: no root lies beyond the last of these.
         spread = float(((self._logits - self._logits.mean()) ** 2).sum())
         low, high = np.zeros_like(scatter), spread / np.minimum(scatter, self.q + 1e-300)
@@ -180,7 +180,7 @@ class Effects:
         return np.where(scatter < self.q, high, 0.0)
 
     def _error(self, between: ArrayLike) -> Vector:
-        """Return the standard error of the mean (Hartung and Knapp), with weights by this variance."""
+        """Return the standard error of the mean (Hartung and Knapp) with these weights."""
         freedom, precision = len(self.shares) - 1, self._precision(between)
         return np.asarray(np.sqrt(self._scatter(between) / freedom / precision.sum(axis=-1)))
 
