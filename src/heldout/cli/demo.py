@@ -11,7 +11,7 @@ from heldout.cli.output import Json, console, patience, print_json, print_report
 from heldout.errors import MissingDependency
 
 if TYPE_CHECKING:
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
 GROUP = "heldout.commands"
 MISSING = (
@@ -65,7 +65,7 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
     from heldout import questions as q
     from heldout.data import Dataset
     from heldout.examples import breast_cancer, readmission
-    from heldout.privacy import Budget, Ledger
+    from heldout.kernel import Budget, Ledger
     from heldout.questions.session import Session
 
     numbers = [question.kind for question in (q.Auc, q.Confusion, q.Brier)]

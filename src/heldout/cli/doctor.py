@@ -82,8 +82,8 @@ def _libraries() -> Verdict:
 def _noise() -> Verdict:
     from fractions import Fraction
 
-    from heldout.mechanisms import DiscreteLaplace
-    from heldout.statistics.sealed import Sealed
+    from heldout.kernel.noise import DiscreteLaplace
+    from heldout.kernel.sealed import Sealed
 
     law = DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=1, dimension=64)
     drawn = law.sample(Sealed([0] * 64))

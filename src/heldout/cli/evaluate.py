@@ -19,8 +19,8 @@ from heldout.cli.rows import Rows, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.metrics.curves.by_group import CurvesByGroup
-    from heldout.metrics.curves.release import CurvesRelease
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesRelease
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 Named = Annotated[Rows | None, Parameter(name="*", group=ROWS)]
@@ -256,8 +256,8 @@ def _matter(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
 
 def _save(place: Path, release: "CurvesRelease | CurvesByGroup", **words: Any) -> None:
     """Write a report whose one section are these curves."""
-    from heldout.metrics.curves.by_group import CurvesByGroup
-    from heldout.report.question import assembled
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.report.questions import assembled
 
     price = release.loss.epsilon
     assert price is not None
@@ -268,7 +268,7 @@ def _save(place: Path, release: "CurvesRelease | CurvesByGroup", **words: Any) -
 
 def _at(release: "CurvesRelease | CurvesByGroup", threshold: float) -> dict[str, Any]:
     """Read the confusion matrix at a threshold, of each group if there are groups."""
-    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.by_group import CurvesByGroup
 
     if isinstance(release, CurvesByGroup):
         return {f", {name}": one.confusion(threshold) for name, one in release.groups.items()}
@@ -289,7 +289,7 @@ def _counted(
 
 
 def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
-    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.by_group import CurvesByGroup
 
     [release] = bought.releases
     measures = dict(release.measures)

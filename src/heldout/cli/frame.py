@@ -29,7 +29,7 @@ from heldout.errors import ArgumentError
 if TYPE_CHECKING:
     from heldout.client import RemoteDataset, Server
     from heldout.data.description import Description
-    from heldout.privacy import Loss
+    from heldout.kernel import Loss
     from heldout.questions import Guess, Question
     from heldout.questions.answered import Answered
 

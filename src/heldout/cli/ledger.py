@@ -23,10 +23,10 @@ from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.privacy.account import Account
-    from heldout.privacy.ledger import Ledger
-    from heldout.privacy.loss import Budget, Loss
-    from heldout.privacy.summary import Standing, Summary
+    from heldout.kernel.ledger.account import Account
+    from heldout.kernel.ledger.ledger import Ledger
+    from heldout.kernel.ledger.summary import Standing, Summary
+    from heldout.kernel.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Place = Annotated[str, Parameter(help="The ledger's file or database URL.")]
@@ -111,7 +111,7 @@ def register(
     new
         Register although other accounts know these people: they get a second budget.
     """
-    from heldout.privacy.ledger import Ledger
+    from heldout.kernel.ledger.ledger import Ledger
 
     table = None
     if rows is not None:
@@ -304,7 +304,7 @@ def show(
     as_json
         Print JSON and nothing else, with all entries.
     """
-    from heldout.privacy.summary import summarise
+    from heldout.kernel.ledger.summary import summarise
 
     with open_ledger(place, read_only=True) as ledger:
         history = ledger.history(account)
@@ -366,13 +366,13 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
 
 def open_ledger(place: str, *, read_only: bool = False) -> "Ledger":
     """Open a ledger that is there already."""
-    from heldout.privacy.ledger import Ledger
+    from heldout.kernel.ledger.ledger import Ledger
 
     return Ledger.open(existing_ledger(place), read_only=read_only)
 
 
 def _budget(text: str) -> "Budget":
-    from heldout.privacy.loss import Budget
+    from heldout.kernel.loss import Budget
 
     return Budget(epsilon=text)
 
@@ -438,7 +438,7 @@ def _print_summary(summary: "Summary", last: int) -> None:
 def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
     """Return the last bookings: entry, time, account, release, price and receipt."""
     from heldout.drawing.words import amount
-    from heldout.privacy.summary import asked
+    from heldout.kernel.ledger.summary import asked
 
     names = {standing.account: standing.name for standing in summary.accounts}
     return [

@@ -34,10 +34,10 @@ from heldout.errors import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heldout.metrics.measure import Measure
-    from heldout.metrics.release import Release
-    from heldout.privacy import Loss
-    from heldout.report import Report
+    from heldout.intervals.measure import Measure
+    from heldout.intervals.release import Release
+    from heldout.kernel import Loss
+    from heldout.questions.report import Report
 
 PATIENCE: Final = 2.0  # seconds before something moves on the screen
 LARGEST_FILE: Final = 50_000_000  # bytes of a page or of an answer
@@ -208,7 +208,7 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
 
 def print_release(release: "Release | Report", remaining: "Loss") -> None:
     """Print any release: its measures, what it says, its price and its receipt."""
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
     if isinstance(release, Report):
         print_report(release)

@@ -11,9 +11,9 @@ from heldout.cli.rows import FittedOptions, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
-    from heldout.regression.measures import RegressionMetrics
-    from heldout.regression.release import ResidualPlot
+    from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
+    from heldout.questions.regression.measures import RegressionMetrics
+    from heldout.questions.regression.release import ResidualPlot
 
 Kind = Literal["density", "points", "mean", "spread", "scale", "qq"]
 
@@ -159,14 +159,14 @@ def _number(text: str) -> float | None:
 
 
 def _svg(plot: "ResidualPlot | PlotsByGroup", kind: Kind) -> str:
-    from heldout.regression.release import ResidualPlot
+    from heldout.questions.regression.release import ResidualPlot
 
     return plot.svg(kind) if isinstance(plot, ResidualPlot) else plot.svg()
 
 
 def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     from heldout.drawing.words import numbers
-    from heldout.regression.page import band_rows
+    from heldout.questions.regression.page import band_rows
 
     percent = f"{level * 100:g}%"
     say = console()

@@ -144,7 +144,7 @@ class Custody:
 
     def open_session(self, session: Callable[..., T], private: Any, *, asked: Asked) -> T:
         """Open a session of this kind; without a ledger its budget is what is asked."""
-        from heldout.privacy import Budget, Ledger
+        from heldout.kernel import Budget, Ledger
 
         if self.ledger is None:
             if self.budget is not None:
@@ -329,7 +329,7 @@ class FittedOptions(Custody):
 
     def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.data.regression_table import RegressionTable
-        from heldout.regression.session import RegressionSession
+        from heldout.questions.regression.session import RegressionSession
 
         private = RegressionTable(
             source,
@@ -375,7 +375,7 @@ class FeatureOptions(Labelled, Custody):
     def private(self, source: Any) -> "FeatureMatrix":
         """Open the rows as a matrix of features."""
         from heldout.data.feature_matrix import FeatureMatrix
-        from heldout.features.selector import FEATURES_PER_ROW
+        from heldout.questions.features.selector import FEATURES_PER_ROW
 
         if (self.text is None) == (self.columns is None):
             raise ArgumentError("Say where the features are: pass either --text or --columns.")

@@ -12,7 +12,7 @@ from heldout.cli.rows import FeatureOptions, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.features.selection import Selection
+    from heldout.questions.features.selection import Selection
 
 _SHOWN = 20
 
@@ -66,8 +66,8 @@ def select(
         Run a published method that is not private, on data that may be shown.
     """
     from heldout import questions as q
-    from heldout.features.baselines import BASELINES
-    from heldout.features.selector import select_from
+    from heldout.questions.features.baselines import BASELINES
+    from heldout.questions.features.selector import select_from
 
     if legend is not None and rows.text is None:
         raise ArgumentError("--legend requires --text.")

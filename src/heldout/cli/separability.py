@@ -15,8 +15,8 @@ from heldout.cli.output import (
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.separability.release import SeparabilityRelease
-    from heldout.separability.result import Separability
+    from heldout.questions.separability.release import SeparabilityRelease
+    from heldout.questions.separability.result import Separability
 
 
 def separability(
@@ -97,8 +97,8 @@ def separability(
             )
         if budget is not None and ledger is None:
             raise ArgumentError("--budget requires --ledger, which keeps count of what is left.")
-        from heldout.privacy import Budget
-        from heldout.separability.private import private_separability
+        from heldout.kernel import Budget
+        from heldout.questions.separability.private import private_separability
 
         release = private_separability(
             truth,
@@ -126,7 +126,7 @@ def separability(
         from heldout.drawing.page import checked_place
 
         checked_place(out)
-    from heldout.separability.score import separability as compute
+    from heldout.questions.separability.score import separability as compute
 
     computed = compute(
         truth,

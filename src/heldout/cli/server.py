@@ -212,7 +212,7 @@ def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:
 
 
 def _print_numbers(genuine: "Genuine") -> None:
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
     about = genuine.answered.drawn.about
     console().print(one_line(f"{about.model} on {about.name}"), style="bold")

@@ -19,7 +19,7 @@ from heldout.drawing.chart import (
 from heldout.drawing.words import half_width, spread
 
 if TYPE_CHECKING:
-    from heldout.metrics.measure import Measure
+    from heldout.intervals.measure import Measure
 
 __all__ = [
     "class_chart",

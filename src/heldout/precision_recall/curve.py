@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.drawing.chart import INK, MUTED, SHADE, Chart, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
-from heldout.precision_recall.estimators import (
-    RECOMMENDED,
-    estimates,
-    known_estimator,
-    pieces_of,
-)
+from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
 from heldout.precision_recall.geometry import Floats, fractions, minimum_auc, minimum_precision
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, labelled_scores, levels_from_scores

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.words import decimal
-from heldout.privacy import Loss
+from heldout.kernel import Loss
 from heldout.server import artifacts
 from heldout.server.service import Service
 from heldout.server.storage import evaluations
