@@ -260,7 +260,7 @@ class Rows(Scored, Custody):
 
     def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.data import Dataset
-        from heldout.models import ScoredRows
+        from heldout.data.postgres import PostgresTable
         from heldout.questions.session import Session
 
         if (self.weight is None) != (self.largest_weight is None):
@@ -271,7 +271,7 @@ class Rows(Scored, Custody):
         if not rivals and (self.rival_range is not None or self.rival_map is not None):
             raise ArgumentError("--rival-range and --rival-map are for comparisons alone.")
         # No score that a model gives may refuse the table.
-        clip = self.clip or isinstance(source, ScoredRows)
+        clip = self.clip or not isinstance(source, Path | PostgresTable)
         kind: dict[str, Any] = {
             "score": self.score,
             "rivals": rivals,
