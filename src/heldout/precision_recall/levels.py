@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import as_array, as_numbers, shown
+from heldout.arguments import as_array, as_numbers, check_columns, shown
 from heldout.errors import ArgumentError
 from heldout.precision_recall.geometry import Floats, area_between, fraction
 
@@ -32,11 +32,7 @@ def labelled_scores(
     """Return labels as booleans, finite scores, and non-negative weights or None."""
     labels = as_array(y_true, name="y_true")
     scores = as_numbers(y_score, name="y_score")
-    if labels.ndim != 1 or scores.ndim != 1 or labels.size != scores.size:
-        raise ArgumentError(
-            "y_true and y_score must be one-dimensional and equally long, got shapes "
-            f"{labels.shape} and {scores.shape}. Pass one label and one score a row."
-        )
+    check_columns({"y_true": labels, "y_score": scores}, show_lengths=True)
     if not labels.size:
         raise ArgumentError("y_true must have at least one row. Check the filter.")
     if not np.isfinite(scores.sum()) and not np.isfinite(scores).all():
