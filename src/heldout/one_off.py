@@ -6,6 +6,7 @@ nobody keeps count across calls. For data that is asked more than once use `held
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from heldout.arguments import as_array, check_columns, no_such
@@ -13,6 +14,7 @@ from heldout.data import Dataset
 from heldout.data.declared import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
+from heldout.intervals.confusion import ConfusionRelease
 from heldout.kernel import Budget, exact
 from heldout.questions.curves.calibration import check_probabilities
 from heldout.questions.curves.named import NamedCurve
@@ -240,7 +242,7 @@ def confusion_matrix(
     sample_weight: Any = None,
     largest_weight: float | None = None,
     **labels: Any,
-) -> Any:
+) -> ConfusionRelease:
     """Return the private confusion matrix; text labels may be predicted as 0 and 1.
 
     More than two `labels` give a matrix of so many classes. With weights, `largest_weight` is
@@ -273,7 +275,7 @@ def _called(predicted: Array, values: dict[str, Any]) -> Array:
     try:
         yes, no = predicted == positive, predicted == negative
         if predicted.ndim == 1 and bool((yes | no).all()):
-            return yes.astype(float)
+            return np.asarray(yes, dtype=float)
     except Exception:
         pass  # raised outside: cells that cannot be compared are no labels, and are not quoted
     raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")

@@ -129,7 +129,9 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         out
             Write the answer and its pictures to this .html file, as one page.
         """
-        words = {name: _read(form[name], value) for name, value in vars(chosen).items()}
+        words: dict[str, Any] = {
+            name: _read(form[name], value) for name, value in vars(chosen).items()
+        }
         words |= {name: getattr(frame, name) for name in SHARED & set(form)}
         Page(out=out).check()
         asked = question(**{name: value for name, value in words.items() if value is not None})

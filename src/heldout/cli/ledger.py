@@ -51,7 +51,7 @@ class Signed:
     as_json: Json = False
 
     @property
-    def decision(self) -> dict[str, str | None]:
+    def decision(self) -> dict[str, Any]:
         """What the ledger writes down of it."""
         return {"who": self.who, "why": self.why}
 
@@ -429,7 +429,7 @@ def _print_summary(summary: "Summary", last: int) -> None:
     head: Sequence[str] = ("entry", "time (UTC)", "account", "release", "price", "receipt")
     lines = [(*row[:-1], f"{row[-1][:10]}…") for row in _bookings(summary, last)]
     if len(summary.accounts) == 1:  # its column would say nothing, and a terminal has 80
-        head, *lines = [(*row[:2], *row[3:]) for row in (head, *lines)]  # type: ignore[assignment]
+        head, *lines = [(*row[:2], *row[3:]) for row in (head, *lines)]
     print_table(head, lines, left=range(1, len(head)))
     if len(summary.bookings) > last:
         print(f"The last {last} of {len(summary.bookings):,} bookings; --last shows more.")

@@ -145,7 +145,7 @@ def plan_board(*, terms: Annotated[BoardTerms, Parameter(name="*")], as_json: Js
       --metric auc --least-class 2000
     ```
     """
-    from heldout.questions.boards import Plan
+    from heldout.board import Plan
 
     planned = Plan(**vars(terms))
     certificate = planned.certificate()

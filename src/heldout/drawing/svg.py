@@ -250,8 +250,9 @@ class _Frame:
         return f'<rect {place} {size}{round_} fill="{colour}"{faint}/>'
 
 
-def _value(given: Any, record: Mapping[str, Any]) -> Any:
-    return record[given.name] if isinstance(given, Field) else given
+def _value(given: str | float | Field, record: Mapping[str, Any]) -> str | float:
+    value: str | float = record[given.name] if isinstance(given, Field) else given
+    return value
 
 
 def _pen(layer: Layer, colour: str, opacity: float = 1.0) -> str:

@@ -306,7 +306,7 @@ def salaries(rows: int = 5000) -> "pyarrow.Table":
     education = np.round(8 + 12 * uniform(63, people))[person]
     gift = 0.3 * normal(64, people)[person]
     log_salary = 8.9 + 0.09 * education + 0.017 * age + gift + 0.25 * normal(66, rows)
-    salary = np.round(np.exp(log_salary))
+    salary = np.asarray(np.round(np.exp(log_salary)), dtype=np.float64)
     design = np.stack([np.ones(rows), age, education], axis=1)
     return pyarrow.table(
         {
