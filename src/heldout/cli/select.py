@@ -66,7 +66,7 @@ def select(
         Run a published method that is not private, on data that may be shown.
     """
     from heldout import questions as q
-    from heldout.questions.features.baselines import BASELINES
+    from heldout.questions.features.selection import BASELINES
     from heldout.questions.features.selector import select_from
 
     if legend is not None and rows.text is None:

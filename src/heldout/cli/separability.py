@@ -15,8 +15,8 @@ from heldout.cli.output import (
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.questions.separability.release import SeparabilityRelease
     from heldout.questions.separability.result import Separability
+    from heldout.questions.separability.separator import SeparabilityRelease
 
 
 def separability(

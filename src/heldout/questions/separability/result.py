@@ -12,7 +12,7 @@ import numpy as np
 from heldout.drawing.page import card, write_page
 from heldout.intervals.measure import Interval, checked_level
 from heldout.questions.separability.deep_dive import DeepDive
-from heldout.questions.separability.ensemble import NAME, Ensemble
+from heldout.questions.separability.fits import NAME, Ensemble
 
 CUSTODIAN_ONLY = "for the custodian only"
 WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"
