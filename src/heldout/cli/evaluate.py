@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Paged, buy
 from heldout.cli.output import (
+    Flag,
     Several,
     one_line,
     print_measures,
@@ -32,7 +33,7 @@ def evaluate(
     *,
     epsilon: str,
     threshold: float | None = None,
-    curves: bool = False,
+    curves: Flag = False,
     sections: Several = (),
     scores: str | None = None,
     by: Several = (),

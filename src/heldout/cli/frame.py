@@ -38,9 +38,9 @@ TRIED: Final = (*map(Fraction, ["1/50", "1/20", "1/10", "1/5", "1/2", "1", "2", 
 LEVEL: Final = 0.95
 
 QUESTION, ROWS = Group("The question", sort_key=1), Group("The rows", sort_key=2)
-SERVER = Group("A server with the rows", sort_key=3)
 MODEL = Group("A model to score the rows with", sort_key=4)
-ANSWER = Group("What to do with the answer", sort_key=5)
+SERVER = Group("A server with the rows", sort_key=5)
+ANSWER = Group("What to do with the answer", sort_key=6)
 
 
 # --- a verification server in the place of rows of one's own ---

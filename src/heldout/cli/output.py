@@ -53,8 +53,10 @@ SECRETS = re.compile(
 Json = Annotated[
     bool, Parameter(name="--json", show_default=False, help="Print JSON and nothing else.")
 ]
-Flag = Annotated[bool, Parameter(negative="")]
-Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Several = Annotated[
+    tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
+]
 
 
 def label_value(text: str) -> object:

@@ -5,7 +5,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from heldout.cli.model import Scoring
 from heldout.cli.output import Flag, Several, declared_values, label_value, words_in
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heldout.questions.session import PrivateSession
 
 T = TypeVar("T")
+PAYS = Parameter(group=Group("The ledger, and who pays", sort_key=3))
 Asked = Sequence["Question[Any]"]
 
 
@@ -85,11 +86,11 @@ class Custody:
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
     table: str | None = None
     query: str | None = None
-    ledger: str | None = None
-    budget: str | None = None
-    account: str | None = None
-    analyst: str | None = None
-    new: Flag = False
+    ledger: Annotated[str | None, PAYS] = None
+    budget: Annotated[str | None, PAYS] = None
+    account: Annotated[str | None, PAYS] = None
+    analyst: Annotated[str | None, PAYS] = None
+    new: Annotated[Flag, PAYS] = False
     name: str | None = None
 
     def source(
