@@ -123,9 +123,6 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
 
         Parameters
         ----------
-        table
-            A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
-            Left out where --server has the rows.
         out
             Write the answer and its pictures to this .html file, as one page.
         """

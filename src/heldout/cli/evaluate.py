@@ -69,9 +69,6 @@ def evaluate(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     epsilon
         The price of everything that is printed, such as 1, 0.5 or 1/3.
     threshold
@@ -144,9 +141,6 @@ def compare(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     rival
         Column with the second model's score, which is validated like the first; with --server
         the file of the second model.
@@ -201,9 +195,6 @@ def curves(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     epsilon
         The price of everything, such as 1, 0.5 or 1/3.
     method

@@ -60,6 +60,37 @@ UNSIGNED = Signed()
 Signature = Annotated[Signed, Parameter(name="*")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """What is registered; the arguments of `Ledger.register`.
+
+    Parameters
+    ----------
+    unit
+        Column that says whose row it is.
+    rows_per_unit
+        How many rows of one unit may count.
+    neighbours
+        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
+    people
+        The account that data sets about the same people share; a new one gets this budget.
+    closed
+        Close the ledger to rows that are not registered.
+    new
+        Register although other accounts know these people: they get a second budget.
+    """
+
+    unit: str | None = None
+    rows_per_unit: int = 1
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    people: str | None = None
+    closed: Flag = False
+    new: Flag = False
+
+
+USUAL = Registration()
+
+
 @app.command
 def register(
     place: Place,
@@ -67,14 +98,9 @@ def register(
     /,
     *,
     budget: str,
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
-    people: str | None = None,
-    closed: Flag = False,
+    registration: Annotated[Registration, Parameter(name="*")] = USUAL,
     rows: Path | None = None,
     row_key: str | None = None,
-    new: Flag = False,
     signed: Signature = UNSIGNED,
 ) -> None:
     """Give a data set a name and a budget that stay, whatever becomes of its table.
@@ -94,22 +120,10 @@ def register(
         What to call the account: evaluate --account NAME.
     budget
         Epsilon that may be spent in all.
-    unit
-        Column that says whose row it is.
-    rows_per_unit
-        How many rows of one unit may count.
-    neighbours
-        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
-    people
-        The account that data sets about the same people share; a new one gets this budget.
-    closed
-        Close the ledger to rows that are not registered.
     rows
         A file with the people, by unit or row key: tells which accounts know them already.
     row_key
         Column that tells rows apart, where there is no unit.
-    new
-        Register although other accounts know these people: they get a second budget.
     """
     from heldout.kernel.ledger.ledger import Ledger
 
@@ -117,19 +131,11 @@ def register(
     if rows is not None:
         from heldout.data.people import People
 
+        unit, rows_per_unit = registration.unit, registration.rows_per_unit
         table = People(rows, unit=unit, rows_per_unit=rows_per_unit, row_key=row_key)
     with Ledger.open(place) as ledger:
         account = ledger.register(
-            name,
-            budget=_budget(budget),
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            neighbours=neighbours,
-            people=people,
-            closed=closed,
-            table=table,
-            new=new,
-            **signed.decision,
+            name, budget=_budget(budget), table=table, **vars(registration), **signed.decision
         )
         _say(ledger, account, f"{name} is registered", signed.as_json)
 

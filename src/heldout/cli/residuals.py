@@ -53,9 +53,6 @@ def residuals(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     epsilon
         The price of the plot and all that it shows, such as 1, 0.5 or 1/3.
     scale

@@ -44,7 +44,16 @@ def _where(_: Any, tokens: Any) -> Path | Address:
     return Address(text) if is_address(text) else Path(text)
 
 
-Where = Annotated[Path | Address, Parameter(converter=_where, accepts_keys=False, n_tokens=1)]
+Where = Annotated[
+    Path | Address,
+    Parameter(
+        converter=_where,
+        accepts_keys=False,
+        n_tokens=1,
+        help="A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. "
+        "Left out where --server has the rows.",
+    ),
+]
 """A file, or the postgresql:// address of a database."""
 
 

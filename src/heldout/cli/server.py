@@ -1,7 +1,10 @@
 """The verification server: `heldout serve`, `heldout worker`, and `heldout verify` of its pages."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from heldout.cli.output import (
     Flag,
@@ -19,37 +22,12 @@ if TYPE_CHECKING:
     from heldout.server.verification import Genuine
 
 
-def serve(
-    folder: Path,
-    /,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    database: str | None = None,
-    workers: int = 2,
-    processes: int = 1,
-    rows: Path | None = None,
-    address: str | None = None,
-    hosts: Several = (),
-    demo: Flag = False,
-    prepare: Flag = False,
-) -> None:
-    """Let analysts ask about data that nobody may look at: web pages, API and workers.
-
-    The first start makes the folder and prints the administrator's sign-in link. Everything is
-    kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
-    stops it; a job that was begun is finished first. Examples:
-
-    ```
-    heldout serve hospital --demo
-    heldout serve hospital --rows /srv/rows --port 8080
-    heldout serve hospital --database postgresql://heldout@db/heldout --workers 0
-    ```
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """How to serve; the arguments of `heldout.server.run.serve`.
 
     Parameters
     ----------
-    folder
-        Where the server keeps its files.
     host
         The address that it listens at; 0.0.0.0 is reached from other machines.
     port
@@ -72,25 +50,52 @@ def serve(
         one in `address` and localhost are refused.
     demo
         Begin with a made-up hospital: a data set, a custodian, an analyst and a model.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    database: str | None = None
+    workers: int = 2
+    processes: int = 1
+    rows: Path | None = None
+    address: str | None = None
+    hosts: Several = ()
+    demo: Flag = False
+
+
+USUAL = Serving()
+
+
+def serve(
+    folder: Path,
+    /,
+    *,
+    serving: Annotated[Serving, Parameter(name="*")] = USUAL,
+    prepare: Flag = False,
+) -> None:
+    """Let analysts ask about data that nobody may look at: web pages, API and workers.
+
+    The first start makes the folder and prints the administrator's sign-in link. Everything is
+    kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
+    stops it; a job that was begun is finished first. Examples:
+
+    ```
+    heldout serve hospital --demo
+    heldout serve hospital --rows /srv/rows --port 8080
+    heldout serve hospital --database postgresql://heldout@db/heldout --workers 0
+    ```
+
+    Parameters
+    ----------
+    folder
+        Where the server keeps its files.
     prepare
         As the owner of the PostgreSQL database, make or upgrade the tables, give the roles
         heldout_web and heldout_worker their rights, and end.
     """
     from heldout.server.run import serve as run
 
-    run(
-        folder,
-        host=host,
-        port=port,
-        database=database,
-        workers=workers,
-        processes=processes,
-        rows=rows,
-        address=address,
-        hosts=hosts,
-        demo=demo,
-        prepare_only=prepare,
-    )
+    run(folder, **vars(serving), prepare_only=prepare)
 
 
 def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = None) -> None:
