@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from heldout.questions.features.selection import Selection
 
 _SHOWN = 20
+TABLE = "A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query."
 
 
 def select(
-    table: Where,
+    table: Annotated[Where, Parameter(help=TABLE)],
     /,
     *,
     epsilon: str,
@@ -46,8 +47,6 @@ def select(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     epsilon
         The price, such as 1, 0.5 or 1/3.
     legend
