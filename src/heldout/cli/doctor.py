@@ -141,9 +141,6 @@ def _ledger(place: str) -> Verdict:
 def _key(place: str) -> Verdict:
     from heldout.cli.ledger import open_ledger
 
-    book = open_ledger(place, read_only=True)
-    identity = book._watch.look(book._watch.check)
-    if not identity.key_check:
+    if not open_ledger(place, read_only=True).check_key():
         return FINE, "none is needed yet"
-    book._key(identity)
     return FINE, "the one under which this ledger remembers rows"

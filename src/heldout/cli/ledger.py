@@ -23,9 +23,9 @@ from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.kernel.ledger.account import Account
+    from heldout.drawing.ledger import Standing, Summary
     from heldout.kernel.ledger.ledger import Ledger
-    from heldout.kernel.ledger.summary import Standing, Summary
+    from heldout.kernel.ledger.records import Account
     from heldout.kernel.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
@@ -310,7 +310,7 @@ def show(
     as_json
         Print JSON and nothing else, with all entries.
     """
-    from heldout.kernel.ledger.summary import summarise
+    from heldout.drawing.ledger import summarise
 
     with open_ledger(place, read_only=True) as ledger:
         history = ledger.history(account)
@@ -443,8 +443,8 @@ def _print_summary(summary: "Summary", last: int) -> None:
 
 def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
     """Return the last bookings: entry, time, account, release, price and receipt."""
+    from heldout.drawing.ledger import asked
     from heldout.drawing.words import amount
-    from heldout.kernel.ledger.summary import asked
 
     names = {standing.account: standing.name for standing in summary.accounts}
     return [

@@ -9,10 +9,10 @@ from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
+from heldout.drawing.ledger import Booking
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
-from heldout.kernel.ledger.summary import Booking
 from heldout.kernel.rational import Rational
 from heldout.questions.quote import booked_together
 

@@ -15,7 +15,7 @@ from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answered import Answered
 from heldout.questions.kept import from_plain, plain

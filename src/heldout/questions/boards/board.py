@@ -14,7 +14,7 @@ from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.kernel.noise.bar import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 

@@ -1,4 +1,4 @@
-"""What a ledger says to people: how each account stands, and who spent on what, when."""
+"""A ledger in words for people: how accounts stand, and who spent on what, when."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from heldout.kernel import accountant
-from heldout.kernel.ledger.chain import Entry, State
+from heldout.kernel.ledger.records import Entry, State
 from heldout.kernel.loss import Budget, Loss
 from heldout.kernel.rational import stored
 
@@ -55,14 +55,14 @@ class Summary:
 
 
 def asked(request: dict[str, Any]) -> str:
-    """What a booking was for, in a few words.
+    """Say in a few words what a booking was for.
 
     >>> asked({"release": "auc"}), asked({"questions": [{"kind": "auc"}, {"kind": "curves"}]})
     ('auc', 'auc, curves')
     """
     if "release" in request:
         return str(request["release"])
-    parts = [str(each.get("kind", "")) for each in request.get("questions", ())]
+    parts = [str(question.get("kind", "")) for question in request.get("questions", ())]
     return ", ".join(f"{part} x{count}" if count > 1 else part
                      for part, count in Counter(parts).items())  # fmt: skip
 
@@ -89,7 +89,7 @@ class Booking:
 
 
 def summarise(history: Iterable[Entry]) -> Summary:
-    """One walk over the entries, each read once."""
+    """Walk once over the entries."""
     summary = Summary()
     first: dict[str, dict[str, Any]] = {}
     parents: dict[str, str | None] = {}
@@ -99,11 +99,11 @@ def summarise(history: Iterable[Entry]) -> Summary:
     for entry in history:
         content = entry.content
         path = [content, *content.get("above", ())] if entry.account else []
-        for place, told in enumerate(path):
-            account = told["account"]
+        for place, state in enumerate(path):
+            account = state["account"]
             parents[account] = path[place + 1]["account"] if place + 1 < len(path) else None
-            last[account] = told
-            days[account, content["time"][:10]] = told["spent"]
+            last[account] = state
+            days[account, content["time"][:10]] = state["spent"]
         first.setdefault(entry.account, content)
         if content["kind"] != "booking":
             continue
@@ -121,11 +121,11 @@ def summarise(history: Iterable[Entry]) -> Summary:
             sums = summary.spending.setdefault(by, {}).setdefault(name, {})
             sums[kind] = sums.get(kind, Fraction(0)) + count * stored(text)
     _add_accounts(summary, first, parents, last)
-    names = {each.account: each.name for each in summary.accounts}
+    names = {standing.account: standing.name for standing in summary.accounts}
     names |= {
-        each.account: f"{names[str(each.parent)]}: {each.name}"
-        for each in summary.accounts
-        if each.kind == "analyst" and each.parent in names
+        share.account: f"{names[str(share.parent)]}: {share.name}"
+        for share in summary.accounts
+        if share.kind == "analyst" and share.parent in names
     }
     summary.days = [
         (names[account], day, Loss.from_dict(spent))
@@ -170,7 +170,7 @@ def _add_accounts(
             add(child, depth + 1)
 
     def _is_data(below: list[str]) -> bool:
-        return any(first[each]["kind"] == "registration" for each in below)
+        return any(first[account]["kind"] == "registration" for account in below)
 
     for account in children[None]:
         add(account, 0)

@@ -1,20 +1,20 @@
-"""The entries of a ledger and the chain of hashes that ties them together.
+"""The records of a ledger, and the chain of hashes that links its entries.
 
 The hash of an entry is SHA-256 of the hash before it and of the entry's canonical JSON. Nothing
-in an entry is a function of private rows: an account has a random name, an event has public
-parameters.
+in an entry, an account or a receipt is a function of private rows: an account has a random name,
+an event has public parameters.
 """
 
 import hashlib
-import hmac
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.kernel.events import Event
 from heldout.kernel.loss import Budget, Loss
@@ -23,24 +23,83 @@ from heldout.kernel.rational import show
 __all__ = [
     "DEEPEST",
     "OPENINGS",
-    "SCHEMA_VERSION",
+    "Account",
     "AccountRow",
     "Entry",
     "Identity",
     "LostRace",
+    "Receipt",
     "State",
     "Tie",
     "canonical",
+    "checked_name",
     "first_hash",
     "link",
-    "mac_of",
-    "seal_of",
     "tampered",
 ]
 
-SCHEMA_VERSION: Final = 2
 DEEPEST: Final = 3  # people > data set > analyst
 OPENINGS: Final = ("opening", "registration", "grant")
+
+
+@dataclass(frozen=True)
+class Account:
+    """One data set's budget. The id is random; it says nothing about the rows."""
+
+    id: str
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of a booking; keep the hash, and `Ledger.verify(receipt=hash)` finds it again.
+
+    `loss` is the price of the event; `charge` is what the budget gave, in the budget's kind.
+    """
+
+    sequence: int
+    hash: str
+    loss: Loss
+    charge: Loss
+    account: str
+    time: datetime
+    standing: tuple[Budget, Loss, Loss] | None = field(default=None, repr=False, compare=False)
+    """Budget, spent and remaining right after, where the booking was made; no part of the proof."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever is shown the proof need not learn what the account has left.
+        return self.__dict__ | {"standing": None}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return {
+            "sequence": self.sequence,
+            "hash": self.hash,
+            "loss": self.loss.as_dict(),
+            "charge": self.charge.as_dict(),
+            "account": self.account,
+            "time": self.time.isoformat(),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Read what `as_dict` wrote."""
+        try:
+            receipt = cls(
+                **dict(content)
+                | {
+                    "loss": Loss.from_dict(content["loss"]),
+                    "charge": Loss.from_dict(content["charge"]),
+                    "time": datetime.fromisoformat(content["time"]),
+                }
+            )
+            if receipt.as_dict() != dict(content) or type(receipt.sequence) is not int:
+                raise ValueError
+            if not isinstance(receipt.hash, str) or not isinstance(receipt.account, str):
+                raise ValueError
+        except Exception:
+            raise ArgumentError("A receipt must be what Receipt.as_dict() gives.") from None
+        return receipt
 
 
 class LostRace(Exception):
@@ -75,7 +134,7 @@ class State:
     rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON; what is as in the beginning is left out."""
+        """Return plain JSON; what is as in the beginning is left out."""
         content: dict[str, Any] = {"budget": self.budget.as_dict(), "spent": self.spent.as_dict()}
         if self.closed:
             content["closed"] = True
@@ -122,81 +181,84 @@ class Entry:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The entry as plain JSON."""
+        """Return the entry as plain JSON."""
         content: dict[str, Any] = json.loads(self.body)
         return content
 
     @property
     def kind(self) -> str:
-        """booking: a release was paid for; opening, tie: rows without a registration got their
+        """Return what it is.
+
+        booking: a release was paid for; opening, tie: rows without a registration got their
         budget, or a further digest; registration, grant, raise, revocation, closing, counted,
-        rekey: the custodian's decisions."""
+        rekey: the custodian's decisions.
+        """
         kind: str = self.content["kind"]
         return kind
 
     @property
     def analyst(self) -> str | None:
-        """Whose share paid, or whom a decision is about."""
+        """Return whose share paid, or whom a decision is about."""
         analyst: str | None = self.content.get("analyst")
         return analyst
 
     @property
     def model(self) -> str | None:
-        """The model that a booking asked about."""
+        """Return the model that a booking asked about."""
         model: str | None = self.request.get("model", self.request.get("score"))
         return model
 
     @property
     def path(self) -> list[dict[str, Any]]:
-        """The entry's account and those above it, each with its state afterwards."""
+        """Return the entry's account and those above it, each with its state afterwards."""
         content = self.content
         return [content, *content.get("above", ())]
 
     @property
     def time(self) -> datetime:
-        """When it was written (UTC, by the clock of the machine that wrote)."""
+        """Return when it was written (UTC, by the clock of the machine that wrote)."""
         return datetime.fromisoformat(self.content["time"])
 
     @property
     def budget(self) -> Budget:
-        """The account's budget."""
+        """Return the account's budget."""
         return Budget.from_dict(self.content["budget"])
 
     @property
     def spent(self) -> Loss:
-        """What the account had spent once this entry was written."""
+        """Return what the account had spent once this entry was written."""
         return Loss.from_dict(self.content["spent"])
 
     @property
     def event(self) -> Event | None:
-        """What was paid for; None in an opening."""
+        """Return what was paid for; None in an opening."""
         content = self.content.get("event")
         return None if content is None else Event.from_dict(content)
 
     @property
     def loss(self) -> Loss | None:
-        """The event's price; None in an opening."""
+        """Return the event's price; None in an opening."""
         content = self.content.get("loss")
         return None if content is None else Loss.from_dict(content)
 
     @property
     def charge(self) -> Loss | None:
-        """What the budget was charged, in its own kind; None in an opening."""
+        """Return what the budget was charged, in its own kind; None in an opening."""
         content = self.content.get("charge")
         return None if content is None else Loss.from_dict(content)
 
     @property
     def request(self) -> dict[str, Any]:
-        """What was asked for."""
+        """Return what was asked for."""
         request: dict[str, Any] = self.content.get("request", {})
         return request
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON, with the hashes."""
+        """Return plain JSON, with the hashes."""
         return self.content | {"hash": self.hash, "previous": self.previous}
 
     def check(self) -> dict[str, Any]:
-        """The content; raises unless the hash is that of it and the columns agree with it."""
+        """Return the content; raise unless the hash is that of it and the columns agree with it."""
         self.check_hash()
         if not _agree(self.body, self.sequence, self.account):
             raise tampered(self.sequence, "its columns and its content differ")
@@ -220,6 +282,20 @@ def _agree(body: str, sequence: int, account: str) -> bool:
         return same and canonical(content) == body
     except (HeldoutError, KeyError, TypeError, ValueError):
         return False
+
+
+def checked_name(what: str, name: object) -> str:
+    """Return a name that people can read back to each other, or refuse it."""
+    if (
+        isinstance(name, str)
+        and name.strip() == name
+        and name.isprintable()
+        and 0 < len(name) < 200
+    ):
+        return name
+    raise ArgumentError(
+        f"{what} must be a printable text of 1 to 199 characters, got {shown(name)}."
+    )
 
 
 def canonical(content: Mapping[str, Any]) -> str:
@@ -252,16 +328,6 @@ def link(previous: str, body: str) -> str:
 def first_hash(ledger: str) -> str:
     """Where the chain of a ledger begins."""
     return hashlib.sha256(b"heldout ledger 1 " + ledger.encode("ascii")).hexdigest()
-
-
-def mac_of(key: bytes, fingerprint: bytes) -> str:
-    """How an account finds its rows again: useless without the ledger's own random key."""
-    return hmac.new(key, b"rows " + fingerprint, hashlib.sha256).hexdigest()
-
-
-def seal_of(key: bytes, account: str, mac: str) -> str:
-    """Ties an account to its rows outside the chain, so that no hash depends on them."""
-    return hmac.new(key, f"seal {account} {mac}".encode("ascii"), hashlib.sha256).hexdigest()
 
 
 def tampered(sequence: int | None, why: str) -> LedgerTampered:
