@@ -10,6 +10,7 @@ from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
 from heldout.data.classes import ClassifiedRows
 from heldout.data.declared import other_label
+from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
 from heldout.one_off import Array, declared
@@ -284,7 +285,9 @@ class Search:
 
     def _score(self, session: Session) -> float:
         if self.metric in DECIDED:
-            middle = session.dataset.middle
+            about = session.dataset
+            assert isinstance(about, ScoredRows)
+            middle = about.middle
             name = "f1_score" if self.metric == "f1" else self.metric
             return float(getattr(session.confusion(threshold=middle, epsilon=self.each), name))
         if self.metric == "neg_brier_score":

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.server.declaration import Declared
+from heldout.server.declaration import Declaration
 
 AUC = {"question": "auc", "epsilon": "1/2"}
 CELLS = {"question": "confusion", "epsilon": "1/2", "threshold": 0.5}
@@ -109,4 +109,4 @@ def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
 @pytest.mark.parametrize("share", [0, 1, -0.1, "some", True, [0.5]])
 def test_a_share_of_positives_lies_between_0_and_1(share: Any) -> None:
     with pytest.raises(ArgumentError, match="prevalence must be a number between 0 and 1"):
-        Declared({"label": "y", "row_key": "k", "prevalence": share})
+        Declaration.of({"label": "y", "row_key": "k", "prevalence": share})

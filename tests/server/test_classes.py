@@ -13,7 +13,7 @@ from tests.server.test_site import Visitor
 
 from heldout.errors import ArgumentError
 from heldout.server import accounts
-from heldout.server.declaration import Declared
+from heldout.server.declaration import Declaration
 
 CLASSES = ["c", "a", "b"]
 DECLARATION = {"label": "species", "row_key": "id", "classes": CLASSES, "groups": {"sex": [0, 1]}}
@@ -186,7 +186,7 @@ def test_questions_of_classes_are_refused_of_two_classes_and_boards_of_several(
 )
 def test_classes_that_cannot_be_are_refused_when_they_are_declared(more: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
-        Declared(DECLARATION | more)
+        Declaration.of(DECLARATION | more)
 
 
 def test_no_column_may_have_the_name_of_a_score(flowers: Flowers, tmp_path: Path) -> None:
@@ -203,13 +203,13 @@ def test_no_column_may_have_the_name_of_a_score(flowers: Flowers, tmp_path: Path
 
 
 def test_unnamed_outputs_are_taken_in_the_declared_order() -> None:
-    declared = Declared(DECLARATION)
+    declared = Declaration.of(DECLARATION)
     in_order = {"score_c": 0, "score_a": 1, "score_b": 2}
     assert declared.outputs(width=3, labels=()) == in_order
     assert declared.outputs(width=3, labels=["0", "1", "2"]) == in_order
     by_name = declared.outputs(width=3, labels=["a", "b", "c"])
     assert by_name == {"score_c": 2, "score_a": 0, "score_b": 1}
-    alike = Declared(DECLARATION | {"classes": ["a", "A", "b"]})
+    alike = Declaration.of(DECLARATION | {"classes": ["a", "A", "b"]})
     assert alike.scores == ("score_0", "score_1", "score_2"), "databases take a and A for one"
 
 

@@ -213,12 +213,8 @@ def curves(
     for option, given in (("by", by), ("server", frame.remote.given)):
         if given and page.is_svg:
             raise ArgumentError(f"--out must end in .html with --{option}, got an .svg file.")
-    asked = q.Curves(
-        epsilon=epsilon,
-        method=method,
-        **_matter(method, thresholds),
-        by=(by[0] if len(by) == 1 else by) or None,
-    )
+    whole = q.Curves(epsilon=epsilon, method=method, **_matter(method, thresholds))
+    asked = q.By(whole, by[0] if len(by) == 1 else by) if by else whole
     bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
     [release] = bought.releases
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from heldout.data.description import Description
     from heldout.kernel import Loss
     from heldout.questions import Guess, Question
-    from heldout.questions.answered import Answered
+    from heldout.questions.answers import Answered
 
 TRIED: Final = (*map(Fraction, ["1/50", "1/20", "1/10", "1/5", "1/2", "1", "2", "5", "10", "20"]),)
 """The prices that are tried, from below, where noise would hide an answer."""
@@ -98,7 +98,7 @@ class Remote:
             raise ArgumentError("--server must go with --token-file and --dataset.")
         key = None
         if self.server_key is not None:
-            from heldout.server.verification import key_of
+            from heldout.server.signing import key_of
 
             key = key_of(self.server_key)
         return open_server(self.server, self.token_file, key=key).dataset(self.dataset)
@@ -298,7 +298,7 @@ def _buy_from_server(questions: Sequence["Question[Any]"], frame: Frame) -> Boug
 
 def _elsewhere(question: "Question[Any]") -> "Question[Any]":
     """Name the other model as a server names it: its file is sent along."""
-    from heldout.questions.rules import Rival
+    from heldout.questions.base import Rival
 
     named = question.rival_field()
     if named is None:
@@ -338,7 +338,7 @@ def _better(question: "Question[Any]", about: "Description", guess: "Guess") -> 
     for price in TRIED:
         if price <= 2 * question.price:
             continue
-        raised = replace(question, epsilon=price)
+        raised = question.at(price)
         if not raised.hidden_by_noise(about, guess):
             release = raised.typical_release(about, guess)
             width = "" if release is None else HalfWidths.of(release.headline, LEVEL).noise

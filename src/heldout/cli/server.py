@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from heldout.arguments import visible
 from heldout.cli.output import (
     Flag,
     Json,
@@ -19,7 +20,7 @@ from heldout.cli.output import (
 from heldout.errors import ArgumentError, NotGenuine
 
 if TYPE_CHECKING:
-    from heldout.server.verification import Genuine
+    from heldout.server.signing import Genuine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,7 @@ def serve(
     *,
     serving: Annotated[Serving, Parameter(name="*")] = USUAL,
     prepare: Flag = False,
+    accept_ledger: Flag = False,
 ) -> None:
     """Let analysts ask about data that nobody may look at: web pages, API and workers.
 
@@ -92,10 +94,13 @@ def serve(
     prepare
         As the owner of the PostgreSQL database, make or upgrade the tables, give the roles
         heldout_web and heldout_worker their rights, and end.
+    accept_ledger
+        Once, if the newest ledger is lost for good: take the older copy for the truth. Bookings
+        after its end are forgotten; the log says which. Without it such a ledger is refused.
     """
     from heldout.server.run import serve as run
 
-    run(folder, **vars(serving), prepare_only=prepare)
+    run(folder, **vars(serving), prepare_only=prepare, accept_ledger=accept_ledger)
 
 
 def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = None) -> None:
@@ -130,6 +135,7 @@ def verify(
     server_key: str,
     server: str | None = None,
     token_file: Path | None = None,
+    model: Path | None = None,
     out: Path | None = None,
     as_json: Json = False,
 ) -> None:
@@ -141,6 +147,7 @@ def verify(
 
     ```
     heldout verify report.html --server-key signing.pub
+    heldout verify report.html --server-key signing.pub --model model.onnx
     heldout verify report.html --server-key signing.pub --out again.html --json
     heldout verify report.html --server-key signing.pub \\
       --server https://evaluate.example.org --token-file token.txt
@@ -156,17 +163,20 @@ def verify(
         Ask this server whether the booking is still in its ledger.
     token_file
         A file that holds your token for it.
+    model
+        Check that the answer is about this file: a model, or predictions, as it was submitted.
     out
         Write the page that the signed numbers make to this .html file.
     """
     from heldout.drawing.page import write_page
     from heldout.drawing.words import amount
-    from heldout.server.verification import Genuine, key_of
+    from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
         raise ArgumentError("--server must go with --token-file.")
     given = text_of(page, "a page of an answer")
     genuine = Genuine.in_page(given, key=key_of(server_key))
+    about_model = None if model is None else genuine.check_model(model)
     again = genuine.page()
     if out is not None:
         write_page(out, lambda: again)
@@ -184,12 +194,15 @@ def verify(
                 "answers": [release.as_dict() for release in genuine.answered.releases],
                 "page": "as signed" if same else "another",
                 "in_ledger": in_ledger,
+                "subject": genuine.subject,
+                "model": about_model,
             }
         )
     else:
         _print_numbers(genuine)
         say = console()
         say.print("Signature: good.")
+        _print_subject(genuine, model)
         say.print(f"Paid: {amount(receipt.loss)}, entry {receipt.sequence} of the ledger.")
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
@@ -202,6 +215,20 @@ def verify(
         )
     if not as_json:
         print("Page: every byte is as the signed numbers make it.")
+
+
+def _print_subject(genuine: "Genuine", model: Path | None) -> None:
+    """Print what the answer is about, where the statement says so."""
+    subject = genuine.subject
+    if subject is None:
+        return
+    for signed in subject["models"]:
+        print(f"Model: {visible(signed['name'])}, SHA-256 {signed['sha256']}")
+    registration = subject["registration"]["revision"]
+    print(f"Data set: {visible(subject['dataset'])}, registration {registration}")
+    print(f"Evaluation: {genuine.evaluation}, {subject['time']}")
+    if model is not None:
+        print(f"{visible(model.name)} is the file that the answer is about.")
 
 
 def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:

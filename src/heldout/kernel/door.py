@@ -56,8 +56,8 @@ class Priced(Protocol):
 class Step:
     """One statistic and the noise for it."""
 
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
 
 
 Answers = Mapping[str, Any]
@@ -96,8 +96,8 @@ class Request:
     """One statistic, released once; `view` says through which columns the rows are seen."""
 
     name: str
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
     parameters: Mapping[str, Any]
     view: Callable[[Any], PrivateTable] | None = None
     reading: Any = None

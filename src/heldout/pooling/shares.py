@@ -16,9 +16,9 @@ from heldout.intervals.confusion import noisy_counts
 from heldout.kernel import Receipt
 from heldout.kernel.door import Request, release
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.pooling.answer import SummedConfusion, summed
-from heldout.questions.counts.questions import Confusion
+from heldout.questions.counts import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 
@@ -41,7 +41,7 @@ def hand_in(
     and keep it to themselves: the number of sites minus those that may drop out, lie or collude.
     The price is the whole question's, for people who are in this site alone.
     """
-    if not isinstance(question, Confusion) or question.by is not None or question.weighted:
+    if not isinstance(question, Confusion) or question.weighted:
         raise ArgumentError("A confusion matrix, not by group and not weighted, can be handed in.")
     count = as_whole(honest)
     if count is None or not 1 <= count <= 10_000:

@@ -16,6 +16,7 @@ from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.sealed import Sealed
+from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, rectangles
 from heldout.questions.curves.corridor import area_interval, corridor
 from heldout.questions.curves.fit import fitted
@@ -23,7 +24,6 @@ from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.model import STOPS
-from heldout.questions.kept import from_plain, plain
 
 REPLACE = Protection(neighbours="replace-one")
 PLACES = np.linspace(0, 1, 20_001)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.auc_interval import PRIOR, Belief, noise_interval, population_interval
+from heldout.intervals.areas import PRIOR, Belief, noise_interval, population_interval
 from heldout.intervals.measure import Interval
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.methods.heldout import TableWithArea

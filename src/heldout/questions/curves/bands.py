@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
-from heldout.intervals.normal import normal_quantile
+from heldout.intervals.noise import normal_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
 
 __all__ = ["Band", "Rectangles", "evenly_filling", "normal_points", "rectangles"]
@@ -208,4 +208,4 @@ def _primes(count: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _normal_column() -> Any:
-    return normal_quantile(np.arange(1, _DRAWS + 1) * np.pi % 1.0)
+    return normal_quantile(np.arange(1.0, _DRAWS + 1) * np.pi % 1.0)

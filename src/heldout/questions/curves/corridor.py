@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.intervals.curve import Curve
-from heldout.intervals.fieller import ratio_bounds, single_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import Band, Rectangles, normal_points, rectangles
 from heldout.questions.curves.fit import Fitted

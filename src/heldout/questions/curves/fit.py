@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.intervals.curve import Curve, grid_scores
-from heldout.intervals.normal import normal_quantile
-from heldout.kernel.noise.bisection import halved
+from heldout.intervals.noise import normal_quantile
+from heldout.kernel.noise.exact import halved
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.area import class_belief
 from heldout.questions.curves.bands import evenly_filling

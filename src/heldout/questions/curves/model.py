@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.normal import normal_quantile, normal_share
+from heldout.intervals.noise import normal_quantile, normal_share
 
 __all__ = ["Family", "Guess", "first_guess"]
 

@@ -11,7 +11,7 @@ from heldout.arguments.rules import OneOf
 from heldout.data.score_map import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
-from heldout.intervals.auc_interval import noise_reach
+from heldout.intervals.areas import noise_reach
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.curve import Curve, grid_point, grid_scores, plain_curve
 from heldout.intervals.measure import Interval, Measure
@@ -19,7 +19,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.area import area_intervals, class_belief
 from heldout.questions.curves.bands import Rectangles, rectangles
 from heldout.questions.curves.calibration import calibration_curve, check_probabilities
@@ -29,8 +29,7 @@ from heldout.questions.curves.fit import Fitted, fitted
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.readings import CalibrationCurve, Lift, PrecisionRecallCurve, RocCurve
 from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromFit, Named
-from heldout.questions.ranking.release import AucRelease, RankingRelease
-from heldout.questions.ranking.ties import TieBound, bin_ties
+from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
 __all__ = ["CurvesRelease"]
 
