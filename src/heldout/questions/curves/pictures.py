@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
-from heldout.precision_recall.picture import space
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
+from heldout.precision_recall.curve import space
 from heldout.questions.curves.bands import Band
 from heldout.questions.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
 
