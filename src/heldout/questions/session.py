@@ -88,7 +88,7 @@ class PrivateSession:
 
     @property
     def dataset(self) -> Description:
-        """What is public about the rows. The rows themselves stay behind the session."""
+        """Return what is public about the rows. The rows themselves stay behind the session."""
         return self._about
 
     @property
@@ -101,11 +101,11 @@ class PrivateSession:
 
     @property
     def remaining(self) -> Loss:
-        """What is left for these rows, whoever spent the rest."""
+        """Return what is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
 
     def history(self) -> list[Booking]:
-        """What was paid out of this budget so far, by whoever asked: oldest first.
+        """Return what was paid out of this budget so far, by whoever asked: oldest first.
 
         >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
         >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
@@ -174,7 +174,7 @@ class PrivateSession:
         level: float = 0.95,
         **said: Any,
     ) -> q.Quote:
-        """What `ask` would charge, exactly, and the half-widths to expect. Reads no row.
+        """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
@@ -235,7 +235,7 @@ class Session(PrivateSession):
 
     @property
     def dataset(self) -> ScoredRows | ClassifiedRows:
-        """What is public about the rows. The rows themselves stay behind the session."""
+        """Return what is public about the rows. The rows themselves stay behind the session."""
         assert isinstance(self._about, ScoredRows | ClassifiedRows)
         return self._about
 
