@@ -142,6 +142,28 @@ class PrivateSession:
         releases = self.answer(*questions).releases
         return releases[0] if len(questions) == 1 else releases
 
+    def _ask(
+        self,
+        kind: type[Divisible[First, Groups]],
+        by: Columns | None,
+        of_classes: type[q.Question[object]] | None = None,
+        **fields: Any,
+    ) -> First | Groups:
+        """Ask a question, by group if groups are named.
+
+        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
+        """
+        if of_classes is not None and isinstance(self._about, ClassifiedRows):
+            usual = {field.name: field.default for field in kind.form() if not field.required}
+            fields = {
+                name: value for name, value in fields.items() if value != usual.get(name, ...)
+            }
+            divided = {} if by is None else {"by": by}
+            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
+        question: Divisible[First, Groups] = kind(**fields)
+        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
+        return self.ask(asked)
+
     def answer(self, *questions: q.Question[Any], reference: str | None = None) -> "Answered":
         """As `ask`, with all that is needed to keep the answer and to build it again.
 
@@ -241,28 +263,6 @@ class Session(PrivateSession):
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several
     # classes have types of their own: `ask(q.ClassAuc(...))` and its siblings state them.
-
-    def _ask(
-        self,
-        kind: type[Divisible[First, Groups]],
-        by: Columns | None,
-        of_classes: type[q.Question[object]] | None = None,
-        **fields: Any,
-    ) -> First | Groups:
-        """Ask a question, by group if groups are named.
-
-        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
-        """
-        if of_classes is not None and isinstance(self._about, ClassifiedRows):
-            usual = {field.name: field.default for field in kind.form() if not field.required}
-            fields = {
-                name: value for name, value in fields.items() if value != usual.get(name, ...)
-            }
-            divided = {} if by is None else {"by": by}
-            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
-        question: Divisible[First, Groups] = kind(**fields)
-        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
-        return self.ask(asked)
 
     @overload
     def confusion(
