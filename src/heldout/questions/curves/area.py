@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.areas import PRIOR, Belief, noise_interval, population_interval
+from heldout.intervals.areas import Belief, noise_interval, population_interval
 from heldout.intervals.measure import Interval
+from heldout.intervals.tuned import CLASS_PRIOR
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.methods.heldout import TableWithArea
 
@@ -50,7 +51,7 @@ def class_belief(table: TableWithArea, area: RankingDraw) -> Belief:
         weights = weights * _normal(m, max(negatives, 0.0), deviation)
     local = area.mechanism.local
     size = local.rung_size(positives=n, negatives=m)
-    weights = weights * (1 + PRIOR * deviation / np.maximum(size, 0.5))
+    weights = weights * (1 + CLASS_PRIOR * deviation / np.maximum(size, 0.5))
     weights = weights / weights.sum()
     found = Belief(
         size / local.protection.rows_per_unit,

@@ -184,7 +184,9 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         return Request("curves", statistic, mechanism, parameters)
 
     def request_by_group(self, about: ScoredRows, by: str | tuple[str, ...]) -> Request:
-        return replace(super().request_by_group(about, by), name="curves by group")
+        asked = super().request_by_group(about, by)
+        assert isinstance(asked, Request)
+        return replace(asked, name="curves by group")
 
     def _mechanism(self, about: ScoredRows, points: int) -> Any:
         return curve_method(

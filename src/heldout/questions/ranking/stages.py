@@ -88,7 +88,7 @@ class RankingStages:
 
     @cached_property
     def worthwhile(self) -> bool:
-        """Whether there are enough rows to see their influences; by public facts alone."""
+        """Return whether there are enough rows to see their influences; by public facts alone."""
         if self.alone or self.method != METHODS[0] or self.delta is not None:
             return False
         visible = self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
@@ -192,7 +192,7 @@ class RankingStages:
         return INFLUENCES[self.metric](*curves, counts=counts)
 
     def scatter(self, answers: Answers) -> Scatter:
-        """What the answers say of the sampling variance, in units of the assumed one.
+        """Return what the answers say of the sampling variance, in units of the assumed one.
 
         The value alone, which a forecast has, stands for what is usual: formulas that hold on
         most scores, and models that agree as most do.
