@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.mechanisms import source
+from heldout.kernel.noise import source
 from heldout.testing import Seeded
 
 MOST = 1e-4

@@ -20,11 +20,11 @@ import heldout as ho
 from heldout import questions as q
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
-from heldout.metrics import contrasts
-from heldout.metrics.class_averages import class_contrasts
-from heldout.privacy import Protection
-from heldout.release import Drawn
-from heldout.statistics.weights import STEPS
+from heldout.intervals import contrasts
+from heldout.kernel import Protection
+from heldout.kernel.door import Drawn
+from heldout.kernel.weights import STEPS
+from heldout.questions.classes.averages import class_contrasts
 
 RANDOM = np.random.default_rng(11)
 GRID = tuple(product((300, 2_000, 20_000), (0.02, 0.1, 0.33), ("1/4", "1", "4")))

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from heldout.data import Dataset
-from heldout.statistics import ScoreTable, compute
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import compute
 
 POSTGRES_ROWS, POSTGRES_MANY = 2_000_000, 50_000_000
 SPARK_ROWS = 4_000_000

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figure import judge, seconds
-from heldout.mechanisms import DiscreteLaplace
-from heldout.privacy import Account, Budget, Event, Ledger
-from heldout.privacy.accountant import charge, compose
-from heldout.privacy.chain import canonical
-from heldout.privacy.summary import summarise
+from heldout.kernel import Account, Budget, Event, Ledger
+from heldout.kernel.accountant import charge, compose
+from heldout.kernel.ledger.chain import canonical
+from heldout.kernel.ledger.summary import summarise
+from heldout.kernel.noise import DiscreteLaplace
 
 LARGE = Budget(epsilon=10**6)
 

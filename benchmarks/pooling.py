@@ -15,8 +15,8 @@ import warnings
 
 import numpy as np
 
-from heldout.metrics.ratio import Ratio
-from heldout.metrics.registry import registered
+from heldout.intervals.ratio import Ratio
+from heldout.intervals.registry import registered
 from heldout.pooling.answer import PooledConfusion
 from heldout.pooling.effects import Effects
 from heldout.pooling.site import Site

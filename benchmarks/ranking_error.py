@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from heldout.mechanisms.smooth import LATTICE, NoiseLaw, choose, sensitivity_for
-from heldout.mechanisms.smooth.ranking import RankingDraw, RankingMechanism, RankingStatistic
-from heldout.metrics.auc_interval import (
-    Belief,
-    is_plausible,
-    noise_interval,
-    population_interval,
-)
-from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.ranking import area, average_precision
-from heldout.statistics.sealed import Sealed
+from heldout.intervals.auc_interval import Belief, is_plausible, noise_interval, population_interval
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.average_precision import average_precision
+from heldout.kernel.ranking.choose import choose, sensitivity_for
+from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankingStatistic
+from heldout.kernel.sealed import Sealed
 
 SIZES = (100, 300, 1000)
 EPSILONS = ("0.1", "0.25", "0.5", "1")

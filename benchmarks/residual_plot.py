@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figure import judge, seconds
-from heldout.regression.readings_verdict import Readings
+from heldout.questions.regression.readings_verdict import Readings
 from heldout_papers.chen_2016_residuals_data import KINDS, Fitted, dataset, fitted
 from heldout_papers.chen_2016_residuals_draw import ours
 from heldout_papers.chen_2016_residuals_study import Job, compared, run
@@ -122,7 +122,7 @@ def tails(*, plots: int) -> bool:
 def speed() -> bool:
     import pyarrow
 
-    from heldout.regression.session import residual_plot
+    from heldout.questions.regression.session import residual_plot
 
     fit = dataset("heteroscedastic", rows=MILLION, random=np.random.default_rng(SEED))
     table = pyarrow.table({"y": fit.observed, "yhat": fit.predicted})

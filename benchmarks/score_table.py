@@ -20,7 +20,7 @@ from benchmarks.figure import judge
 from heldout.data import Dataset
 from heldout.data.dataset import LABELS_AND_SCORES
 from heldout.data.duckdb_engine import SETTINGS
-from heldout.statistics import ScoreTable
+from heldout.kernel.ranking.score_table import ScoreTable
 
 
 def make(path: Path, rows: int) -> None:
@@ -59,7 +59,7 @@ def measure(path: Path, *, repeat: int = 7) -> tuple[float, float, float]:
 def peak_gibibytes(path: Path) -> float:
     code = (
         "import sys, resource; from benchmarks.score_table import *\n"
-        "from heldout.statistics import compute\n"
+        "from heldout.kernel import compute\n"
         "compute(ScoreTable(score_range=(0, 1)), Dataset(sys.argv[1], label='y', score='p'))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from benchmarks.figure import judge
-from heldout.separability.score import separability
+from heldout.questions.separability.score import separability
 
 ROWS, COLUMNS, SHUFFLES = 20_000, 174, 20
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.figure import judge
-from heldout.mechanisms import DiscreteLaplace
-from heldout.mechanisms.noise_share import NoiseShare
-from heldout.statistics.sealed import Sealed
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.sealed import Sealed
 
 SITES = (2, 5, 20)
 SCALE = Fraction(2)

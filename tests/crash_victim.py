@@ -18,9 +18,10 @@ import sqlalchemy
 
 import heldout as ho
 from heldout.data import duckdb_engine
-from heldout.mechanisms import DiscreteLaplace
-from heldout.privacy import Ledger, witness
-from heldout.privacy.storage import Storage
+from heldout.kernel import Ledger
+from heldout.kernel.ledger import witness
+from heldout.kernel.ledger.storage import Storage
+from heldout.kernel.noise import DiscreteLaplace
 
 assert opendp.measurements
 assert sqlalchemy

@@ -12,12 +12,12 @@ from sklearn import metrics as reference
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError, PrivacyError
-from heldout.mechanisms.base import unseal
-from heldout.mechanisms.smooth import METHODS
-from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
-from heldout.questions.ranking import LEAST_EPSILON
-from heldout.statistics import compute
-from heldout.statistics.ranking.ranked import RankingStatistic
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.choose import METHODS
+from heldout.kernel.ranking.ranked import RankingStatistic
+from heldout.kernel.statistic import compute
+from heldout.questions.ranking.questions import LEAST_EPSILON
+from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000

@@ -16,9 +16,10 @@ import heldout as ho
 from heldout.cli import main
 from heldout.errors import ArgumentError, DataError, ScoreOutOfRange, UndeclaredRival
 from heldout.examples import readmission
-from heldout.mechanisms.base import unseal
-from heldout.statistics import ScoreTable, compute
-from heldout.statistics.ranking.ranked import RankedRows, RankedTable
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.ranked import RankedRows, RankedTable
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import compute
 
 RANDOM = np.random.default_rng(2015)
 SIZE = 3000

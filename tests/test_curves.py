@@ -12,13 +12,13 @@ import pytest
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.mechanisms.curves.heldout import (
+from heldout.questions.curves.methods.heldout import (
     EDGES_SHARE,
     FEW_EDGES_SHARE,
     FIRST_SHARE,
     PUBLIC_BINS,
 )
-from heldout.mechanisms.curves.registry import METHODS
+from heldout.questions.curves.methods.registry import METHODS
 
 RANDOM = np.random.default_rng(4)
 LABELS = (RANDOM.random(900) < 0.4).astype(int)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import heldout as ho
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
-from heldout.mechanisms.smooth.law import error_quantile
-from heldout.mechanisms.smooth.ranking import RankingMechanism
-from heldout.metrics import registered
+from heldout.intervals import registered
+from heldout.kernel import Protection
+from heldout.kernel.ranking.law import error_quantile
+from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.planning import _rounded_up, canonical_metric, decimal, metrics, plan
-from heldout.privacy import Protection
 
 ROWS, POSITIVES, SHARE = 3000, 600, 0.8
 

@@ -12,7 +12,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import BudgetExceeded
-from heldout.mechanisms import DiscreteLaplace
+from heldout.kernel.noise import DiscreteLaplace
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIM = re.compile(r"\[claim: ([a-z0-9-]+)\]")
@@ -95,8 +95,8 @@ def test_the_page_of_proofs_lists_them_all() -> None:
 
 
 def test_a_changed_source_makes_a_proof_stale(tmp_path: Path) -> None:
-    line = "Source: `src/heldout/statistics/base.py`::`compute` sha256 `{}`\n"
-    now = hashes.digest(hashes.find("src/heldout/statistics/base.py", "compute"))
+    line = "Source: `src/heldout/kernel/statistic.py`::`compute` sha256 `{}`\n"
+    now = hashes.digest(hashes.find("src/heldout/kernel/statistic.py", "compute"))
     proof = tmp_path / "proof.md"
     proof.write_text(line.format("0" * 16))
     assert [source.stale for source in hashes.sources(proof)] == [True]
@@ -106,7 +106,7 @@ def test_a_changed_source_makes_a_proof_stale(tmp_path: Path) -> None:
 
 
 def test_methods_and_properties_can_be_proved() -> None:
-    file = "src/heldout/mechanisms/discrete_laplace.py"
+    file = "src/heldout/kernel/noise/discrete_laplace.py"
     names = ("DiscreteLaplace", "DiscreteLaplace.for_epsilon", "DiscreteLaplace.float_scale")
     found = {hashes.digest(hashes.find(file, name)) for name in names}
     assert len(found) == len(names)
@@ -137,7 +137,7 @@ def test_only_statistics_ask_for_exact_columns() -> None:
         if re.search(r"\._fetch\(", path.read_text(encoding="utf-8"))
     }
     assert asking == {
-        "statistics/base.py",
+        "kernel/statistic.py",
         "audit/exposure.py",
         "data/dataset.py",
         "data/feature_matrix.py",

@@ -11,10 +11,10 @@ import pytest
 
 import heldout as ho
 from heldout.errors import AnswerLost, BudgetExceeded
-from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.measure import Measure
-from heldout.metrics.release import Release
-from heldout.privacy import Ledger
+from heldout.intervals.measure import Measure
+from heldout.intervals.release import Release
+from heldout.kernel import Ledger
+from heldout.kernel.noise import DiscreteLaplace
 
 ROWS = 1729
 TABLE: dict[str, Any] = {

@@ -15,7 +15,7 @@ import threading
 import numpy as np
 import pytest
 
-from heldout.mechanisms import source
+from heldout.kernel.noise import source
 
 OUT = open("drawn.txt", "a")
 

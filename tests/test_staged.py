@@ -10,13 +10,13 @@ import pytest
 import heldout as ho
 from heldout.data.description import ScoredRows
 from heldout.errors import AnswerLost, BudgetExceeded
-from heldout.mechanisms import DiscreteLaplace
-from heldout.privacy import Event, price
+from heldout.kernel import Event, price
+from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
+from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions import Question
 from heldout.questions.base import KINDS
+from heldout.questions.counts.statistic import ThresholdCounts
 from heldout.questions.rules import Rule
-from heldout.release import Answers, Booked, Drawn, Staged, Step
-from heldout.statistics import ThresholdCounts
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from heldout.data.description import ScoredRows
-from heldout.metrics.confusion import ConfusionRelease
+from heldout.intervals.confusion import ConfusionRelease
 from heldout.questions import Confusion, Question
 from heldout.questions.base import KINDS
 from heldout.questions.rules import Flag, Number, OneOf

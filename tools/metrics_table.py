@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from heldout.metrics import contrasts, registered
+from heldout.intervals import contrasts, registered
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 BETWEEN = re.compile(r"(<!-- from the registry -->\n).*?(<!-- to here -->)", re.DOTALL)

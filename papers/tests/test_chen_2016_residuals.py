@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.regression.similarity import Reference
-from heldout.statistics import Axis, GridCounts, compute
+from heldout.kernel.statistic import compute
+from heldout.questions.regression.grid_counts import Axis, GridCounts
+from heldout.questions.regression.similarity import Reference
 from heldout_papers.chen_2016_residuals_census import ACS, CPS
 from heldout_papers.chen_2016_residuals_data import dataset, family, private_model
 from heldout_papers.chen_2016_residuals_draw import METHODS, counted, ours
@@ -49,7 +50,7 @@ def test_a_private_model_is_another_model():
 
 def test_counting_with_numpy_is_counting_with_sql():
     from heldout.data.regression_table import RegressionTable
-    from heldout.mechanisms.base import unseal
+    from heldout.kernel.noise.mechanism import unseal
 
     fit = dataset("nonlinear", rows=500, random=random())
     rows = RegressionTable(

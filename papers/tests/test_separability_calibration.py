@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from heldout.separability.score import separability
+from heldout.questions.separability.score import separability
 from heldout_papers.separability import one_trial
 
 

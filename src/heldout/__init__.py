@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PLACES = {
-    "Budget": "heldout.privacy.loss",
+    "Budget": "heldout.kernel.loss",
     "Dataset": "heldout.data.dataset",
-    "Ledger": "heldout.privacy.ledger",
-    "Loss": "heldout.privacy.loss",
+    "Ledger": "heldout.kernel.ledger.ledger",
+    "Loss": "heldout.kernel.loss",
     "PostgresTable": "heldout.data.postgres",
-    "Release": "heldout.metrics.release",
+    "Release": "heldout.intervals.release",
     "Search": "heldout.estimators",
     "ScoreMap": "heldout.data.score_map",
     "Session": "heldout.questions.session",
@@ -28,11 +28,11 @@ _PLACES = {
     "evaluate": "heldout.estimators",
     "plan": "heldout.planning",
     "pool": "heldout.pooling.pool",
-    "private_separability": "heldout.separability.private",
+    "private_separability": "heldout.questions.separability.private",
     "precision_recall_curve": "heldout.one_off",
     "roc_auc_score": "heldout.one_off",
     "roc_curve": "heldout.one_off",
-    "separability": "heldout.separability.score",
+    "separability": "heldout.questions.separability.score",
 }
 _ROOMS = (
     "audit",
@@ -81,23 +81,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout import (
-        audit,
-        client,
-        errors,
-        examples,
-        features,
-        models,
-        precision_recall,
-        questions,
-        regression,
-    )
+    from heldout import audit, client, errors, examples, models, precision_recall, questions
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
     from heldout.data.score_map import ScoreMap
     from heldout.data.spark import SparkTable
     from heldout.estimators import Search, evaluate
-    from heldout.metrics.release import Release
+    from heldout.intervals.release import Release
+    from heldout.kernel.ledger.ledger import Ledger
+    from heldout.kernel.loss import Budget, Loss
     from heldout.one_off import (
         average_precision_score,
         brier_score_loss,
@@ -109,11 +101,10 @@ if TYPE_CHECKING:
     )
     from heldout.planning import plan
     from heldout.pooling.pool import pool
-    from heldout.privacy.ledger import Ledger
-    from heldout.privacy.loss import Budget, Loss
+    from heldout.questions import features, regression
+    from heldout.questions.separability.private import private_separability
+    from heldout.questions.separability.score import separability
     from heldout.questions.session import Session
-    from heldout.separability.private import private_separability
-    from heldout.separability.score import separability
 
 
 def __getattr__(name: str) -> Any:

@@ -9,14 +9,14 @@ from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
 from heldout.data.declared import other_label
 from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.kernel import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
 from heldout.one_off import declared
-from heldout.privacy import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
 from heldout.questions.session import Epsilon, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
 __all__ = ["Search", "evaluate"]
 

@@ -10,11 +10,11 @@ from heldout.arguments import as_array, shown
 from heldout.data import Dataset
 from heldout.data.declared import other_label
 from heldout.errors import ArgumentError, UnknownLabel
-from heldout.metrics.bounded_mean import MeanRelease
-from heldout.metrics.curves.calibration import check_probabilities
-from heldout.metrics.curves.named import NamedCurve
-from heldout.metrics.ranking import AucRelease, RankingRelease
-from heldout.privacy import Budget, exact
+from heldout.intervals.bounded_mean import MeanRelease
+from heldout.kernel import Budget, exact
+from heldout.questions.curves.calibration import check_probabilities
+from heldout.questions.curves.named import NamedCurve
+from heldout.questions.ranking.release import AucRelease, RankingRelease
 from heldout.questions.session import Epsilon, Session
 
 Weights = tuple[Any, float | None]

@@ -14,9 +14,9 @@ from heldout.arguments import as_number, shown
 from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal, half_width
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import Measure, checked_level
-from heldout.metrics.registry import Cells, Metric, registered
-from heldout.privacy import Neighbours, Protection, exact
+from heldout.intervals.measure import Measure, checked_level
+from heldout.intervals.registry import Cells, Metric, registered
+from heldout.kernel import Neighbours, Protection, exact
 from heldout.questions.rules import Flag, Whole
 
 BRIER = "Brier score"

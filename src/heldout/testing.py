@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.source import using
+from heldout.kernel.noise.source import using
 
 __all__ = ["Seeded", "seeded"]
 

@@ -24,7 +24,7 @@ import heldout as ho
 from heldout import audit, client, examples, features, models, questions, regression
 from heldout import precision_recall as pr
 from heldout.errors import HeldoutError
-from heldout.privacy import Event, Ledger, price
+from heldout.kernel import Event, Ledger, price
 from heldout.server.signing import Signer
 
 inputs: Any = importlib.import_module("fuzz_inputs")

@@ -13,12 +13,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from heldout import errors
 from heldout import questions as q
-from heldout.audit import (
-    exposure,
-    label_from_auc,
-    label_from_average_precision,
-    label_from_roc,
-)
+from heldout.audit import exposure, label_from_auc, label_from_average_precision, label_from_roc
 from heldout.audit.attacks import metric_value
 from heldout.audit.doors import session_on
 from heldout.audit.exposure import most_success

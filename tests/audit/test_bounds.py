@@ -13,7 +13,7 @@ from heldout.audit.events import as_table, best_event, learn, lowest_bit
 from heldout.audit.learned import telling
 from heldout.audit.subjects import Pair, Subject, register, registered
 from heldout.audit.violators import snapped
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 50), (1, 50), (17, 50), (50, 50)])

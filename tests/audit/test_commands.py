@@ -13,7 +13,7 @@ from heldout.audit.long import LongAudit
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.samplers import Check
 from heldout.cli import main
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 
 ROOT = Path(__file__).resolve().parents[2]
 

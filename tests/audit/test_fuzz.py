@@ -20,7 +20,7 @@ import heldout as ho
 from heldout.audit import exposure
 from heldout.cli import COMMANDS
 from heldout.errors import HeldoutError
-from heldout.privacy.events import Event
+from heldout.kernel.events import Event
 
 entries: Any = importlib.import_module("fuzz_entries")
 inputs: Any = importlib.import_module("fuzz_inputs")

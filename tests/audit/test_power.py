@@ -11,8 +11,8 @@ from heldout.audit import audit, auditor, registered
 from heldout.audit.doors import session_on
 from heldout.audit.sparse_vectors import sparse_vector
 from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find, register
-from heldout.privacy import Ledger
-from heldout.privacy.loss import Loss
+from heldout.kernel import Ledger
+from heldout.kernel.loss import Loss
 from heldout.questions.worst_cases import WorstCase
 
 VIOLATORS = [each.name for each in registered(VIOLATOR)]

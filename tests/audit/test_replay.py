@@ -18,16 +18,17 @@ from heldout.audit.replay_questions import EXAMPLES, examples_of
 from heldout.audit.replay_run import Cell, Replay, replay_all
 from heldout.audit.replay_tables import Column, neighbours
 from heldout.errors import ArgumentError, PrivacyError
-from heldout.mechanisms import DiscreteLaplace, source
-from heldout.mechanisms.curves.dawa import Dawa, scaled_costs
-from heldout.mechanisms.curves.median import Rows, SmoothMedian
-from heldout.mechanisms.smooth.piecewise_laplace import PiecewiseLaplace
-from heldout.mechanisms.sparse_vector import SparseVector
-from heldout.mechanisms.top_k import NoisyTopK, PermuteAndFlip
-from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.release import Request
-from heldout.statistics import ThresholdCounts, compute
-from heldout.statistics.ranking.sensitivity import AreaSensitivity
+from heldout.kernel.door import Request
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise import DiscreteLaplace, source
+from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
+from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
+from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
+from heldout.kernel.ranking.sensitivity import AreaSensitivity
+from heldout.kernel.statistic import compute
+from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.curves.methods.median import Rows, SmoothMedian
 
 FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.3]}
 SECOND = {"y": [1, 0, 1, 0, 1, 0, 0, 0], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.8]}

@@ -8,14 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from heldout.audit.samplers import (
-    Check,
-    check_lattice,
-    check_law,
-    check_streams,
-    fresh,
-    samplers,
-)
+from heldout.audit.samplers import Check, check_lattice, check_law, check_streams, fresh, samplers
 
 
 def test_every_sampler_is_looked_at() -> None:
@@ -39,7 +32,7 @@ def found_of(place: int, noise) -> Check:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_law_is_accepted_as_claimed_and_rejected_three_percent_off(place: int, drawn) -> None:
-    """The vector sampler here; the scalar ones in tests/mechanisms and in `make audit`."""
+    """The vector sampler here; the scalar ones in tests/kernel/noise and in `make audit`."""
     found = found_of(place, drawn[place])
     assert found.passed, found.found
 

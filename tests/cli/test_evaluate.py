@@ -8,7 +8,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 
 MEASURES = {
     "accuracy", "recall", "precision", "specificity", "prevalence", "F1 score",
@@ -204,7 +204,7 @@ def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
 ):
     from heldout.cli import curves, output
     from heldout.errors import ArgumentError
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
     line = f"{command} test.parquet --label readmitted --score risk_a --epsilon 1 --out kept.html"
     words = line.split()
@@ -299,7 +299,7 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     by_group = json.loads(run(*words.split(), *divided).out)["releases"]["class-confusion-by-group"]
     assert set(by_group["groups"]) == {"F", "M", "other"}
     assert 0 <= by_group["measures"]["gap in accuracy"]["p_value"] <= 1
-    # It has no row; noise makes one up once in a thousand times (tests/metrics/test_groups.py).
+    # It has no row; noise makes one up once in a thousand times (tests/intervals/test_groups.py).
     assert set(by_group["drowned"]) <= {"other"}
     page = run(*words.split()[:-1], *divided, "--out", "classes.html")
     assert "gap in accuracy" in page.out

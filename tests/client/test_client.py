@@ -19,7 +19,7 @@ from heldout.errors import (
     ServerError,
     UnusableModel,
 )
-from heldout.metrics.ranking import AucRelease
+from heldout.questions.ranking.release import AucRelease
 
 
 def called(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import heldout as ho
-from heldout.metrics.release import Release
-from heldout.privacy import price
+from heldout.intervals.release import Release
+from heldout.kernel import price
 
 RELEASES: dict[str, Callable[[ho.Session, Any], Release]] = {
     "confusion": lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),

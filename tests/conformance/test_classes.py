@@ -15,10 +15,13 @@ import pytest
 import heldout as ho
 from heldout.data import sql
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
-from heldout.privacy import Neighbours, Protection
-from heldout.statistics import BoundedSum, CallCounts, Statistic, ThresholdCounts, compute
-from heldout.statistics.weights import STEPS
+from heldout.kernel import Neighbours, Protection
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import Statistic, compute
+from heldout.kernel.weights import STEPS
+from heldout.questions.classes.statistic import CallCounts
+from heldout.questions.counts.statistic import ThresholdCounts
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
 KINDS = list(itertools.product((0, 1), range(3), range(len(SCORES))))

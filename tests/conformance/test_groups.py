@@ -16,24 +16,19 @@ import pytest
 import heldout as ho
 from heldout.data import sql
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
-from heldout.mechanisms.each_group import EachGroup
-from heldout.mechanisms.smooth.ranking import RankingMechanism
-from heldout.privacy import Neighbours, Protection, price
-from heldout.statistics import (
-    Axis,
-    BoundedSum,
-    GridCounts,
-    PowerSums,
-    RowCount,
-    Statistic,
-    ThresholdCounts,
-    compute,
-)
-from heldout.statistics.ranking.by_group import RankedGroups
-from heldout.statistics.ranking.metric import METRICS
-from heldout.statistics.ranking.ranked import RankedRows
-from heldout.statistics.score_table import ScoreTable, ScoreTables
+from heldout.kernel import Neighbours, Protection, price
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise.each_group import EachGroup
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.by_group import RankedGroups
+from heldout.kernel.ranking.mechanism import RankingMechanism
+from heldout.kernel.ranking.metric import METRICS
+from heldout.kernel.ranking.ranked import RankedRows
+from heldout.kernel.ranking.score_table import ScoreTable, ScoreTables
+from heldout.kernel.statistic import Statistic, compute
+from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.regression.grid_counts import Axis, GridCounts, RowCount
+from heldout.questions.regression.power_sums import PowerSums
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from heldout.data import sql
-from heldout.privacy import Neighbours, Protection
-from heldout.statistics import BoundedSum, CallCounts, ThresholdCounts
-from heldout.statistics.weights import STEPS
+from heldout.kernel import Neighbours, Protection
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.weights import STEPS
+from heldout.questions.classes.statistic import CallCounts
+from heldout.questions.counts.statistic import ThresholdCounts
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)
 
@@ -61,7 +63,7 @@ def test_a_weight_of_any_size_adds_no_more_than_the_largest(statistic: Any) -> N
 
 def test_sums_of_squares_are_what_the_rows_have() -> None:
     """Of e - r w: the combination that intervals read, against the rows themselves."""
-    from heldout.metrics.bounded_mean import _squares
+    from heldout.intervals.bounded_mean import _squares
 
     generator = np.random.default_rng(3)
     weights, scores = generator.random(40), generator.random(40)

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from heldout.mechanisms import DiscreteLaplace
-from heldout.statistics import BoundedSum, Sealed
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.sealed import Sealed
 
 FALSE_ALARM = 1e-7
 DRAWS = 120_000

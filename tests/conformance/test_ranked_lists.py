@@ -9,11 +9,11 @@ from sklearn.metrics import ndcg_score
 
 import heldout as ho
 from heldout.errors import ArgumentError
-from heldout.mechanisms.base import unseal
-from heldout.privacy import Neighbours, Protection
-from heldout.statistics import compute
-from heldout.statistics.ranked_lists import RankedLists
-from heldout.statistics.weights import STEPS
+from heldout.kernel import Neighbours, Protection
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import compute
+from heldout.kernel.weights import STEPS
+from heldout.questions.lists.statistic import RankedLists
 
 ROWS = [(0, 0.2), (1, 0.2), (0, 0.9), (1, 0.9)]
 LISTS = [rows for size in range(4) for rows in itertools.combinations_with_replacement(ROWS, size)]

@@ -21,19 +21,14 @@ import pytest
 import heldout as ho
 from heldout import questions
 from heldout.data import sql
-from heldout.mechanisms.base import unseal
-from heldout.privacy import Neighbours, Protection
-from heldout.statistics import (
-    InfluenceMoments,
-    ScoreTable,
-    Statistic,
-    ThresholdCounts,
-    compute,
-)
-from heldout.statistics.base import registered
-from heldout.statistics.influence import STEPS
-from heldout.statistics.ranking.metric import METRICS
-from heldout.statistics.ranking.ranked import RankedRows, RankedTable, TiedPairs
+from heldout.kernel import Neighbours, Protection
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.influence import STEPS, InfluenceMoments
+from heldout.kernel.ranking.metric import METRICS
+from heldout.kernel.ranking.ranked import RankedRows, RankedTable, TiedPairs
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic, compute, registered
+from heldout.questions.counts.statistic import ThresholdCounts
 
 questions.registered()  # families may hold statistics of their own
 SCORES = (0.0, 5e-324, 0.25, 0.5, float(np.nextafter(0.75, 0)), 1.0)
@@ -178,7 +173,7 @@ def test_statistics_live_in_their_room_or_in_a_family_and_have_a_contract() -> N
     found = registered()
     assert len(found) > 12
     for kind in found:
-        assert kind.__module__.startswith(("heldout.statistics.", "heldout.questions.")), kind
+        assert kind.__module__.startswith(("heldout.kernel.", "heldout.questions.")), kind
         assert f"[claim: {kind.claim}]" in (kind.__doc__ or ""), kind
 
 

@@ -12,9 +12,12 @@ import heldout as ho
 from heldout.data.arrays import FEW_ROWS, TYPES, ArraysEngine, arrays_of
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.errors import HeldoutError
-from heldout.mechanisms.discrete_laplace import unseal
-from heldout.statistics import BoundedSum, ScoreTable, Statistic, ThresholdCounts, compute
-from heldout.statistics.ranking import RankedRows, RankedTable
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise.discrete_laplace import unseal
+from heldout.kernel.ranking.ranked import RankedRows, RankedTable
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic, compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 RANGES = [(0.0, 1.0), (-1.0, 3.0), (0.1, 0.7)]
 

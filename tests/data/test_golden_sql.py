@@ -15,14 +15,12 @@ import pytest
 import heldout as ho
 from heldout.data import sql, validation
 from heldout.data.dialects import transpile
-from heldout.statistics import (
-    BoundedSum,
-    CallCounts,
-    ScoreTable,
-    Statistic,
-    ThresholdCounts,
-)
-from heldout.statistics.ranking import RankedRows
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.ranking.ranked import RankedRows
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic
+from heldout.questions.classes.statistic import CallCounts
+from heldout.questions.counts.statistic import ThresholdCounts
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 DIALECTS = ("duckdb", "postgres", "spark")

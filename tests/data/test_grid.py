@@ -12,7 +12,7 @@ import pytest
 
 import heldout as ho
 import heldout.data.dataset
-import heldout.questions.ranking
+import heldout.questions.ranking.questions
 from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.data.grid import CELLS, GridTally, KeptColumns, grid_body
 from heldout.errors import (
@@ -26,8 +26,10 @@ from heldout.errors import (
     UnknownLabel,
     UnreadableTable,
 )
-from heldout.mechanisms.base import unseal
-from heldout.statistics import ScoreTable, Statistic, ThresholdCounts, compute
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic, compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 MANY = 200
 
@@ -35,7 +37,7 @@ MANY = 200
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heldout.data.dataset, "MANY_ROWS", MANY)
-    monkeypatch.setattr(heldout.questions.ranking, "LARGEST_EXACT", MANY)
+    monkeypatch.setattr(heldout.questions.ranking.questions, "LARGEST_EXACT", MANY)
 
 
 @pytest.fixture

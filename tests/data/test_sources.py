@@ -16,8 +16,11 @@ import pytest
 
 import heldout as ho
 from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
-from heldout.mechanisms.base import unseal
-from heldout.statistics import BoundedSum, ScoreTable, ThresholdCounts, compute
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 ROWS = 40
 GENERATOR = np.random.default_rng(11)

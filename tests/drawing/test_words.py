@@ -6,8 +6,8 @@ import re
 import pytest
 
 from heldout.drawing.words import amount, belief, protection_in_words, spread
-from heldout.metrics.measure import Measure
-from heldout.privacy import Loss, Neighbours, Protection
+from heldout.intervals.measure import Measure
+from heldout.kernel import Loss, Neighbours, Protection
 
 ROWS = Protection(neighbours=Neighbours.REPLACE_ONE)
 PEOPLE = Protection(

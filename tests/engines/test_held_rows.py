@@ -15,8 +15,9 @@ from heldout.data.dialects import transpile
 from heldout.data.held_rows import Holding
 from heldout.data.regression_table import RegressionTable
 from heldout.errors import UnreadableTable
-from heldout.mechanisms.base import unseal
-from heldout.statistics import ThresholdCounts, compute
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 ROWS = pa.table(
     {

@@ -13,8 +13,9 @@ import pytest
 import heldout as ho
 from heldout.cli import main
 from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
-from heldout.mechanisms.base import unseal
-from heldout.statistics import ThresholdCounts, compute
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 SECRET = "canary5ecret"
 ROWS = pa.table(

@@ -9,8 +9,9 @@ import pytest
 
 import heldout as ho
 from heldout import errors
-from heldout.mechanisms.base import unseal
-from heldout.statistics import ThresholdCounts, compute
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.statistic import compute
+from heldout.questions.counts.statistic import ThresholdCounts
 
 CANARY = 0.8675309
 

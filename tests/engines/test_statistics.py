@@ -12,20 +12,15 @@ import pytest
 import heldout as ho
 from heldout import questions
 from heldout.data.regression_table import RegressionTable
-from heldout.mechanisms.base import unseal
-from heldout.privacy import Protection
-from heldout.statistics import (
-    Axis,
-    BoundedSum,
-    CallCounts,
-    GridCounts,
-    ScoreTable,
-    Statistic,
-    ThresholdCounts,
-    compute,
-)
-from heldout.statistics.base import registered
-from heldout.statistics.ranking.ranked import RankedRows, RankedTable
+from heldout.kernel import Protection
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.ranked import RankedRows, RankedTable
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic, compute, registered
+from heldout.questions.classes.statistic import CallCounts
+from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.regression.grid_counts import Axis, GridCounts
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
 

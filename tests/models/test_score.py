@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from heldout.regression import RegressionTable
 
 import heldout as ho
 from heldout.errors import (
@@ -19,7 +20,6 @@ from heldout.errors import (
     UnusableModel,
 )
 from heldout.models import sandbox
-from heldout.regression import RegressionTable
 
 attacks: Any = importlib.import_module("attacks")
 swapping: Any = importlib.import_module("swapping")

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.confusion import noisy_counts
-from heldout.metrics.noise import NoiseSum
-from heldout.metrics.ratio import Ratio
-from heldout.metrics.registry import registered
+from heldout.intervals.confusion import noisy_counts
+from heldout.intervals.noise import NoiseSum
+from heldout.intervals.ratio import Ratio
+from heldout.intervals.registry import registered
+from heldout.kernel.noise import DiscreteLaplace
 from heldout.pooling.answer import summed
 from heldout.pooling.effects import Effects
 

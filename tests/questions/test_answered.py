@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout import questions as q
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.truth import Truth
 from heldout.errors import ArgumentError, LedgerError
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 from heldout.questions.answered import Answered
 from heldout.questions.kept import from_plain, plain, stored_classes
+from heldout.questions.report import Report
 from heldout.questions.session import PrivateSession
-from heldout.regression import RegressionSession, RegressionTable
-from heldout.report import Report
 
 RANDOM = np.random.default_rng(7)
 LABELS = (RANDOM.random(3_000) < 0.4).astype(int)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from tests.server.conftest import ON_POSTGRES, Site, write_rows
 
 from heldout.errors import LedgerTampered
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 from heldout.server import receipts
 from heldout.server.first_start import prepare
 from heldout.server.service import Service

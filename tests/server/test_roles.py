@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from tests.server.conftest import Site, write_rows
 from tests.server.test_boards import TERMS
 
-from heldout.privacy import tables
+from heldout.kernel.ledger import tables
 from heldout.server.accounts import sign_in
 from heldout.server.app import make_app
 from heldout.server.roles import SCRIPT, give_rights

@@ -8,19 +8,19 @@ import numpy as np
 
 from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
-from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import mean, share_counts, share_of
-from heldout.metrics.measure import Measure
-from heldout.metrics.release import Release
+from heldout.intervals.bounded_mean import mean, share_counts, share_of
+from heldout.intervals.measure import Measure
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.statistic import Statistic
 from heldout.pooling.answer import Pooled, PooledShare
 from heldout.pooling.site import Site
-from heldout.privacy.neighbours import Protection
 from heldout.questions.base import Question, Section
 from heldout.questions.guess import Guess
 from heldout.questions.rules import Number
 from heldout.questions.worst_cases import REMOVE, REST, WorstCase, table_pair
-from heldout.release import Drawn, Request
-from heldout.statistics.base import Statistic
 
 __all__ = ["ConfidentNegatives"]
 

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.mechanisms.curves.as_printed import DawaLi2014
-from heldout.mechanisms.curves.counts import BinCounts
-from heldout.mechanisms.curves.dawa import cheapest_partition, scaled_costs
-from heldout.mechanisms.curves.published import TableMethod
-from heldout.mechanisms.curves.registry import method
-from heldout.mechanisms.curves.thresholds import MediansAsPrinted
-from heldout.mechanisms.curves.tree import Tree
-from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.sealed import Sealed
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise.tables.counts import BinCounts
+from heldout.kernel.noise.tables.dawa import cheapest_partition, scaled_costs
+from heldout.kernel.noise.tables.tree import Tree
+from heldout.kernel.sealed import Sealed
+from heldout.questions.curves.methods.as_printed import DawaLi2014
+from heldout.questions.curves.methods.published import TableMethod
+from heldout.questions.curves.methods.registry import method
+from heldout.questions.curves.methods.thresholds import MediansAsPrinted
 from heldout_papers.registry import Claim, Context, Reproduction, table
 from heldout_papers.roc_pictures import text_sets
 from heldout_papers.roc_study import POINTS, PUBLIC_CODE, SMOOTH, drawer, read, true_curves

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.regression.similarity import (
+from heldout.questions.regression.similarity import (
     CountedPlot,
     Reference,
     best_threshold,

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heldout.errors import ArgumentError
-from heldout.mechanisms.smooth import NoiseLaw
-from heldout.mechanisms.smooth.ranking import RankingMechanism
-from heldout.privacy.neighbours import Neighbours, Protection
-from heldout.statistics.ranking import area, average_precision
-from heldout.statistics.ranking.ranked import RankingStatistic
-from heldout.statistics.sealed import Sealed
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.average_precision import average_precision
+from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.ranking.mechanism import RankingMechanism
+from heldout.kernel.ranking.ranked import RankingStatistic
+from heldout.kernel.sealed import Sealed
 from heldout_papers.registry import Context
 from heldout_papers.scored_sets import ADULT, adult
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.statistics.ranking import AreaSensitivity, SmoothSensitivity
+from heldout.kernel.ranking.sensitivity import AreaSensitivity
+from heldout.kernel.ranking.smooth_sensitivity import SmoothSensitivity
 from heldout_papers.private_ranking import (
     METRICS,
     OURS,

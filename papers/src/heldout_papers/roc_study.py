@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.mechanisms.curves.registry import METHODS, method
-from heldout.mechanisms.curves.table import NoisyTable, independent_noise
-from heldout.metrics.curves.assemble import cumulative_counts, precision_recall, roc
-from heldout.privacy.neighbours import Protection
-from heldout.statistics.sealed import Sealed
+from heldout.intervals.assemble import cumulative_counts, precision_recall, roc
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
+from heldout.kernel.sealed import Sealed
+from heldout.questions.curves.methods.registry import METHODS, method
 from heldout_papers.distance import area_between
 from heldout_papers.scored_sets import ScoredSet
 
@@ -194,8 +194,9 @@ def _ours(
 
 def _smooth(cell: ScoredSet, epsilon: str, protection: Protection) -> Callable[[], Curves]:
     """The noisy area as published, clipped, and its symmetric binormal curve."""
-    from heldout.mechanisms.smooth import LATTICE, CauchyBoyd2015
-    from heldout.statistics.ranking.sensitivity import AreaSensitivity
+    from heldout.kernel.noise.exact import LATTICE
+    from heldout.kernel.ranking.published import CauchyBoyd2015
+    from heldout.kernel.ranking.sensitivity import AreaSensitivity
 
     positives = int(cell.labels.sum())
     negatives = len(cell.labels) - positives

@@ -96,7 +96,7 @@ MECHANISMS: dict[str, Callable[[Histograms, float, Any], Any]] = {
 )
 def by_epsilon(context: Context) -> Reproduction:
     """Laplace histograms and two mechanisms that keep zeros, at several epsilons."""
-    from heldout.separability.score import separability
+    from heldout.questions.separability.score import separability
 
     rng = np.random.default_rng(_SEED)
     truth = baltimore(rng)
@@ -161,7 +161,7 @@ def by_epsilon(context: Context) -> Reproduction:
 @table(paper=_PAPER, number="1", quick=4, title="Variance within and between areas and months")
 def variances(context: Context) -> Reproduction:
     """The paper's table for its epsilon of 4, on the simulated table."""
-    from heldout.separability.score import separability
+    from heldout.questions.separability.score import separability
 
     rng = np.random.default_rng(_SEED)
     truth = baltimore(rng)
@@ -266,7 +266,7 @@ def calibration(context: Context) -> Reproduction:
 
 def one_trial(seed: int) -> dict[str, Any]:
     """Two samples of one distribution of mixed counts."""
-    from heldout.separability.score import separability
+    from heldout.questions.separability.score import separability
 
     rng = np.random.default_rng(seed)
     rate = rng.gamma(0.3, 1, 12)
@@ -297,7 +297,7 @@ def one_trial(seed: int) -> dict[str, Any]:
 )
 def detroit(context: Context) -> Reproduction:
     """Incidents as rows, and histograms of incident types by area and month."""
-    from heldout.separability.score import separability
+    from heldout.questions.separability.score import separability
 
     assert context.data is not None
     folder = context.data / "detroit_fire_2015"

@@ -17,7 +17,7 @@ from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.subjects import VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
-from heldout.privacy import exact
+from heldout.kernel import exact
 from heldout.questions.session import Epsilon
 
 __all__ = ["audit", "audit_all", "own_confidence", "present"]

@@ -8,10 +8,10 @@ import numpy as np
 from heldout.audit.events import stacked
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
 from heldout.audit.violators import plant
-from heldout.mechanisms.bar import AboveBar, secret_of
-from heldout.mechanisms.sparse_vector import SparseVector
-from heldout.privacy.loss import Loss
-from heldout.statistics.sealed import Sealed
+from heldout.kernel.loss import Loss
+from heldout.kernel.noise.bar import AboveBar, secret_of
+from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.sealed import Sealed
 
 
 def _board(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:

@@ -15,15 +15,15 @@ from typing import Any
 
 from heldout.arguments.rules import OneOf
 from heldout.data import Dataset
-from heldout.metrics.release import Release
-from heldout.privacy import Budget
-from heldout.privacy.loss import Loss
+from heldout.intervals.release import Release
+from heldout.kernel import Budget
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.loss import Loss
+from heldout.kernel.statistic import compute
 from heldout.questions import Question
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import Pair, WorstCase
-from heldout.release import Drawn, Request
-from heldout.statistics.base import compute
 
 __all__ = [
     "DOORS",

@@ -7,15 +7,15 @@ import numpy as np
 
 from heldout.audit.events import stacked
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
-from heldout.mechanisms import DiscreteLaplace
-from heldout.mechanisms.noise_share import NoiseShare
-from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
-from heldout.mechanisms.smooth.exact import LATTICE
-from heldout.mechanisms.sparse_vector import SparseVector
-from heldout.privacy import price
-from heldout.privacy.loss import Loss
-from heldout.privacy.neighbours import Protection
-from heldout.statistics.sealed import Sealed
+from heldout.kernel import price
+from heldout.kernel.loss import Loss
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
+from heldout.kernel.sealed import Sealed
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 _DELTA = Fraction(1, 100)

@@ -1,6 +1,6 @@
 """How much more likely one draw's output is on one table than on its neighbour, as a logarithm.
 
-Each function takes what a `heldout.mechanisms.tape.Draw` recorded on two neighbours and returns the
+Each function takes what a `heldout.audit.tape.Draw` recorded on two neighbours and returns the
 loss of that draw: the sum of |difference|/scale for Laplace noise; for a choice, a ladder or a
 median the largest log ratio over everything that could have come out; for a sparse vector, a noisy
 maximum or a training the exact log ratio of what did come out.
@@ -252,7 +252,7 @@ def objective(mechanism: Any, first: Any, second: Any, output: Any) -> float:
         determinants.append(_log_determinant(minimum, noise, float(mechanism.inner.scale)))
     sizes = [abs(a - b) for a, b in zip(*noises, strict=True)]
     moved = max(sizes) if mechanism.even else sum(sizes)
-    from heldout.mechanisms.objective import SLACK
+    from heldout.kernel.noise.objective import SLACK
 
     curved = abs(determinants[0] - determinants[1])
     return moved / float(mechanism.inner.scale) + curved + float(SLACK * mechanism.epsilon)

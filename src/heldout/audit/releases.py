@@ -9,7 +9,7 @@ from typing import Any
 from heldout.audit.doors import claimed, no_postgres, session_on
 from heldout.audit.events import stacked
 from heldout.audit.subjects import RELEASE, Pair, Subject, register
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 from heldout.questions import Question, registered
 from heldout.questions.worst_cases import WorstCase
 

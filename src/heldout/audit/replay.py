@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from heldout.audit import log_ratios
+from heldout.audit.tape import Draw, PathsPart, Tape
 from heldout.errors import HeldoutError
-from heldout.mechanisms.tape import Draw, PathsPart, Tape
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 
 __all__ = ["Asked", "Replayed", "asked", "loss_of", "replayed"]
 

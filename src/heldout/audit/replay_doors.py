@@ -12,14 +12,14 @@ from heldout.audit.replay import asked, replayed
 from heldout.audit.replay_questions import FAMILIES, SCORES
 from heldout.audit.replay_run import AROUND, BY_ROW, BY_UNIT, MOST, RELATIONS, Replay
 from heldout.audit.replay_tables import REPLACE_ONE, _as_lists, neighbours
-from heldout.board import Board, Plan
 from heldout.data import Dataset
 from heldout.errors import HeldoutError
 from heldout.estimators import Search
+from heldout.kernel import Budget, Ledger
+from heldout.kernel.loss import Loss
 from heldout.pooling.shares import hand_in
-from heldout.privacy import Budget, Ledger
-from heldout.privacy.loss import Loss
-from heldout.questions.counts import Confusion
+from heldout.questions.boards import Board, Plan
+from heldout.questions.counts.questions import Confusion
 
 __all__ = ["DOORS", "HERE"]
 

@@ -22,7 +22,7 @@ from heldout.audit.replay_tables import (
     neighbours,
 )
 from heldout.errors import ArgumentError, DataError, HeldoutError
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 

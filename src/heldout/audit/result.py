@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 
 __all__ = ["AuditResult", "Finding"]
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from heldout.audit.parallel import Progress, mapper
-from heldout.mechanisms import DiscreteLaplace
-from heldout.mechanisms.bisection import falls_to
-from heldout.mechanisms.smooth import METHODS, choose, sensitivity_for
-from heldout.mechanisms.smooth.law import NoiseLaw
-from heldout.privacy.neighbours import Protection
-from heldout.statistics.sealed import Sealed
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.bisection import falls_to
+from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
+from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.sealed import Sealed
 
 __all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]
 

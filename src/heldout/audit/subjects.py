@@ -13,7 +13,7 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 from heldout.questions.worst_cases import Pair
 
 __all__ = ["Pair", "Subject", "find", "register", "registered"]

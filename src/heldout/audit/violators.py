@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from heldout.audit.subjects import VIOLATOR, Pair, Subject, register
-from heldout.privacy.loss import Loss
+from heldout.kernel.loss import Loss
 
 __all__ = ["plant", "snapped"]
 

@@ -184,7 +184,7 @@ def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: A
 def _write(place: Path, bought: Bought) -> None:
     """Write the page of an answer: its own if it has one."""
     from heldout.drawing.place import write_page
-    from heldout.report.answers import answers_page
+    from heldout.questions.report.answers import answers_page
 
     [release] = bought.releases
     if hasattr(release, "save"):

@@ -52,8 +52,8 @@ def plan(
     as_json
         Print JSON and nothing else.
     """
-    from heldout.board import Plan
     from heldout.cli.output import print_json
+    from heldout.questions.boards import Plan
 
     found = Plan(
         rows=rows,

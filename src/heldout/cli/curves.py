@@ -12,8 +12,8 @@ from heldout.cli.rows import Rows, Several, Where
 from heldout.cli.values import Json, Labels
 
 if TYPE_CHECKING:
-    from heldout.metrics.curves.by_group import CurvesByGroup
-    from heldout.metrics.curves.release import CurvesRelease
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesRelease
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 
@@ -136,8 +136,8 @@ def _checked_out(out: Path, *, divided: bool) -> None:
 
 def _write(out: Path, release: "CurvesRelease | CurvesByGroup", *, kind: str, **words: Any) -> None:
     from heldout.drawing.place import write_file
-    from heldout.metrics.curves.by_group import CurvesByGroup
-    from heldout.report.question import assembled
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.report.questions import assembled
 
     if out.suffix.lower() == ".svg" and not isinstance(release, CurvesByGroup):
         write_file(out, release.svg(kind))
@@ -151,7 +151,7 @@ def _write(out: Path, release: "CurvesRelease | CurvesByGroup", *, kind: str, **
 
 def _at(release: "CurvesRelease | CurvesByGroup", threshold: float) -> dict[str, Any]:
     """Read the confusion matrix at a threshold, of each group if there are groups."""
-    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.by_group import CurvesByGroup
 
     if isinstance(release, CurvesByGroup):
         return {f", {name}": one.confusion(threshold) for name, one in release.groups.items()}
@@ -173,7 +173,7 @@ def _counted(
 
 def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
     from heldout.cli.output import print_measures, print_paid
-    from heldout.metrics.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.by_group import CurvesByGroup
 
     [release] = bought.releases
     measures = dict(release.measures)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from heldout.cli.values import Json
 
 if TYPE_CHECKING:
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
 LEAK = (
     "Why not just print the exact accuracy? Ask for it twice, once with one patient's stay taken "
@@ -60,7 +60,7 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
     from heldout import questions as q
     from heldout.data import Dataset
     from heldout.examples import breast_cancer, readmission
-    from heldout.privacy import Budget, Ledger
+    from heldout.kernel import Budget, Ledger
     from heldout.questions.session import Session
 
     numbers = [each.kind for each in (q.Auc, q.Confusion, q.Brier)]

@@ -94,8 +94,8 @@ def _libraries() -> tuple[str, str]:
 def _noise() -> tuple[str, str]:
     from fractions import Fraction
 
-    from heldout.mechanisms import DiscreteLaplace
-    from heldout.statistics.sealed import Sealed
+    from heldout.kernel.noise import DiscreteLaplace
+    from heldout.kernel.sealed import Sealed
 
     law = DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=1, dimension=64)
     drawn = law.sample(Sealed([0] * 64))
@@ -144,7 +144,7 @@ def _sandbox() -> tuple[str, str]:
 
 def _opened(place: str) -> Any:
     from heldout.cli.values import existing_ledger
-    from heldout.privacy import Ledger
+    from heldout.kernel import Ledger
 
     return Ledger(existing_ledger(place), read_only=True)
 

@@ -9,9 +9,9 @@ from cyclopts import App, Parameter
 from heldout.cli.values import Json
 
 if TYPE_CHECKING:
-    from heldout.privacy.account import Account
-    from heldout.privacy.ledger import Ledger
-    from heldout.privacy.loss import Budget, Loss
+    from heldout.kernel.ledger.account import Account
+    from heldout.kernel.ledger.ledger import Ledger
+    from heldout.kernel.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Place = Annotated[str, Parameter(help="The ledger's file or database URL.")]
@@ -90,7 +90,7 @@ def register(
     new
         Register although other accounts know these people: they get a second budget.
     """
-    from heldout.privacy.ledger import Ledger
+    from heldout.kernel.ledger.ledger import Ledger
 
     table = None
     if rows is not None:
@@ -290,7 +290,7 @@ def show(
     """
     from heldout.cli.ledger_tables import print_summary, standing
     from heldout.cli.output import console, print_json
-    from heldout.privacy.summary import summarise
+    from heldout.kernel.ledger.summary import summarise
 
     with _opened(place, read_only=True) as ledger:
         history = ledger.history(account)
@@ -351,13 +351,13 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
 
 def _opened(place: str, *, read_only: bool = False) -> "Ledger":
     from heldout.cli.values import existing_ledger
-    from heldout.privacy.ledger import Ledger
+    from heldout.kernel.ledger.ledger import Ledger
 
     return Ledger.open(existing_ledger(place), read_only=read_only)
 
 
 def _budget(text: str) -> "Budget":
-    from heldout.privacy.loss import Budget
+    from heldout.kernel.loss import Budget
 
     return Budget(epsilon=text)
 

@@ -7,10 +7,10 @@ from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.colours import PALETTE
 from heldout.drawing.page import rendered
 from heldout.drawing.words import amount, decimal
-from heldout.privacy.summary import asked
+from heldout.kernel.ledger.summary import asked
 
 if TYPE_CHECKING:
-    from heldout.privacy.summary import Summary
+    from heldout.kernel.ledger.summary import Summary
 
 __all__ = ["page"]
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heldout.privacy.loss import Budget, Loss
-    from heldout.privacy.summary import Standing, Summary
+    from heldout.kernel.ledger.summary import Standing, Summary
+    from heldout.kernel.loss import Budget, Loss
 
 __all__ = ["print_summary", "standing"]
 
@@ -14,7 +14,7 @@ BAR = 10
 def print_summary(found: "Summary", last: int) -> None:
     from heldout.cli.output import print_table
     from heldout.drawing.words import amount
-    from heldout.privacy.summary import asked
+    from heldout.kernel.ledger.summary import asked
 
     print_table(
         ("account", "budget", "spent", "left", "protection"),

@@ -12,10 +12,10 @@ from heldout.cli.failure import one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from heldout.metrics.measure import Measure
-    from heldout.metrics.release import Release
-    from heldout.privacy import Loss
-    from heldout.report import Report
+    from heldout.intervals.measure import Measure
+    from heldout.intervals.release import Release
+    from heldout.kernel import Loss
+    from heldout.questions.report import Report
 
 PATIENCE = 2.0  # seconds before something moves on the screen
 
@@ -97,7 +97,7 @@ def print_measures(
 
 def print_release(release: "Release | Report", remaining: "Loss") -> None:
     """Print any release: its measures, what it says, its price and its receipt."""
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
     if isinstance(release, Report):
         print_report(release)

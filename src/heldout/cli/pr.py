@@ -214,7 +214,7 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
 
 
 def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
-    from heldout.report.precision_recall import page
+    from heldout.questions.report.precision_recall import page
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
@@ -237,7 +237,7 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from heldout.report.precision_recall import REMARKS
+    from heldout.questions.report.precision_recall import REMARKS
 
     console = Console(highlight=False)
     ends = facts["interval"]

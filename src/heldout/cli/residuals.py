@@ -12,9 +12,9 @@ from heldout.cli.rows import FittedOptions, Several, Where
 from heldout.cli.values import Json, Labels
 
 if TYPE_CHECKING:
-    from heldout.regression.by_group import MetricsByGroup, PlotsByGroup
-    from heldout.regression.measures import RegressionMetrics
-    from heldout.regression.release import ResidualPlot
+    from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
+    from heldout.questions.regression.measures import RegressionMetrics
+    from heldout.questions.regression.release import ResidualPlot
 
 Kind = Literal["density", "points", "mean", "spread", "scale", "qq"]
 
@@ -189,7 +189,7 @@ def _checked_out(out: Path) -> None:
 
 
 def _svg(plot: "ResidualPlot | PlotsByGroup", kind: Kind) -> str:
-    from heldout.regression.release import ResidualPlot
+    from heldout.questions.regression.release import ResidualPlot
 
     return plot.svg(kind) if isinstance(plot, ResidualPlot) else plot.svg()
 
@@ -206,7 +206,7 @@ def _write(out: Path, plot: "ResidualPlot | PlotsByGroup", kind: Kind, **words: 
 def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
     from heldout.cli.output import console, print_table
     from heldout.drawing.words import numbers, spread
-    from heldout.regression.page import band_rows
+    from heldout.questions.regression.page import band_rows
 
     percent = f"{level * 100:g}%"
     say = console()

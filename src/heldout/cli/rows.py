@@ -126,7 +126,7 @@ class Custody:
     def open_session(self, session: Callable[..., T], private: Any, *, asked: Asked) -> T:
         """Open a session of this kind; without a ledger its budget is what is asked."""
         from heldout.errors import ArgumentError
-        from heldout.privacy import Budget, Ledger
+        from heldout.kernel import Budget, Ledger
 
         if self.ledger is None:
             if self.budget is not None:
@@ -283,7 +283,7 @@ class FittedOptions(Custody):
     def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
         from heldout.cli.values import declared_values
         from heldout.data.regression_table import RegressionTable
-        from heldout.regression.session import RegressionSession
+        from heldout.questions.regression.session import RegressionSession
 
         private = RegressionTable(
             self.source(where),
@@ -340,7 +340,7 @@ class FeatureOptions(Custody):
         from heldout.cli.values import label_value
         from heldout.data.feature_matrix import FeatureMatrix
         from heldout.errors import ArgumentError
-        from heldout.features.selector import FEATURES_PER_ROW
+        from heldout.questions.features.selector import FEATURES_PER_ROW
 
         if (self.text is None) == (self.columns is None):
             raise ArgumentError("Say where the features are: pass either --text or --columns.")

@@ -63,8 +63,8 @@ def select(
     from heldout import questions as q
     from heldout.cli.output import print_json
     from heldout.errors import ArgumentError
-    from heldout.features.baselines import BASELINES
-    from heldout.features.selector import select_from
+    from heldout.questions.features.baselines import BASELINES
+    from heldout.questions.features.selector import select_from
 
     if legend is not None and rows.text is None:
         raise ArgumentError("--legend requires --text.")

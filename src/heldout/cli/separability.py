@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 from heldout.cli.values import Json
 
 if TYPE_CHECKING:
-    from heldout.separability.release import SeparabilityRelease
-    from heldout.separability.result import Separability
+    from heldout.questions.separability.release import SeparabilityRelease
+    from heldout.questions.separability.result import Separability
 
 
 def separability(
@@ -90,8 +90,8 @@ def separability(
             )
         if budget is not None and ledger is None:
             raise ArgumentError("--budget requires --ledger, which keeps count of what is left.")
-        from heldout.privacy import Budget
-        from heldout.separability.private import private_separability
+        from heldout.kernel import Budget
+        from heldout.questions.separability.private import private_separability
 
         release = private_separability(
             truth,
@@ -121,7 +121,7 @@ def separability(
         from heldout.drawing.place import checked_place
 
         checked_place(out)
-    from heldout.separability.score import separability as compute
+    from heldout.questions.separability.score import separability as compute
 
     found = compute(
         truth,

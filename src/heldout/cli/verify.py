@@ -126,7 +126,7 @@ def _print_numbers(found: "Genuine") -> None:
     from heldout.cli.failure import one_line
     from heldout.cli.output import console, print_table
     from heldout.drawing.words import spread
-    from heldout.report import Report
+    from heldout.questions.report import Report
 
     about = found.answered.drawn.about
     console().print(one_line(f"{about.model} on {about.name}"), style="bold")

@@ -24,7 +24,7 @@ from heldout.errors import (
     ServerError,
     UnusableModel,
 )
-from heldout.privacy import Budget, Loss
+from heldout.kernel import Budget, Loss
 from heldout.questions.answered import Answered
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from heldout.data.postgres import PostgresTable
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError, UnreadableTable
-from heldout.privacy.neighbours import Neighbours
+from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["Dataset"]
 

@@ -13,7 +13,7 @@ from heldout.data.declared import ends_of
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError, UndeclaredRival
-from heldout.privacy.neighbours import Protection
+from heldout.kernel.neighbours import Protection
 
 __all__ = ["Description", "ScoredRows"]
 

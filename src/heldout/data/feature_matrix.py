@@ -17,7 +17,7 @@ from heldout.data.groups import kind_declared
 from heldout.data.table import Custody, PrivateTable
 from heldout.data.text import Space
 from heldout.errors import ArgumentError, DataError
-from heldout.privacy.neighbours import Neighbours
+from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
 

@@ -6,7 +6,7 @@ from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
-from heldout.privacy.neighbours import Neighbours
+from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["People"]
 

@@ -13,7 +13,7 @@ from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member, k
 from heldout.data.held_rows import HeldRows
 from heldout.data.keyed_rows import HELD_ROWS, KeyedRows, sortable
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
-from heldout.privacy.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Neighbours, Protection
 
 
 class Custody(TypedDict, total=False):
@@ -28,7 +28,7 @@ class Custody(TypedDict, total=False):
 
 
 class PrivateTable(ABC):
-    """Rows that leave through `heldout.release` alone, validated when the object is made.
+    """Rows that leave through `heldout.kernel.door` alone, validated when the object is made.
 
     A kind of rows says which columns a statement may see (`_exposed`) and what must hold of them
     (`_rules`); `heldout.Dataset`, with a label and a score, is one. The table is opened, its keys

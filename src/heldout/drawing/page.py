@@ -17,7 +17,7 @@ from heldout.errors import ArgumentError
 if TYPE_CHECKING:
     from jinja2 import BaseLoader, Environment
 
-    from heldout.metrics.measure import Measure
+    from heldout.intervals.measure import Measure
 
 __all__ = ["card", "checked_labels", "environment", "measures_card", "rendered"]
 

@@ -8,7 +8,7 @@ from heldout.drawing.colours import GRID, HEAT, INK, MUTED, PALETTE
 from heldout.drawing.words import half_width, spread
 
 if TYPE_CHECKING:
-    from heldout.metrics.measure import Measure
+    from heldout.intervals.measure import Measure
 
 __all__ = [
     "class_chart",

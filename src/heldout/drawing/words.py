@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from heldout.privacy import Budget, Loss, Neighbours, Protection
+from heldout.kernel import Budget, Loss, Neighbours, Protection
 
 if TYPE_CHECKING:
-    from heldout.metrics.measure import Measure
+    from heldout.intervals.measure import Measure
 
 __all__ = [
     "amount",

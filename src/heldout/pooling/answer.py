@@ -18,19 +18,19 @@ from heldout.drawing.page import card, rendered
 from heldout.drawing.place import write_page
 from heldout.drawing.words import digits, spread
 from heldout.errors import ArgumentError
-from heldout.mechanisms import DiscreteLaplace
-from heldout.metrics.bounded_mean import mean, noisy_sums, share_counts, share_of
-from heldout.metrics.confusion import NoisyConfusion, noisy_counts
-from heldout.metrics.lists import list_sums
-from heldout.metrics.measure import Interval, Measure, checked_level
-from heldout.metrics.ratio import NoisyCounts
-from heldout.metrics.registry import Contrast
-from heldout.metrics.release import Answer
+from heldout.intervals.bounded_mean import mean, noisy_sums, share_counts, share_of
+from heldout.intervals.confusion import NoisyConfusion, noisy_counts
+from heldout.intervals.lists import list_sums
+from heldout.intervals.measure import Interval, Measure, checked_level
+from heldout.intervals.ratio import NoisyCounts
+from heldout.intervals.registry import Contrast
+from heldout.intervals.release import Answer
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.noise import DiscreteLaplace
 from heldout.pooling.effects import Effects
 from heldout.pooling.picture import forest
 from heldout.pooling.price import Price
 from heldout.pooling.site import Site
-from heldout.statistics import BoundedSum
 
 __all__ = [
     "Pooled",

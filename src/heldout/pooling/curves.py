@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import Measure, checked_level
+from heldout.intervals.measure import Measure, checked_level
 from heldout.pooling.answer import PooledArea
 from heldout.pooling.site import Site
 

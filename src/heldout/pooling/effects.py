@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.mechanisms.bisection import halved
-from heldout.metrics.measure import Interval
-from heldout.metrics.noise import NoiseSum
+from heldout.intervals.measure import Interval
+from heldout.intervals.noise import NoiseSum
+from heldout.kernel.noise.bisection import halved
 
 __all__ = ["Effects"]
 

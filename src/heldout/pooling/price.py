@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from heldout.privacy import Loss
+from heldout.kernel import Loss
 
 __all__ = ["Price"]
 

@@ -12,17 +12,17 @@ import numpy as np
 
 from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
-from heldout.mechanisms import DiscreteLaplace
-from heldout.mechanisms.noise_share import NoiseShare
-from heldout.metrics.confusion import NoisyConfusion, noisy_counts
-from heldout.metrics.measure import Measure
-from heldout.metrics.registry import Contrast
+from heldout.intervals.confusion import NoisyConfusion, noisy_counts
+from heldout.intervals.measure import Measure
+from heldout.intervals.registry import Contrast
+from heldout.kernel import Receipt
+from heldout.kernel.door import Request, release
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.noise_share import NoiseShare
 from heldout.pooling.answer import summed
-from heldout.privacy import Receipt
-from heldout.questions.counts import Confusion
+from heldout.questions.counts.questions import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
-from heldout.release import Request, release
 
 __all__ = ["SecureSum", "SharedConfusion", "hand_in", "opened"]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from heldout.arguments import as_number, shown, visible
 from heldout.errors import ArgumentError
-from heldout.mechanisms.bisection import halved
-from heldout.metrics.measure import Interval
-from heldout.metrics.noise import NoiseSum
-from heldout.privacy import Loss
+from heldout.intervals.measure import Interval
+from heldout.intervals.noise import NoiseSum
+from heldout.kernel import Loss
+from heldout.kernel.noise.bisection import halved
 
 __all__ = ["Site", "checked_sites"]
 

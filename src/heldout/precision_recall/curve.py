@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.arguments import Floats, fractions, labelled_scores
-from heldout.precision_recall.estimators import (
-    RECOMMENDED,
-    estimates,
-    known_estimator,
-    pieces_of,
-)
+from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
 from heldout.precision_recall.geometry import minimum_auc
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, levels_from_scores

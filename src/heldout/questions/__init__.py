@@ -29,15 +29,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is first used
-    from heldout.features.questions import *  # noqa: F403
-    from heldout.questions.classes import *  # noqa: F403
-    from heldout.questions.counts import *  # noqa: F403
-    from heldout.questions.curves import *  # noqa: F403
-    from heldout.questions.lists import *  # noqa: F403
-    from heldout.questions.ranking import *  # noqa: F403
-    from heldout.regression.questions import *  # noqa: F403
-    from heldout.report.question import *  # noqa: F403
-    from heldout.separability.question import *  # noqa: F403
+    from heldout.questions.classes.questions import *  # noqa: F403
+    from heldout.questions.counts.questions import *  # noqa: F403
+    from heldout.questions.curves.questions import *  # noqa: F403
+    from heldout.questions.features.questions import *  # noqa: F403
+    from heldout.questions.lists.questions import *  # noqa: F403
+    from heldout.questions.ranking.questions import *  # noqa: F403
+    from heldout.questions.regression.questions import *  # noqa: F403
+    from heldout.questions.report.questions import *  # noqa: F403
+    from heldout.questions.separability.questions import *  # noqa: F403
 
 
 def __getattr__(name: str) -> type[Question[Any]]:

@@ -8,10 +8,10 @@ from typing import Any, Self
 from heldout import questions as q
 from heldout.data.description import Description
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.privacy import Budget, Loss, Receipt, price
+from heldout.kernel import Budget, Loss, Receipt, price
+from heldout.kernel.door import Drawn, Standing
 from heldout.questions.kept import from_plain, plain
 from heldout.questions.quote import booked_together
-from heldout.release import Drawn, Standing
 
 __all__ = ["Answered"]
 

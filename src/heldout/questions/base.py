@@ -16,12 +16,12 @@ from heldout.arguments import shown
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
-from heldout.privacy.loss import Loss
-from heldout.privacy.rational import Rational
+from heldout.kernel.door import Drawn, Priced
+from heldout.kernel.loss import Loss
+from heldout.kernel.rational import Rational
 from heldout.questions.guess import Guess, HalfWidths
 from heldout.questions.rules import Price, Rival, Rule
 from heldout.questions.sections import Choice, Section
-from heldout.release import Drawn, Priced
 
 if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled
@@ -202,7 +202,7 @@ class Question(ABC, Generic[R_co]):
 
     def loss(self, about: Any) -> Loss:
         """Return the exact price."""
-        from heldout.privacy import price
+        from heldout.kernel import price
 
         return price(self.request(about).event())
 

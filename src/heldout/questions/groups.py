@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from heldout.data.description import Description
-from heldout.mechanisms import DiscreteLaplace
-from heldout.privacy import Event
+from heldout.kernel import Event
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.weights import STEPS
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess
-from heldout.release import Drawn, Request
-from heldout.statistics.weights import STEPS
 
 __all__ = [
     "PartOf",

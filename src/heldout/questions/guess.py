@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 
 from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import Measure
+from heldout.intervals.measure import Measure
 from heldout.questions.rules import Number, Whole
 
 __all__ = ["Guess", "HalfWidths"]
@@ -140,7 +140,7 @@ class Guess:
         """Shares of each class (negative, positive) by score cell, lowest first."""
         import numpy as np
 
-        from heldout.metrics.normal import normal_share
+        from heldout.intervals.normal import normal_share
 
         edges = np.linspace(-4, 4 + self.separation, cells + 1)
         edges[0], edges[-1] = -np.inf, np.inf

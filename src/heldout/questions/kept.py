@@ -18,7 +18,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from heldout.privacy.rational import show, stored
+from heldout.kernel.rational import show, stored
 from heldout.questions.registry import registered
 
 __all__ = ["from_plain", "plain", "stored_classes"]
@@ -195,9 +195,9 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _whole(made: Any) -> bool:
     """Whether its parts have the sizes that its mechanism gives them."""
-    from heldout.mechanisms.curves.influence import Placements
-    from heldout.mechanisms.curves.table import NoisyTable
-    from heldout.mechanisms.smooth.ranking import RankingDraw
+    from heldout.kernel.noise.tables.table import NoisyTable
+    from heldout.kernel.ranking.mechanism import RankingDraw
+    from heldout.questions.curves.methods.influence import Placements
 
     if isinstance(made, RankingDraw):
         mechanism, first = made.mechanism, made.first_counts

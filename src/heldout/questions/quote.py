@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from heldout.errors import ArgumentError
-from heldout.metrics.measure import NO_INFORMATION, checked_level
-from heldout.privacy import Event, Loss, price
+from heldout.intervals.measure import NO_INFORMATION, checked_level
+from heldout.kernel import Event, Loss, price
+from heldout.kernel.door import Priced, Together
 from heldout.questions.base import Question
 from heldout.questions.guess import Guess, HalfWidths
-from heldout.release import Priced, Together
 
 __all__ = ["Quote", "booked_together"]
 

@@ -33,10 +33,10 @@ __all__ = [
 GROUP: Final = "heldout.questions"
 """The entry point group by which a package adds kinds: the name of a module that declares them."""
 ELSEWHERE: Final = (
-    "heldout.regression.questions",
-    "heldout.features.questions",
-    "heldout.separability.question",
-    "heldout.report.question",
+    "heldout.questions.regression.questions",
+    "heldout.questions.features.questions",
+    "heldout.questions.separability.questions",
+    "heldout.questions.report.questions",
 )
 """Families that do not live in this folder yet."""
 

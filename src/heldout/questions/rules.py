@@ -18,7 +18,7 @@ from heldout.arguments.rules import (
     Text,
     Whole,
 )
-from heldout.privacy.rational import Rational, exact
+from heldout.kernel.rational import Rational, exact
 
 __all__ = [
     "By",

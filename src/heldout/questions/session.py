@@ -10,24 +10,24 @@ from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
 from heldout.errors import ArgumentError
-from heldout.privacy import Budget, Ledger, Loss
-from heldout.privacy.rational import Rational
-from heldout.privacy.summary import Booking
+from heldout.kernel import Budget, Ledger, Loss
+from heldout.kernel.door import release
+from heldout.kernel.ledger.summary import Booking
+from heldout.kernel.rational import Rational
 from heldout.questions.quote import booked_together
-from heldout.release import release
 
 if TYPE_CHECKING:
-    from heldout.metrics.bounded_mean import MeanRelease
-    from heldout.metrics.classes import RankRelease
-    from heldout.metrics.confusion import ConfusionRelease
-    from heldout.metrics.curves.by_group import CurvesByGroup
-    from heldout.metrics.curves.release import CurvesRelease
-    from heldout.metrics.groups import ByGroup, DecisionsByGroup
-    from heldout.metrics.lists import ListsRelease
-    from heldout.metrics.ranking import AucRelease, CompareRelease, RankingRelease
-    from heldout.metrics.ties import TiesRelease
+    from heldout.intervals.bounded_mean import MeanRelease
+    from heldout.intervals.confusion import ConfusionRelease
+    from heldout.intervals.groups import ByGroup, DecisionsByGroup
+    from heldout.intervals.lists import ListsRelease
     from heldout.questions.answered import Answered
-    from heldout.report import Report
+    from heldout.questions.classes.matrix import RankRelease
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesRelease
+    from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
+    from heldout.questions.ranking.ties import TiesRelease
+    from heldout.questions.report import Report
 
 Epsilon = Rational
 Columns = str | Sequence[str]
@@ -275,7 +275,7 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.metrics.classes.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.matrix.ClassConfusionRelease`).
         """
         found: ConfusionRelease | DecisionsByGroup = self._of_rows(
             q.Confusion,
@@ -384,7 +384,7 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.metrics.class_areas.ClassAreas`.
+        `heldout.questions.classes.areas.ClassAreas`.
         """
         found: AucRelease | ByGroup[AucRelease] = self._of_rows(
             q.Auc,
@@ -537,7 +537,7 @@ class Session(PrivateSession):
         `method` may name one of the papers' instead: "laplace", "fixed-space",
         "recursive-medians" or "hierarchical-quantile", with its own options. At `thresholds` that
         are named beforehand `confusion` is nearly as sharp as if all of epsilon were for it. `by`
-        gives a `heldout.metrics.curves.release.CurvesRelease` for each declared group.
+        gives a `heldout.questions.curves.release.CurvesRelease` for each declared group.
         """
         if method != "heldout" and thresholds is not None:
             options["thresholds"], thresholds = thresholds, None  # how many: an option of theirs

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data import Dataset, PrivateTable
-from heldout.metrics.release import Release
+from heldout.intervals.release import Release
 
 __all__ = [
     "HIGH",

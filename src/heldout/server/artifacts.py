@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
 from heldout.errors import ArgumentError
+from heldout.kernel.ledger.books import checked_name
 from heldout.models.isolate import START
-from heldout.privacy.books import checked_name
 from heldout.server import jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.service import Conflict, Missing, Service, TooLarge

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from heldout import questions as q
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.privacy import Loss
+from heldout.kernel import Loss
 from heldout.questions.base import FormField
 from heldout.server import datasets, evaluations
 from heldout.server.accounts import Person

@@ -7,21 +7,15 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from heldout.arguments import shown
-from heldout.board import Plan
-from heldout.board.board import certificate_of
 from heldout.errors import ArgumentError
-from heldout.privacy.books import checked_name
+from heldout.kernel.ledger.books import checked_name
+from heldout.questions.boards import Plan
+from heldout.questions.boards.board import certificate_of
 from heldout.server import artifacts, jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, owned
 from heldout.server.declaration import checked_facts
-from heldout.server.evaluations import (
-    CANCELLED,
-    may_cancel,
-    not_needed,
-    scored_first,
-    tick_of,
-)
+from heldout.server.evaluations import CANCELLED, may_cancel, not_needed, scored_first, tick_of
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
 from heldout.server.storage import boards, new_id, now, submissions
 

@@ -9,10 +9,10 @@ from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.colours import MUTED, PALETTE
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
-from heldout.metrics.confusion import ConfusionRelease
-from heldout.metrics.curves.release import CurvesRelease
-from heldout.metrics.measure import Measure
-from heldout.report.report import Report
+from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.measure import Measure
+from heldout.questions.curves.release import CurvesRelease
+from heldout.questions.report.report import Report
 from heldout.server import evaluations
 
 __all__ = ["Block", "SideBySide", "blocks", "side_by_side"]

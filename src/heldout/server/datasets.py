@@ -14,18 +14,12 @@ from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.data.sql import kind_of
 from heldout.errors import ArgumentError
-from heldout.privacy import Account, Budget
+from heldout.kernel import Account, Budget
 from heldout.questions.kept import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.declaration import Declared, budget_of, checked_facts, checked_source
-from heldout.server.service import (
-    Conflict,
-    Forbidden,
-    Missing,
-    Service,
-    checked_path_name,
-)
+from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
 from heldout.server.storage import datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
 

@@ -13,8 +13,8 @@ from heldout.data.dataset import Dataset
 from heldout.data.groups import declared_groups
 from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
-from heldout.privacy import Budget
-from heldout.privacy.books import checked_name
+from heldout.kernel import Budget
+from heldout.kernel.ledger.books import checked_name
 from heldout.server.service import Settings
 
 __all__ = ["SCORE", "Declared", "budget_of", "check_place", "checked_facts", "checked_source"]

@@ -15,8 +15,8 @@ from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
+from heldout.kernel.ledger.books import checked_name
 from heldout.models.score import declared_seconds
-from heldout.privacy.books import checked_name
 from heldout.questions.answered import Answered
 from heldout.questions.kept import from_plain, plain
 from heldout.questions.rules import Rival

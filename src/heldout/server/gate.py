@@ -24,15 +24,7 @@ from heldout.errors import (
 from heldout.server.accounts import Person, of_token
 from heldout.server.limits import address_of
 from heldout.server.logs import told
-from heldout.server.service import (
-    Busy,
-    Conflict,
-    Forbidden,
-    Missing,
-    Service,
-    TooLarge,
-    TooMany,
-)
+from heldout.server.service import Busy, Conflict, Forbidden, Missing, Service, TooLarge, TooMany
 
 __all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from heldout.errors import LedgerTampered
-from heldout.privacy.witness import Witness
+from heldout.kernel.ledger.witness import Witness
 from heldout.server.service import Service
 from heldout.server.storage import receipts
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.privacy import Ledger
+from heldout.kernel import Ledger
 from heldout.server.limits import FreeWork, Turnstile
 from heldout.server.refusals import Busy, Conflict, Forbidden, Missing, TooLarge, TooMany
 from heldout.server.storage import Store

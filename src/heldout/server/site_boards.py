@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
-from heldout.board.plan import TITLES
 from heldout.drawing.chart import Figure
 from heldout.drawing.pictures import interval_plot
 from heldout.errors import ArgumentError, HeldoutError
-from heldout.metrics.measure import Measure
+from heldout.intervals.measure import Measure
+from heldout.questions.boards.plan import TITLES
 from heldout.server import artifacts, boards, datasets
 from heldout.server.gate import Anyone, status_of
 from heldout.server.limits import address_of

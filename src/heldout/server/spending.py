@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.colours import PALETTE
 from heldout.drawing.words import decimal
-from heldout.privacy import Loss
+from heldout.kernel import Loss
 from heldout.server import artifacts
 from heldout.server.service import Service
 from heldout.server.storage import evaluations

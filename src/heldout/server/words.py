@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from heldout.drawing.words import amount, decimal
-from heldout.privacy import Loss
+from heldout.kernel import Loss
 
 __all__ = ["allowance", "date_input", "kilobytes", "moment", "price", "state_words"]
 

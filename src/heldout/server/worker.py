@@ -15,27 +15,15 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
-from heldout.errors import (
-    AlreadyBooked,
-    AnswerLost,
-    HeldoutError,
-    PrivacyError,
-    ScoringFailed,
-)
+from heldout.errors import AlreadyBooked, AnswerLost, HeldoutError, PrivacyError, ScoringFailed
+from heldout.kernel.ledger.witness import Witness
 from heldout.models import load
-from heldout.privacy.witness import Witness
 from heldout.questions.kept import plain
 from heldout.questions.session import Session
 from heldout.server import artifacts, jobs, judging, limits, receipts, rows
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, share_of
-from heldout.server.evaluations import (
-    UNPAID,
-    scoring_seconds,
-    scoring_tick,
-    shown_at,
-    tick_of,
-)
+from heldout.server.evaluations import UNPAID, scoring_seconds, scoring_tick, shown_at, tick_of
 from heldout.server.jobs import Job
 from heldout.server.logs import told
 from heldout.server.service import Conflict, Service, TooLarge

@@ -1,0 +1,354 @@
+"""Answers by group: each group's release, how far apart the groups are, and whether by chance.
+
+A group that noise drowned is told as such and takes no part in gaps: the choice is made of released
+numbers alone. The test asks for the one value that explains all groups best; what each group is off
+by is turned into a normal score by its own law of noise and sampling, so the sum of their squares
+has about the chi-square law of one degree fewer than there are groups. The best value takes a whole
+degree off where laws are normal, and less where noise has its heavy tails: about 2/3 of one.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import permutations
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from heldout.arguments import shown
+from heldout.errors import ArgumentError
+from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn
+
+if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
+
+__all__ = ["ByGroup", "DecisionsByGroup", "Gap"]
+
+Part_co = TypeVar("Part_co", bound=Release, covariant=True)
+Surprise = Callable[[float], float]
+"""How often so far a number would be released if the population's were this one."""
+_GRID: Final = 17
+_FAR, _HEAVY = 2.0, 1.245  # a score, and what Laplace's law has at half of its distance; normal: 1
+_LEAST: Final = 1e-300  # a p-value that is smaller has no normal score in doubles
+
+
+class Gap(Measure):
+    """The largest group's number less the smallest's, or one's less the others', with a p-value.
+
+    The p-value holds for the number of groups.
+    """
+
+    p_value: float
+    """How often groups would be seen so far apart if the population had no differences."""
+    between: tuple[str, ...]
+    """The groups that were compared; those that noise drowned are not among them."""
+
+    def sentence(self, level: float = 0.95) -> str:
+        if len(self.between) < 2:
+            return f"{self.name}: no information at this price, {self.terms}"
+        return f"{super().sentence(level)}, p-value {self.p_value:.3g}"
+
+    @property
+    def informative(self) -> bool:
+        return len(self.between) > 1 and super().informative
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return super().as_dict(level) | {"p_value": self.p_value, "between": list(self.between)}
+
+
+class ByGroup(Release, Generic[Part_co]):
+    """One release for each group: `.groups["F"]`, `.gap`, `.worst`. Its headline is the gap."""
+
+    def __init__(
+        self, drawn: Drawn, parts: Iterable[Part_co], *, lower_is_better: bool = False
+    ) -> None:
+        super().__init__(drawn)
+        names = drawn.request.parameters["groups"]
+        self.groups: Mapping[str, Part_co] = dict(zip(names, parts, strict=True))
+        self._lower_is_better = lower_is_better
+
+    @property
+    def metric(self) -> str:
+        """The measure that the headline compares."""
+        return next(iter(next(iter(self.groups.values())).measures))
+
+    @property
+    def drowned(self) -> tuple[str, ...]:
+        """Groups of which noise leaves nothing to read: too few rows at this price."""
+        return tuple(name for name in self.groups if name not in self._readable(self.metric))
+
+    @property
+    def worst(self) -> str:
+        """The name of the group that the headline's measure is worst for, of those readable."""
+        readable = self._readable(self.metric) or self._every(self.metric)
+        return (max if self._lower_is_better else min)(readable, key=lambda name: readable[name])
+
+    @property
+    def gap(self) -> Gap:
+        return self.gap_in(self.metric)
+
+    @property
+    def p_value(self) -> float:
+        return self.gap.p_value
+
+    def gap_in(self, metric: str) -> Gap:
+        """How far apart the groups are in a measure, at no further cost."""
+        if metric not in self._gaps:
+            self._gaps[metric] = self._gap(metric)
+        return self._gaps[metric]
+
+    @cached_property
+    def _gaps(self) -> dict[str, Gap]:
+        return {}
+
+    def _gap(self, metric: str) -> Gap:
+        sides = self._readable(metric)
+        surprises = [partial(self.groups[name].surprise, metric) for name in sides]
+        return self._between(metric, sides, surprises)
+
+    def _between(
+        self, metric: str, sides: Mapping[str, Measure], surprises: Sequence[Surprise]
+    ) -> Gap:
+        """The gap between measures by group, and what each has to say of a value for all."""
+        values = list(sides.values())
+        least = min(values, default=None)
+        found = Gap(
+            max(values) - min(values) if values else 0.0,
+            name=f"gap in {metric}",
+            terms=self.terms,
+            noise_interval=lambda level: _apart(values, level, Measure.noise_interval),
+            interval=lambda level: _apart(values, level, Measure.interval),
+            share=None if least is None else lambda gap: least.share(least.value + gap),
+        )
+        found.between = tuple(sides)
+        found.p_value = _p_value(values, surprises)
+        return found
+
+    def against_rest(self, metric: str | None = None) -> dict[str, Gap]:
+        """Each readable group's number less the mean of the other groups', by name. Free.
+
+        P-values are of a normal law as wide as the interval, times the number of groups.
+        """
+        metric = metric or self.metric
+        sides = self._readable(metric)
+        found = {}
+        for name, own in sides.items():
+            others = [each for other, each in sides.items() if other != name]
+            if others:
+                said = f"{metric}, {name} less the others"
+                found[name] = _difference(own, others, said, self.terms)
+                found[name].between = tuple(sides)
+                found[name].p_value = min(1.0, len(sides) * found[name].surprise(0.0))
+        return found
+
+    def _every(self, metric: str) -> dict[str, Measure]:
+        known = next(iter(self.groups.values())).measures
+        if metric not in known:
+            listed = ", ".join(map(repr, known))
+            raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.")
+        return {name: each.measures[metric] for name, each in self.groups.items()}
+
+    def _readable(self, metric: str) -> dict[str, Measure]:
+        every = self._every(metric)
+        return {name: each for name, each in every.items() if each.informative}
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The measures that are told of every group, the headline's first."""
+        return (self.metric,)
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found: dict[str, Measure] = {}
+        for metric in self.compared:
+            found[f"gap in {metric}"] = self.gap_in(metric)
+            found |= {f"{metric}, {name}": each for name, each in self._every(metric).items()}
+        return found
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        groups = {
+            name: {metric: each.as_dict(level) for metric, each in release.measures.items()}
+            for name, release in self.groups.items()
+        }
+        said = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
+        return {**super().as_dict(level), "groups": groups, **said}
+
+    def plotted(self) -> dict[str, Measure]:
+        """Return nothing: the groups have a picture of their own."""
+        return {}
+
+    def _noisy(self) -> Any:
+        return {name: release._noisy() for name, release in self.groups.items()}
+
+    def __str__(self) -> str:
+        lines = [f"  {name}: {each.measures[self.metric]}" for name, each in self.groups.items()]
+        return "\n".join([str(self.gap), *lines])
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        """The groups with their intervals; those that drowned are grey, and have no number."""
+        return self._pictured((self.metric,), level)
+
+    def _pictured(self, metrics: Sequence[str], level: float) -> list["Figure"]:
+        from heldout.drawing.pictures import interval_plot
+
+        shown = {metric: self._every(metric) for metric in metrics if self._readable(metric)}
+        drawn = [interval_plot(each, level=level, title=name) for name, each in shown.items()]
+        # What dots and bars are is said once.
+        return [*drawn[:1], *(replace(each, caption="") for each in drawn[1:])]
+
+
+class DecisionsByGroup(ByGroup[ConfusionRelease]):
+    """Confusion matrices by group, and what fairness auditors read off them."""
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return (self.metric, "recall", "false positive rate", "selection rate", "precision")
+
+    @property
+    def threshold(self) -> float:
+        return float(self._drawn.request.parameters["threshold"])
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        return self._pictured(self.compared[:4], level)
+
+    @property
+    def equal_opportunity(self) -> Gap:
+        """How far apart the groups are in recall: the share of positives that is found."""
+        return self.gap_in("recall")
+
+    @property
+    def demographic_parity(self) -> Gap:
+        """How far apart the groups are in the share of rows that the model calls positive."""
+        return self.gap_in("selection rate")
+
+    @property
+    def predictive_parity(self) -> Gap:
+        """How far apart the groups are in precision: what an alarm is worth."""
+        return self.gap_in("precision")
+
+    @property
+    def equalised_odds(self) -> Gap:
+        """The larger of the gaps in recall and in false positive rate, tested as two."""
+        both = [self.gap_in("recall"), self.gap_in("false positive rate")]
+
+        def larger(read: Callable[[Measure, float], Interval]) -> Callable[[float], Interval]:
+            def ends(level: float) -> Interval:
+                found = [read(each, 1 - (1 - level) / 2) for each in both]
+                return max(low for low, _ in found), max(high for _, high in found)
+
+            return ends
+
+        worse = Gap(
+            max(both),
+            name="gap in odds",
+            terms=self.terms,
+            noise_interval=larger(Measure.noise_interval),
+            interval=larger(Measure.interval),
+            share=float,
+        )
+        worse.between = tuple(n for n in both[0].between if n in both[1].between)
+        worse.p_value = min(1.0, 2 * min(each.p_value for each in both))
+        return worse
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        names = ("equal_opportunity", "equalised_odds", "demographic_parity", "predictive_parity")
+        fairness = {name: getattr(self, name).as_dict(level) for name in names}
+        return {**super().as_dict(level), "fairness": fairness}
+
+
+def _apart(
+    sides: list[Measure], level: float, read: Callable[[Measure, float], Interval]
+) -> Interval:
+    """Bounds of the largest difference, from those of each pair at a level that holds for all.
+
+    A pair's bounds are recovered from its members' own (Zou and Donner 2008).
+    """
+    if len(sides) < 2:
+        return (0.0, 1.0)
+    pairs = len(sides) * (len(sides) - 1) / 2
+    ends = [(each.value, *read(each, 1 - (1 - level) / pairs)) for each in sides]
+    low, high = 0.0, 0.0
+    for (a, a_low, a_high), (b, b_low, b_high) in permutations(ends, 2):
+        low = max(low, a - b - math.hypot(a - a_low, b_high - b))
+        high = max(high, a - b + math.hypot(a_high - a, b - b_low))
+    return low, high
+
+
+def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> Gap:
+    """A number less the mean of others."""
+    mean = math.fsum(others) / len(others)
+
+    def interval(read: Callable[[Measure, float], Interval]) -> Callable[[float], Interval]:
+        def ends(level: float) -> Interval:
+            low, high = read(own, level)
+            theirs = [(each.value, *read(each, level)) for each in others]
+            below = math.hypot(*(value - end for value, end, _ in theirs)) / len(others)
+            above = math.hypot(*(end - value for value, _, end in theirs)) / len(others)
+            apart = own.value - mean
+            return (
+                apart - math.hypot(own.value - low, above),
+                apart + math.hypot(high - own.value, below),
+            )
+
+        return ends
+
+    return Gap(
+        own.value - mean,
+        name=name,
+        terms=terms,
+        noise_interval=interval(Measure.noise_interval),
+        interval=interval(Measure.interval),
+    )
+
+
+def _score(p_value: float) -> float:
+    """How many standard deviations a normal number with this two-sided p-value lies out."""
+    return -NormalDist().inv_cdf(min(max(p_value, _LEAST), 1.0) / 2)
+
+
+def _p_value(values: Sequence[Measure], surprises: Sequence[Surprise]) -> float:
+    """How often groups would be seen so far apart if one value were the population's of all."""
+    if len(values) < 2:
+        return 1.0
+    from scipy.special import gammaincc
+
+    def off(value: float) -> float:
+        return math.fsum(_score(each(value)) ** 2 for each in surprises)
+
+    size = len(values)
+    heavy = math.fsum(map(_heaviness, values, surprises)) / size
+    # Simulated for Laplace laws: of 2, 3, 5, 10 and 20 groups .28, .27, .31, .40 and .47.
+    degrees = size - 1 + heavy * (0.28 + 0.07 * math.log(size / 2))
+    # Beyond the outermost values every group is further off.
+    return float(gammaincc(degrees / 2, _lowest(off, min(values), max(values)) / 2))
+
+
+def _heaviness(measure: Measure, surprise: Surprise) -> float:
+    """How much a law is Laplace's and not normal, by its scores at a distance and at half of it."""
+    low, high = measure.noise_interval()
+    distance = max(high - low, 1e-300) / 2
+    side = 1 if measure.share(measure.value) < 0.5 else -1  # where the range goes on for longer
+
+    def score(away: float) -> float:
+        return _score(surprise(measure.value + side * away))
+
+    for _ in range(5):
+        distance *= min(max(_FAR / max(score(distance), 0.05), 0.1), 10.0)
+    return min(max((score(distance / 2) - 1) / (_HEAVY - 1), 0.0), 1.0)
+
+
+def _lowest(function: Callable[[float], float], first: float, last: float) -> float:
+    """The least value from `first` to `last`: on a grid, then around its best point."""
+    grid = np.linspace(first, last, _GRID)
+    values = [function(float(each)) for each in grid]
+    best = int(np.argmin(values))
+    low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, _GRID - 1)])
+    for _ in range(16):
+        a, b = low + (high - low) * 0.382, low + (high - low) * 0.618
+        low, high = (low, b) if function(a) <= function(b) else (a, high)
+    return min(values[best], function((low + high) / 2))

@@ -1,0 +1,244 @@
+"""Ratios of noisy counts, with intervals that hold however small the denominator is.
+
+For a ratio r = numerator / denominator of the true counts, numerator - r * denominator is zero,
+so the same combination of the noisy counts is pure noise with a known law. An interval is the set
+of all r that this does not rule out (Fieller's argument): it covers whatever the counts are, and
+where the denominator is lost in the noise it is wide instead of wrong. For the population's ratio
+the combination also has a sampling error of known variance, which is added.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.intervals.noise import NoiseSum
+from heldout.kernel.noise.bisection import halved
+
+Vector = NDArray[np.float64]
+_USUAL = 0.05
+DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
+NO_ROWS = 0.001  # how often noise alone must make up a denominator for it to be doubted
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Released sums that tell how much rows differ: estimate = truth + spread @ noise.
+
+    `weights` turns a combination of the counts into that of these sums which is the sum over rows
+    of the square of what each adds to it.
+    """
+
+    estimate: Vector
+    spread: Vector
+    weights: Callable[[Vector], Vector]
+
+    def of(self, combination: Vector, scale: float) -> tuple[float, float]:
+        """The sum of squares as seen, and the standard deviation of its noise."""
+        weights = self.weights(combination)
+        noise = math.sqrt(2) * scale * float(np.linalg.norm(self.spread.T @ weights))
+        return float(weights @ self.estimate), noise
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts:
+    """Released counts: estimate = truth + spread @ noise, noise independent Laplace of one scale.
+
+    `unit` is what one row adds at most (1 for counts, the resolution for bounded sums); `rows` is
+    the public number of rows, or None.
+    """
+
+    estimate: Vector
+    spread: Vector
+    scale: float
+    unit: float = 1.0
+    rows: int | None = None
+    squares: Squares | None = None
+
+    def sampling_variance(self, combination: Vector, most: float) -> float:
+        """Of a combination over draws of the rows: as seen, or the most that it can be.
+
+        What is seen has a standard deviation of its noise added.
+        """
+        seen = self.squares_seen(combination)
+        return most if seen is None else min(max(sum(seen), 0.0), most)
+
+    def squares_seen(self, combination: Vector) -> tuple[float, float] | None:
+        """The sum of squares of what rows add to it, and the deviation of that number's noise."""
+        return None if self.squares is None else self.squares.of(combination, self.scale)
+
+    def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
+        weights = tuple((self.spread.T @ combination).tolist())
+        return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
+
+    def margin(self, combination: Vector, tail: float) -> float:
+        """What noise takes off it with this probability; many values are held against one."""
+        key = (combination.tobytes(), tail)
+        if key not in self._margins:
+            # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
+            self._margins[key] = self.noise(combination).quantile(1 - 2 * tail)
+        return self._margins[key]
+
+    @cached_property
+    def _margins(self) -> dict[tuple[bytes, float], float]:
+        return {}
+
+    def granularity(self, combination: Vector) -> float:
+        """How far whole-numbered noise may lie beyond the continuous law that stands for it.
+
+        Half a step each, or three deviations of what so many roundings add up to.
+        """
+        return _granularity(self.noise(combination).weights)
+
+
+def _granularity(weights: tuple[float, ...]) -> float:
+    # In plain floats: an interval asks this a hundred times, of four weights or so.
+    return min(sum(map(abs, weights)) / 2, 3 * math.hypot(*weights) / math.sqrt(12))
+
+
+def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:
+    """Counts that are known to add up to `rows`: what is missing is shared among them."""
+    size = len(noisy)
+    spread = np.eye(size) - np.full((size, size), 1 / size)
+    estimate = noisy + (rows - noisy.sum()) / size
+    return NoisyCounts(estimate=estimate, spread=spread, scale=scale, rows=rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """numerator @ counts / denominator @ counts, known to lie in [0, 1]."""
+
+    counts: NoisyCounts
+    numerator: Vector
+    denominator: Vector
+
+    @property
+    def value(self) -> float:
+        """The estimate, held to [0, 1]; the middle where noise leaves no denominator at all."""
+        top, rest = self._held
+        return top / (top + rest) if top + rest > 0 else 0.5
+
+    @cached_property
+    def _held(self) -> tuple[float, float]:
+        """The numerator, and what the denominator has beyond it, neither below zero nor too many.
+
+        The true ones are not below zero, nor more than all rows may add, so holding the noisy ones
+        there brings each closer to the truth; without it an estimate far out would leave an
+        interval of no width, and noise that is wider than the rows are many an accuracy of 1. (Two
+        errors that would have cancelled may no longer do so: that the intervals still cover is
+        shown by simulation, in tests/intervals/test_coverage.py.)
+        """
+        rows, unit = self.counts.rows, self.counts.unit
+
+        def held(weights: Vector) -> float:
+            most = math.inf if rows is None else rows * unit * float(weights.max())
+            return min(max(float(weights @ self.counts.estimate), 0.0), most)
+
+        return held(self.numerator), held(self.denominator - self.numerator)
+
+    def _observed(self, r: float) -> float:
+        """How far numerator - r * denominator is from the zero that it truly is."""
+        top, rest = self._held
+        return abs((1 - r) * top - r * rest)
+
+    @cached_property
+    def of_nothing(self) -> bool:
+        """Whether noise alone explains the denominator: nothing has no ratio to be covered."""
+        seen = self._seen - self.counts.granularity(self.denominator)
+        return seen <= 0 or self.counts.noise(self.denominator).survival(seen) >= NO_ROWS
+
+    def noise_interval(self, level: float) -> tuple[float, float]:
+        """Covers the ratio of the true counts of these rows; all of [0, 1] if there may be none."""
+        if self.of_nothing:
+            return (0.0, 1.0)
+        return _hull(self.survives_noise(level), centre=self.value)
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Covers the ratio in the population that these rows were drawn from."""
+        if self.of_nothing:
+            return (0.0, 1.0)
+        return _hull(self.survives(level), centre=self.value)
+
+    def survives_noise(self, level: float) -> Callable[[float], bool]:
+        """Tells of each ratio whether noise alone can explain its distance from what was seen."""
+
+        def survives(r: float) -> bool:
+            combination = self.numerator - r * self.denominator
+            law = self.counts.noise(combination)
+            observed = self._observed(r) - _granularity(law.weights)
+            return 2 * law.survival(max(observed, 0.0)) >= 1 - level
+
+        return survives
+
+    def survives(self, level: float) -> Callable[[float], bool]:
+        """Tells of each ratio whether noise and sampling can explain its distance."""
+        surprise, error = self._surprise(1 - level)
+        return lambda r: surprise(r) >= error
+
+    def p_value(self, r: float) -> float:
+        """How often a ratio so far from `r` would be seen if the population's were `r`."""
+        return min(self._surprise(_USUAL)[0](r), 1.0)
+
+    def _surprise(self, error: float) -> tuple[Callable[[float], float], float]:
+        """The p-value of each ratio, and what a bound on the row count leaves of the error."""
+        counts = self.counts
+        whole = bool(np.all(self.denominator == self.denominator[0]))
+        if counts.rows is not None and whole:
+            margin = 0.0
+        else:
+            tail = error * DENOMINATOR_SHARE
+            error -= tail
+            margin = counts.margin(self.denominator, tail)
+
+        def surprise(r: float) -> float:
+            combination = self.numerator - r * self.denominator
+            # No population has a ratio beyond 0 and 1: there is noise alone to explain one.
+            deviation = math.sqrt(max(self._variance(r, combination, margin), 0.0))
+            law = counts.noise(combination, deviation=deviation)
+            observed = self._observed(r) - (_granularity(law.weights) + counts.unit / 2)
+            return 2 * law.survival(max(observed, 0.0))
+
+        return surprise, error
+
+    @cached_property
+    def _seen(self) -> float:
+        return float(self.denominator @ self.counts.estimate)
+
+    @cached_property
+    def _simple(self) -> bool:
+        """Whether each row counts once in the denominator or not at all."""
+        return set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
+            np.all(self.numerator <= self.denominator)
+        )
+
+    def _variance(self, r: float, combination: Vector, margin: float) -> float:
+        """A bound on the variance of the combination over draws of the rows."""
+        counts = self.counts
+        if self._simple:
+            # Given the denominator D the numerator is a sum of D values in [0, 1] with mean r,
+            # whose variance is at most r (1 - r) each, and exactly that for zeros and ones.
+            rows = max(self._seen + margin, counts.unit)
+            most = rows * counts.unit * r * (1 - r)
+        else:
+            noise = counts.scale * math.sqrt(2)
+            cells = np.maximum(counts.estimate, 0) + noise
+            most = float(cells @ combination**2) * counts.unit
+        one = min(counts.unit**2 * r * (1 - r), most)
+        return max(counts.sampling_variance(combination, most), one)
+
+
+def _hull(survives: Callable[[float], bool], *, centre: float) -> tuple[float, float]:
+    """The smallest interval around all r in [0, 1] that survive; all of [0, 1] if none does."""
+    cached = lru_cache(maxsize=None)(survives)
+    grid = sorted({*np.linspace(0, 1, 33).tolist(), centre})
+    kept = [r for r in grid if cached(r)]
+    if not kept:
+        return (0.0, 1.0)
+
+    first, last = grid.index(kept[0]), grid.index(kept[-1])
+    low = 0.0 if first == 0 else halved(cached, kept[0], grid[first - 1], steps=20)[1]
+    high = 1.0 if last == len(grid) - 1 else halved(cached, kept[-1], grid[last + 1], steps=20)[1]
+    return (low, high)

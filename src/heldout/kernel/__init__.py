@@ -1,0 +1,30 @@
+"""The gate: neighbours, losses, exact budgets, events, the accountant and the ledger.
+
+No row and no noise in this room. Importing it is light; only opening a ledger loads SQLAlchemy.
+"""
+
+from heldout.kernel.accountant import compose, epsilon_of_zcdp, fits, remaining
+from heldout.kernel.events import Event, price
+from heldout.kernel.ledger.ledger import Account, Ledger, Receipt, Verification
+from heldout.kernel.loss import Budget, Loss
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.rational import exact, show
+
+__all__ = [
+    "Account",
+    "Budget",
+    "Event",
+    "Ledger",
+    "Loss",
+    "Neighbours",
+    "Protection",
+    "Receipt",
+    "Verification",
+    "compose",
+    "epsilon_of_zcdp",
+    "exact",
+    "fits",
+    "price",
+    "remaining",
+    "show",
+]

@@ -1,0 +1,41 @@
+"""What a mechanism is: an object that knows its own price, sampling and error."""
+
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from heldout.kernel.events import Event
+from heldout.kernel.sealed import Sealed
+
+Content = TypeVar("Content")
+
+
+class Mechanism(Protocol):
+    """Opens one sealed statistic and returns noisy numbers on a public lattice."""
+
+    def event(self) -> Event:
+        """What the ledger books: all that is needed to price this use, and nothing private."""
+
+    def sample(self, sealed: Sealed[Any]) -> Any:
+        """Draw, with randomness from the operating system."""
+
+    def describe(self) -> dict[str, object]:
+        """Name and public parameters, for the release."""
+
+
+class Primitive:
+    """A mechanism that one of the ledger's rules prices: its name, and the fields it asks for.
+
+    >>> from heldout.kernel.noise import DiscreteLaplace
+    >>> DiscreteLaplace(scale=2, l1_sensitivity=1, dimension=3).event().as_dict()["parameters"]
+    {'dimension': '3', 'l1_sensitivity': '1', 'scale': '2'}
+    """
+
+    rule: ClassVar[tuple[str, ...]] = ("exponential", "epsilon")
+
+    def event(self) -> Event:
+        kind, *names = self.rule
+        return Event(kind, {name: getattr(self, name) for name in names})
+
+
+def unseal(sealed: Sealed[Content]) -> Content:
+    """The content, for a mechanism that is about to add noise to it."""
+    return sealed._content

@@ -1,0 +1,1 @@
+"""Noise for tables of counts on public bins: trees, wavelets, private buckets."""

@@ -1,0 +1,217 @@
+"""The ladder: a public table of noise scales by rung, certified in ball arithmetic."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from heldout.kernel.noise.exact import double, rational, working_precision
+from heldout.kernel.ranking.sensitivity import RungSensitivity
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["Ladder", "build"]
+
+_SINGLE: Final = 256  # rungs with a step of their own; above, a step spans 1/128 of its rung
+_SPAN: Final = 128
+_MARGIN: Final = 1 + 2.0**-24  # the table must pass an exact test; this is the slack it gets
+_PRECISION: Final = 192
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Noise scales s(r) that fall with the rung r, constant from each start to the next.
+
+    With q = exp(-epsilon), let N(r) = s(r) + q s(r-1) + q^2 s(r-2) + ... (s(0) below rung 0). The
+    table is `certified` if, for every rung r >= 1 with local sensitivity L(r):
+
+    - L(r) <= s(r) <= s(r-1), and
+    - N(r-1) * (exp(epsilon L(r)/s(r-1)) - 1) * q <= s(r).
+
+    That is what the proof of `PiecewiseLaplace` needs, and all of it.
+    """
+
+    epsilon: Fraction
+    local: RungSensitivity
+    starts: tuple[int, ...]
+    scales: tuple[float, ...]  # doubles are exact rationals here, and public
+
+    def step(self, rung: int) -> int:
+        """The index of the step that a rung stands on."""
+        return int(np.searchsorted(self._starts, max(rung, 0), side="right")) - 1
+
+    @cached_property
+    def _starts(self) -> Any:
+        return np.array(self.starts, dtype=np.int64)
+
+    @cached_property
+    def exact_height(self) -> list[Fraction]:
+        """s(1) + ... + s(start - 1) for each step's start (0 for the first), exactly."""
+        heights = [Fraction(0)]
+        for i in range(1, len(self.starts)):
+            length = self.starts[i] - max(self.starts[i - 1], 1)
+            heights.append(heights[-1] + length * Fraction(self.scales[i - 1]))
+        return heights
+
+    @cached_property
+    def _by_precision(self) -> dict[int, list["arb"]]:
+        return {}
+
+    def normalisers(self, precision: int = _PRECISION) -> list["arb"]:
+        """N(start - 1) for each step, as balls; N(0) for the first step by convention."""
+        precision = max(precision, _PRECISION)
+        if precision not in self._by_precision:
+            self._by_precision[precision] = self._normalisers(precision)
+        return self._by_precision[precision]
+
+    def _normalisers(self, precision: int) -> list["arb"]:
+        with working_precision(precision):
+            q = (-rational(self.epsilon)).exp()
+            found = [double(self.scales[0]) / (1 - q)]
+            for i in range(1, len(self.starts)):
+                length = self.starts[i] - max(self.starts[i - 1], 1)
+                limit = double(self.scales[i - 1]) / (1 - q)
+                found.append(limit + q**length * (found[-1] - limit))
+            return found
+
+    def certify(self) -> bool:
+        """Whether the conditions hold for every rung; decided in ball arithmetic.
+
+        Within a step s is constant, L falls and N falls, so its first two rungs decide.
+        """
+        normalisers = self.normalisers()
+        with working_precision(_PRECISION):
+            epsilon = rational(self.epsilon)
+            q = (-epsilon).exp()
+            local = [double(self.local.upper(start)) for start in self.starts]
+            scales = [double(scale) for scale in self.scales]
+            for i in range(1, len(self.starts)):
+                before, scale, bound, above = scales[i - 1], scales[i], local[i], normalisers[i]
+                if not bound <= scale <= before:
+                    return False
+                if not above * (epsilon * bound / before).expm1() * q <= scale:
+                    return False
+                here = scale + q * above
+                if not here * (epsilon * bound / scale).expm1() * q <= scale:
+                    return False
+            return bool(self.starts[:2] == (0, 1) and local[0] <= scales[0])
+
+    # --- floats, for plans and intervals only ----------------------------------------------------
+
+    @cached_property
+    def log_normalisers(self) -> Any:
+        """ln N(start - 1) for each step, approximately."""
+        return np.log(self._floats[2])
+
+    @cached_property
+    def _floats(self) -> tuple[Any, Any, Any]:
+        heights = np.array([float(height) for height in self.exact_height])
+        with working_precision(_PRECISION):
+            normalisers = np.array([float(ball.mid()) for ball in self.normalisers()])
+        return heights, np.array(self.scales), normalisers
+
+    def survival(self, rungs: Any, distance: Any) -> Any:
+        """P(|noise| > distance) for data sets on the given rungs, to double precision."""
+        score, here, there = self._climb(rungs, distance)
+        return np.exp(-float(self.epsilon) * score) * there / here
+
+    def log_density(self, rungs: Any, distance: Any) -> Any:
+        """The logarithm of the noise's density at this distance, to double precision."""
+        score, here, _ = self._climb(rungs, distance)
+        epsilon = float(self.epsilon)
+        return -epsilon * score - np.log(here * -2 * math.expm1(-epsilon) / epsilon)
+
+    def _climb(self, rungs: Any, distance: Any) -> tuple[Any, Any, Any]:
+        """How many rungs lie within the distance, and N at the two ends."""
+        heights, scales, _ = self._floats
+        rungs = np.maximum(np.asarray(rungs, dtype=float), 0.0)
+        step = np.searchsorted(self._starts, rungs, side="right") - 1
+        top = heights[step] + (rungs - np.maximum(self._starts[step], 1) + 1) * scales[step]
+        top = np.where(step == 0, 0.0, top)
+        here = self._normaliser(step, rungs)
+        target = top - distance  # the height that is reached after climbing down
+        lower = np.searchsorted(heights[1:], target, side="right")
+        base = np.maximum(self._starts[lower], 1) - 1
+        place = np.where(
+            lower == 0, target / scales[0], base + (target - heights[lower]) / scales[lower]
+        )
+        there = self._normaliser(lower, place)
+        return rungs - place, here, there
+
+    def _normaliser(self, step: Any, place: Any) -> Any:
+        """N at a real place on a step: the integral of what lies below it."""
+        _, scales, normalisers = self._floats
+        epsilon = float(self.epsilon)
+        limit = scales[step] / -math.expm1(-epsilon)
+        walked = place - (np.maximum(self._starts[step], 1) - 1)
+        value = limit + np.exp(-epsilon * np.maximum(walked, 0)) * (normalisers[step] - limit)
+        return np.where(step == 0, limit, value)
+
+
+@lru_cache(maxsize=256)
+def build(epsilon: Fraction, local: RungSensitivity, top: int) -> Ladder:
+    """The lowest certified ladder that this recursion finds; `top` is where it stops falling.
+
+    Public and deterministic: it depends on epsilon, on the sensitivity bound and on `top` only.
+    """
+    starts = _starts(top)
+    ladder = Ladder(epsilon, local, tuple(starts), tuple(_scales(float(epsilon), local, starts)))
+    if not ladder.certify():
+        raise ArithmeticError("the ladder failed its exact test; please report this epsilon")
+    return ladder
+
+
+def _starts(top: int) -> list[int]:
+    starts = list(range(min(_SINGLE, top) + 1))
+    while starts[-1] < top:
+        starts.append(starts[-1] + max(1, starts[-1] // _SPAN))
+    return starts
+
+
+def _scales(epsilon: float, local: RungSensitivity, starts: Sequence[int]) -> list[float]:
+    q = math.exp(-epsilon)
+    limit_of = 1 / -math.expm1(-epsilon)
+    before = local.upper(0) * _MARGIN
+    above = before * limit_of  # N(start - 1)
+    scales = [before]
+    for i, start in enumerate(starts[1:], 1):
+        bound = local.upper(start)
+        least = max(bound, above * math.expm1(epsilon * bound / before) * q)
+        scale = min(before, max(least, _stays(above, bound, before, epsilon, q)) * _MARGIN)
+        scales.append(scale)
+        if i + 1 < len(starts):
+            length = starts[i + 1] - start
+            limit = scale * limit_of
+            above = limit + math.exp(-epsilon * length) * (above - limit)
+            before = scale
+    return scales
+
+
+def _stays(above: float, bound: float, before: float, epsilon: float, q: float) -> float:
+    """The least scale that the next rung could keep: (s + q N) (exp(epsilon L/s) - 1) q = s."""
+
+    def excess(scale: float) -> float:
+        ratio = min(epsilon * bound / scale, 600.0)
+        return (scale + q * above) * math.expm1(ratio) * q - scale
+
+    low, high = bound, before
+    if excess(low) <= 0:
+        return low
+    guess = min(before, max(bound, math.sqrt(q * above * epsilon * bound)))
+    for _ in range(60):
+        value = excess(guess)
+        low, high = (guess, high) if value > 0 else (low, guess)
+        if high - low <= 1e-9 * high:
+            break
+        ratio = min(epsilon * bound / guess, 600.0)
+        slope = math.expm1(ratio) * q - 1
+        slope -= (guess + q * above) * math.exp(ratio) * q * ratio / guess
+        newton = guess - value / slope
+        newton += 1e-10 * newton  # lands on the side that holds
+        guess = newton if low < newton < high else (low + high) / 2
+    return high

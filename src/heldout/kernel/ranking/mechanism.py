@@ -1,0 +1,224 @@
+"""One release of a ranking metric: noisy class counts and the noisy value, for one epsilon.
+
+The size of the noise depends on a class count, so an honest interval needs to know that count. A
+small share of epsilon buys it, in two looks: the first, with 2% of epsilon, says roughly how
+large the class is, and thereby (it is public now) how much a second look deserves: little if the
+class is large, up to a quarter of epsilon if it is small. The value gets the rest. Each part is
+pure and the parts add up to epsilon whatever the first look says, so all of it costs epsilon.
+"""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+from heldout.arguments.rules import OneOf
+from heldout.errors import ArgumentError
+from heldout.kernel.events import Event
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.exact import LATTICE, Randomness, discrete_laplace
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.ranking.choose import METHODS, choose, guessed_rung, sensitivity_for
+from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.ranking.metric import ranking_metric
+from heldout.kernel.ranking.ranked import RankingStatistic
+from heldout.kernel.ranking.sensitivity import RungSensitivity
+from heldout.kernel.sealed import Sealed
+
+__all__ = ["RankingDraw", "RankingMechanism", "RankingStatistic"]
+
+_FIRST_SHARE: Final = Fraction(1, 50)
+_SHARES: Final = tuple(Fraction(each, 100) for each in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
+
+
+@dataclass(frozen=True)
+class RankingDraw:
+    """What came out: everything here was paid for."""
+
+    mechanism: "RankingMechanism"
+    units: int
+    first_counts: tuple[int, ...] = ()
+    second_counts: tuple[int, ...] = ()
+    unclamped: float = field(init=False)
+    """The noisy value as drawn, which may lie outside [0, 1]: what intervals are made of."""
+    value: float = field(init=False)
+    """The noisy value, clamped to [0, 1]."""
+    looks: list[tuple[tuple[int, ...], float]] = field(init=False)
+    """Each release of the counts with the scale of its noise."""
+
+    def __post_init__(self) -> None:
+        unclamped = float(self.units * LATTICE)
+        object.__setattr__(self, "unclamped", unclamped)
+        object.__setattr__(self, "value", min(1.0, max(0.0, unclamped)))
+        first, second = self.mechanism.first_look, self.mechanism.second_look(self.first_counts)
+        pairs = ((self.first_counts, first), (self.second_counts, second))
+        looks = [(counts, float(noise.scale)) for counts, noise in pairs if noise is not None]
+        object.__setattr__(self, "looks", looks)
+
+    @cached_property
+    def law(self) -> NoiseLaw:
+        """The law of the value's noise, which the first look at the counts decided."""
+        return self.mechanism.law_after(self.first_counts)
+
+    def as_dict(self) -> dict[str, object]:
+        """The released numbers as drawn."""
+        names = ("positives", "negatives")
+        looks = [
+            {**dict(zip(names, counts, strict=False)), "scale": scale}
+            for counts, scale in self.looks
+        ]
+        return {"unclamped": self.unclamped, "lattice": str(LATTICE), "noisy_counts": looks}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingMechanism:
+    """Noisy class counts and a noisy ranking metric. Everything in it is public.
+
+    Claim:       pure DP, epsilon (and delta for the one method that has it).
+                                                                       [claim: ranking-release]
+    Neighbours:  the protection's.
+    Sensitivity: counts: one row with a public row count, else as many as may leave and arrive;
+                 value: the noise law's own.
+    Numerics:    exact.
+    Refuses:     an unknown metric or method; a share outside [0, 1).
+    Reference:   adaptive composition of pure mechanisms; proofs/ranking-release.md.
+    Cost:        about 1 ms, after 20 to 60 ms once for each new epsilon of the value.
+
+    `smaller_class` is a public guess (for average precision: of the positives): it takes the
+    place of the first look, which makes the value a little sharper if it is right; if it is wrong
+    intervals widen, and still hold. `share` fixes the part of epsilon for the counts, in one look.
+
+    >>> from heldout.kernel import price
+    >>> mechanism = RankingMechanism(
+    ...     metric="auc", epsilon=Fraction(1, 2), rows=2000,
+    ...     protection=Protection(neighbours="replace-one"))
+    >>> print(price(mechanism.event()))
+    epsilon 1/2
+    """
+
+    metric: str
+    epsilon: Fraction
+    protection: Protection
+    rows: int | None = None
+    smaller_class: int | None = None
+    method: str = "piecewise-laplace"
+    delta: Fraction | None = None
+    share: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        OneOf(METHODS, "Leave it out for the most accurate.")(self.method, "method")
+        if self.protection.row_count_is_public and self.rows is None:
+            raise ArgumentError("Pass rows=: under replace-one neighbours their number is public.")
+        if self.share is not None and not 0 <= self.share < 1:
+            raise ArgumentError(
+                f"share must be at least 0 and below 1, got {self.share}. Leave it out."
+            )
+        self._law(self.epsilon * (1 - self._first_share))  # refuses what it must before booking
+
+    @cached_property
+    def local(self) -> RungSensitivity:
+        return sensitivity_for(self.metric, protection=self.protection, method=self.method)
+
+    @property
+    def two_looks(self) -> bool:
+        """Whether the first look at the counts decides on a second."""
+        guessed = self.share is not None or self.smaller_class is not None
+        return self.method == "piecewise-laplace" and not guessed
+
+    @cached_property
+    def _first_share(self) -> Fraction:
+        if self.share is not None:
+            return self.share
+        if self.method.startswith("boyd-2015"):
+            return Fraction(0)  # exactly as published
+        if self.two_looks:
+            return _FIRST_SHARE
+        guess = guessed_rung(self.local, rows=self.rows, smaller_class=self.smaller_class)
+        return self._deserved(guess * self.local.protection.rows_per_unit)
+
+    @cached_property
+    def first_look(self) -> DiscreteLaplace | None:
+        return self._look(self._first_share)
+
+    def second_share(self, first_counts: tuple[int, ...]) -> Fraction:
+        """The share of epsilon that the second look deserves, by what the first one said."""
+        if not self.two_looks:
+            return Fraction(0)
+        positives, *rest = first_counts
+        negatives = rest[0] if rest else (self.rows or 0) - positives
+        size = self.local.rung_size(positives=positives, negatives=negatives)
+        return self._deserved(int(size))
+
+    def second_look(self, first_counts: tuple[int, ...]) -> DiscreteLaplace | None:
+        return self._look(self.second_share(first_counts))
+
+    def law_after(self, first_counts: tuple[int, ...]) -> NoiseLaw:
+        """The value's noise: with all that the looks at the counts leave of epsilon."""
+        spent = self._first_share + self.second_share(first_counts)
+        return self._law(self.epsilon * (1 - spent))
+
+    def expected_law(self, *, positives: int, negatives: int) -> NoiseLaw:
+        """The value's noise if the first look is right: for plans and benchmarks."""
+        both = (positives, negatives)
+        return self.law_after(both[: 1 if self.protection.row_count_is_public else 2])
+
+    def _deserved(self, size: int) -> Fraction:
+        wanted = ranking_metric(self.metric).scales * self._moved / (max(size, 1) * self.epsilon)
+        return next((share for share in _SHARES if share >= wanted), _SHARES[-1])
+
+    @property
+    def _moved(self) -> int:
+        """With a public row count only the positives are counted, and one row changes them by 1."""
+        return 1 if self.protection.row_count_is_public else self.protection.rows_moved
+
+    def _look(self, share: Fraction) -> DiscreteLaplace | None:
+        if share == 0:
+            return None
+        return DiscreteLaplace.for_epsilon(
+            self.epsilon * share,
+            l1_sensitivity=self._moved,
+            dimension=1 if self.protection.row_count_is_public else 2,
+        )
+
+    def _law(self, epsilon: Fraction) -> NoiseLaw:
+        return choose(
+            self.method,
+            epsilon=epsilon,
+            local=self.local,
+            rows=self.rows,
+            smaller_class=self.smaller_class,
+            delta=self.delta,
+        )
+
+    def event(self) -> Event:
+        """Counts, then the rest. With two looks the rest holds the second look and the value:
+        how it is split depends on the first look, its price does not."""
+        look, rest = self.first_look, self._law(self.epsilon * (1 - self._first_share))
+        return rest.event() if look is None else Event.composed([look.event(), rest.event()])
+
+    def describe(self) -> dict[str, object]:
+        rest = self._law(self.epsilon * (1 - self._first_share)).describe()
+        described: dict[str, object] = {"metric": self.metric, **rest}
+        if self.first_look is not None:
+            described["counts"] = self.first_look.describe()
+        return described
+
+    def sample(
+        self, sealed: Sealed[RankingStatistic], *, randomness: Randomness | None = None
+    ) -> RankingDraw:
+        statistic = unseal(sealed)
+        rung = self.local.rung(positives=statistic.positives, negatives=statistic.negatives)
+        first = _noisy(self.first_look, statistic, randomness)
+        second = _noisy(self.second_look(first), statistic, randomness)
+        units = self.law_after(first).sample(statistic.value, rung=rung, randomness=randomness)
+        return RankingDraw(self, units, first, second)
+
+
+def _noisy(
+    look: DiscreteLaplace | None, statistic: RankingStatistic, randomness: Randomness | None
+) -> tuple[int, ...]:
+    if look is None:
+        return ()
+    counts = (statistic.positives, statistic.negatives)[: look.dimension]
+    return tuple(count + discrete_laplace(look.scale, randomness=randomness) for count in counts)

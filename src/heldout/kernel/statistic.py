@@ -1,0 +1,66 @@
+"""What a statistic is: one statement over the rows, and how far one neighbour can move it."""
+
+import importlib
+import inspect
+import pkgutil
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from heldout.data.sql import Columns
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.sealed import Sealed
+
+if TYPE_CHECKING:
+    from heldout.data import PrivateTable
+
+
+@dataclass(frozen=True)
+class Statistic(ABC):
+    """An exact statistic of the rows. Its parameters are public.
+
+    A class is registered by being defined. It gives `examples()`, whose sensitivity the
+    conformance suite brute-forces on all small neighbouring data sets, or it names in `shown_by`
+    the test that does so in its stead; a class that does neither fails the suite.
+    """
+
+    claim: ClassVar[str]
+    shown_by: ClassVar[str | None] = None
+    """`tests/<file>.py::<test>`, for a statistic that is not a plain vector of label and score."""
+    _defined: ClassVar[list[type["Statistic"]]] = []
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        Statistic._defined.append(cls)
+
+    @abstractmethod
+    def body(self) -> str:
+        """The SELECT over `evaluated`, in DuckDB's dialect."""
+
+    @abstractmethod
+    def read(self, columns: Columns) -> Any:
+        """What the statement's columns mean, in integers and rationals."""
+
+    def sensitivity(self, protection: Protection) -> int:
+        """The largest L1 distance between the vectors of neighbouring data sets."""
+        raise TypeError(f"{type(self).__name__} has no one sensitivity: see its contract.")
+
+    @classmethod
+    def examples(cls, protection: Protection) -> list["Statistic"]:
+        """Small instances for the conformance suite, read off `evaluated(label, score)`."""
+        return []
+
+
+def compute(statistic: Statistic, dataset: "PrivateTable") -> Sealed[Any]:
+    """Read the rows once and seal what comes out."""
+    return Sealed(statistic.read(dataset._fetch(statistic.body())))
+
+
+def registered() -> list[type[Statistic]]:
+    """Every statistic of this package, and those of loaded families: nothing lists them."""
+    import heldout.kernel
+
+    for module in pkgutil.walk_packages(heldout.kernel.__path__, "heldout.kernel."):
+        importlib.import_module(module.name)
+    ours = [each for each in Statistic._defined if each.__module__.startswith("heldout.")]
+    return [each for each in ours if not inspect.isabstract(each)]

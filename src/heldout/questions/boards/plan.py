@@ -1,0 +1,295 @@
+"""What a board can show, before it opens: computed from public numbers, no row is read."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.errors import ArgumentError
+from heldout.kernel.events import Event
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.rational import Rational, exact
+from heldout.questions.boards.certificate import Certificate, certified
+from heldout.questions.boards.merit import MERITS, AreaMerit, Merit
+
+__all__ = ["Plan"]
+
+SHOWN = Fraction(1, 4)
+"""Of the price, for the scores that are shown; the rest is the bar's."""
+FALSE_ALARMS = 0.05
+FEWEST_STEPS = 2
+"""Between the start and a perfect score; a board with fewer would show nothing."""
+METRICS = (*MERITS, "auc")
+TITLES = {
+    "accuracy": "accuracy at a score of 0.5",
+    "auc": "AUC",
+    "brier": "1 minus the Brier score",
+    "mean-absolute-error": "1 minus the mean absolute error",
+}
+"""What people call the metrics."""
+FAR = 60.0  # scales of noise; beyond, less than 1e-26 is left
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A board's public terms.
+
+    `start` is the score that the first submission has to beat. `step` is by how much a submission
+    must beat the best: None takes the smallest that false alarms allow. The price is for the whole
+    board: all submissions, and at most `improvements` scores that are shown. A board by "auc" needs
+    `least_class`, a public number that neither class has fewer rows than: the step and the
+    certificate rest on it, and privacy does not.
+
+    >>> plan = Plan(rows=5000, price=2, improvements=5, submissions=300)
+    >>> round(plan.step, 4), plan.false_alarms <= 0.05, plan.misses <= 0.05
+    (0.0134, True, True)
+    """
+
+    rows: int
+    price: Rational
+    improvements: int
+    submissions: int
+    metric: str = "accuracy"
+    threshold: float = 0.5
+    start: float = 0.5
+    step: float | None = None
+    least_class: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("rows", 100), ("improvements", 1), ("submissions", 2)):
+            count = as_whole(getattr(self, name), most=10**12)
+            if count is None or count < least:
+                given = shown(getattr(self, name))
+                raise ArgumentError(f"{name} must be a whole number from {least}, got {given}.")
+            object.__setattr__(self, name, count)
+        if self.improvements > self.submissions:
+            raise ArgumentError("improvements must be at most the number of submissions.")
+        object.__setattr__(self, "price", exact(self.price, name="price", minimum=0))
+        if not is_one_of(self.metric, METRICS):
+            listed = ", ".join(METRICS)
+            raise ArgumentError(f"metric must be one of {listed}, got {shown(self.metric)}.")
+        for name in ("threshold", "start"):
+            number = as_number(getattr(self, name))
+            if not math.isfinite(number) or (name == "start" and not 0 <= number < 1):
+                given = shown(getattr(self, name))
+                raise ArgumentError(f"{name} must be a score, below 1 to start with, got {given}.")
+            object.__setattr__(self, name, number)
+        self._settle_classes()
+        self._settle_step()
+
+    def _settle_classes(self) -> None:
+        if not self.by_area:
+            if self.least_class is not None:
+                raise ArgumentError("least_class must be left out unless the metric is 'auc'.")
+            return
+        count = as_whole(self.least_class, most=self.rows // 2)
+        if count is None or count < 10:
+            raise ArgumentError(
+                "least_class must be a whole number from 10 to half of the rows: neither class "
+                f"has fewer rows, got {shown(self.least_class)}."
+            )
+        object.__setattr__(self, "least_class", count)
+
+    def _settle_step(self) -> None:
+        smallest = self.smallest_step
+        wanted = smallest if self.step is None else as_number(self.step)
+        if not wanted >= smallest:
+            raise ArgumentError(
+                f"step must be at least {smallest:.4g}, got {shown(self.step)}: noise alone would "
+                "show improvements that are none. Take more rows, pay more, or allow fewer "
+                "improvements or submissions."
+            )
+        if (1 - self.start) / wanted < FEWEST_STEPS:
+            raise ArgumentError(
+                f"This board would show nothing: a submission must be {wanted:.3g} better to be "
+                f"seen, and only {1 - self.start:.3g} lies above the start. Take more rows, pay "
+                "more, or allow fewer improvements or submissions."
+            )
+        object.__setattr__(self, "step", wanted)
+
+    # --- how the price is spent ------------------------------------------------------------------
+
+    @property
+    def _price(self) -> Fraction:
+        assert isinstance(self.price, Fraction)
+        return self.price
+
+    @property
+    def by_area(self) -> bool:
+        return self.metric == "auc"
+
+    def merit(self, bar: float) -> Merit | AreaMerit:
+        """What is computed of the rows for a submission that has to reach a score."""
+        if not self.by_area:
+            return Merit(metric=self.metric, threshold=self.threshold)
+        steps = min(math.ceil(bar * AreaMerit.STEPS_OF_A_BAR), AreaMerit.STEPS_OF_A_BAR)
+        return AreaMerit(Fraction(steps, AreaMerit.STEPS_OF_A_BAR), self.rows)
+
+    @cached_property
+    def _most(self) -> int:
+        return self.merit(0.5).most
+
+    @cached_property
+    def test(self) -> SparseVector:
+        """Says which submissions are above the bar, for its share of the price."""
+        return SparseVector(
+            self._price * (1 - SHOWN), sensitivity=self._most, limit=self.improvements
+        )
+
+    @cached_property
+    def noise(self) -> DiscreteLaplace:
+        """Of a score that is shown; for an area also of the number of positive rows."""
+        merit = self.merit(0.5)
+        more = merit.weight if isinstance(merit, AreaMerit) else 0
+        return DiscreteLaplace.for_epsilon(
+            self._price * SHOWN / self.improvements,
+            l1_sensitivity=self._most + more,
+            dimension=2 if more else 1,
+        )
+
+    @property
+    def shown_price(self) -> Fraction:
+        """The price of one score that is shown."""
+        return self.noise.l1_sensitivity / self.noise.scale
+
+    def event(self) -> Event:
+        """Return all that the board can ever cost: its bar, and every score that it may show."""
+        scores = Event("adaptive", {"epsilon": self.improvements * self.shown_price})
+        return Event.composed([self.test.event(), scores])
+
+    @property
+    def whole(self) -> int:
+        """The total of a perfect score; of an area, with as few pairs as there may be."""
+        if self.least_class is None:
+            return self.rows * self._most
+        pairs = self.least_class * (self.rows - self.least_class)
+        return 2 * AreaMerit.STEPS_OF_A_BAR * pairs
+
+    def reached(self, bar: float) -> int:
+        """The total from which on a submission has this score."""
+        return 0 if self.by_area else math.ceil(bar * self.whole)
+
+    @property
+    def spacing(self) -> float:
+        """How far apart the scores are that can be shown: on a public grid of steps."""
+        assert self.step is not None
+        return self.step
+
+    def shown_score(self, noisy: Sequence[int], bar: float) -> float:
+        """Noisy numbers as they are shown: on the grid, within [0, 1]."""
+        score = noisy[0] / self.whole
+        merit = self.merit(bar)
+        if isinstance(merit, AreaMerit):
+            assert self.least_class is not None
+            positives = min(
+                max(noisy[1] / merit.weight, self.least_class), self.rows - self.least_class
+            )
+            pairs = positives * (self.rows - positives)
+            score = float(merit.bar) + noisy[0] / (2 * merit.STEPS_OF_A_BAR * pairs)
+        cell = round(score / self.spacing)
+        return min(max(cell * self.spacing, 0.0), 1.0)
+
+    # --- what to expect --------------------------------------------------------------------------
+
+    @cached_property
+    def smallest_step(self) -> float:
+        """The smallest step at which noise raises an alarm in few boards: by bisection."""
+        low, high = 0, 1
+        while self._false_alarms(high) > FALSE_ALARMS:
+            low, high = high, high * 2
+        while high - low > max(1, high // 1000):
+            middle = (low + high) // 2
+            low, high = (
+                (middle, high) if self._false_alarms(middle) > FALSE_ALARMS else (low, middle)
+            )
+        return high / self.whole
+
+    @property
+    def false_alarms(self) -> float:
+        """How often some submission that is as good as the best is called an improvement."""
+        assert self.step is not None
+        return self._false_alarms(math.floor(self.step * self.whole))
+
+    @property
+    def misses(self) -> float:
+        """How often a submission that is two steps better than the best is not seen."""
+        assert self.step is not None
+        gap = math.floor(self.step * self.whole)
+        return sum(chance * (1 - self._above(level - gap)) for level, chance in self._bar)
+
+    def _false_alarms(self, gap: int) -> float:
+        """All submissions lie `gap` below the bar: P(one of them is called above it)."""
+        return sum(
+            chance * -math.expm1(self.submissions * math.log1p(-self._above(gap + level)))
+            for level, chance in self._bar
+        )
+
+    @cached_property
+    def _bar(self) -> list[tuple[float, float]]:
+        """The bar's noise: levels, and how likely each is, on a grid fine against its scale."""
+        scale = float(self.test.threshold_scale)
+        edges = [at * scale / 8 for at in range(-int(4 * FAR), int(4 * FAR) + 1)]
+        return [
+            ((low + high) / 2, _below(high, scale) - _below(low, scale))
+            for low, high in pairwise(edges)
+        ]
+
+    def _above(self, gap: float) -> float:
+        """P(the noise of a query is at least `gap`)."""
+        return min(1 - _below(gap, float(self.test.query_scale)), 1 - 1e-15)
+
+    def certificate(self, level: float = 0.95) -> Certificate:
+        """How far above the population the best can be, whatever the submissions learnt."""
+        return certified(
+            rows=self.rows,
+            submissions=self.submissions,
+            improvements=self.improvements,
+            spacing=self.spacing,
+            epsilon=float(self._price),
+            level=level,
+            least_class=self.least_class,
+        )
+
+    def noise_half_width(self, level: float = 0.95) -> float:
+        """How far a shown score is from the rows' own, noise and rounding together."""
+        scale, failing = self.noise.float_scale, 1 - level
+        if self.least_class is None:
+            return scale / self.whole * math.log(1 / failing) + self.spacing / 2
+        merit = self.merit(0.5)
+        assert isinstance(merit, AreaMerit)
+        # Half of the failures for each number; what lies above the bar is told by the second.
+        tail = math.log(2 / failing)
+        classes = min(scale / merit.weight * tail / self.least_class, 1.0)
+        return scale / self.whole * tail + classes * (1 - self.start) + self.spacing / 2
+
+    # --- as data ---------------------------------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        content = {each.name: getattr(self, each.name) for each in fields(self)}
+        return content | {"price": str(self.price)}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Self:
+        """Read what `as_dict` wrote."""
+        known = {each.name for each in fields(cls)}
+        if not isinstance(content, dict) or set(content) - known:
+            raise ArgumentError(f"A plan has the fields {', '.join(sorted(known))}.")
+        try:
+            return cls(**content)
+        except TypeError:
+            raise ArgumentError("A plan needs rows, price, improvements, submissions.") from None
+
+    def __str__(self) -> str:
+        return f"A submission must be {self.step:.4f} better than the best to be seen."
+
+
+def _below(value: float, scale: float) -> float:
+    """The Laplace distribution function; the discrete law at these scales differs by less."""
+    if value < 0:
+        return math.exp(value / scale) / 2
+    return 1 - math.exp(-value / scale) / 2

@@ -1,0 +1,1 @@
+"""Questions about rows of more than two classes."""

@@ -1,0 +1,339 @@
+"""Questions about rows of more than two classes."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any, ClassVar, Final, Generic, TypeVar, cast
+
+import numpy as np
+
+from heldout.data.classes import ClassifiedRows
+from heldout.data.description import Description
+from heldout.intervals.groups import ByGroup
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn, Request, Together
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.questions.base import Question, Section
+from heldout.questions.classes.areas import ClassAreas
+from heldout.questions.classes.matrix import ClassConfusionRelease, RankRelease
+from heldout.questions.classes.statistic import CallCounts
+from heldout.questions.groups import (
+    counted_parts,
+    divided,
+    how_many,
+    named,
+    tiled,
+    weighed,
+    weighing,
+)
+from heldout.questions.guess import Guess
+from heldout.questions.ranking.questions import (
+    DEFAULT,
+    SMALL_CLASSES,
+    Auc,
+    AveragePrecision,
+    Method,
+    worst_areas,
+    worst_persons,
+)
+from heldout.questions.rules import By, Weighted
+from heldout.questions.worst_cases import (
+    LOW,
+    PERSON,
+    REMOVE,
+    Pair,
+    WorstCase,
+    class_pair,
+    class_pairs,
+    hundreds,
+    rows,
+    spread,
+    table_pair,
+)
+
+__all__ = ["ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
+
+Counted_co = TypeVar("Counted_co", bound=Release, covariant=True)
+CLASSES_APART: Final = "answers of several classes are not pooled yet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co]):
+    """Counts of rows of several classes, by group if `by` is given."""
+
+    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    cannot_pool: ClassVar[str] = CLASSES_APART
+    axes: ClassVar[tuple[str, ...]]
+    title: ClassVar[str]
+    reading: ClassVar[type[Release]]
+    by: By = None
+    weighted: Weighted = False
+
+    def request(self, about: ClassifiedRows) -> Request:
+        statistic = CallCounts(
+            classes=len(about.classes),
+            axes=self.axes,
+            by_scores=about.called_by_scores,
+            groups=how_many(self.by, about),
+            weighted=self.weighted,
+        )
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size,
+        )
+        parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
+        parameters |= named(self.by, about) | weighing(self.weighted, about)
+        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
+
+    def read(self, drawn: Drawn) -> Counted_co | ByGroup[Counted_co]:
+        reading = cast(type[Counted_co], self.reading)
+        if self.by is None:
+            return reading(drawn)
+        return ByGroup(drawn, map(reading, counted_parts(drawn)))
+
+    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+        if self.by is not None:
+            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
+        size = len(about.classes)
+        right = NormalDist().cdf(guess.separation / 2)
+        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
+
+    @abstractmethod
+    def _typical(self, size: int, right: float) -> Any:
+        """Shares of all rows, if classes are alike and the model is right so often."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassConfusion(_CallCounts[ClassConfusionRelease]):
+    """The confusion matrix of several classes: rows by true class and by the model's call."""
+
+    kind: ClassVar[str] = "class-confusion"
+    asks: ClassVar[str] = "How often is it right, class by class?"
+    tells: ClassVar[str] = (
+        "The matrix of true and called classes, accuracy, and the precision and recall of each "
+        "class."
+    )
+    headline: ClassVar[str | None] = "accuracy"
+    axes: ClassVar[tuple[str, ...]] = ("truth", "called")
+    title: ClassVar[str] = "confusion of classes"
+    reading: ClassVar[type[Release]] = ClassConfusionRelease
+    section: ClassVar[Section | None] = Section(
+        title="Decisions by class",
+        meaning="How often each class is called each other one, and what follows from it; macro "
+        "means that all classes count alike, weighted that they count as often as they are true.",
+        weight=40,
+        place=5,
+        cards=("accuracy", "balanced accuracy", "macro F1 score"),
+        asked_as="confusion",
+        old_name="confusion_of_classes",
+    )
+    section_by_group: ClassVar[Section | None] = Section(
+        title="Decisions by group",
+        meaning="How often the called class is the true one in each declared group, how far apart "
+        "the groups are, and how often chance would put them so far apart. Groups of which noise "
+        "leaves nothing to read are not compared.",
+        weight=40,
+        place=200,
+        old_name="groups_of_classes",
+    )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        note = "all cells of three classes jointly"
+        return (WorstCase(pairs=class_pairs(), note=note, formerly="confusion-of-classes"),)
+
+    def _typical(self, size: int, right: float) -> Any:
+        wrong = (1 - right) / (size - 1)
+        return (np.full((size, size), wrong) + np.eye(size) * (right - wrong)).ravel() / size
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(_CallCounts[RankRelease]):
+    """How often the true class is among the k of the highest scores, for every k."""
+
+    kind: ClassVar[str] = "top-k"
+    asks: ClassVar[str] = "Is the truth among its first calls?"
+    tells: ClassVar[str] = (
+        "How often the true class is among the k with the highest scores, for every k."
+    )
+    axes: ClassVar[tuple[str, ...]] = ("rank",)
+    title: ClassVar[str] = "top-k accuracy"
+    reading: ClassVar[type[Release]] = RankRelease
+    section: ClassVar[Section | None] = Section(
+        title="Top-k accuracy",
+        meaning="How often the true class is among the k of the highest scores.",
+        weight=10,
+        place=25,
+    )
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        return about.no_scores if isinstance(about, ClassifiedRows) else super().why_not(about)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        return (WorstCase(pairs=class_pairs()),)
+
+    def _typical(self, size: int, right: float) -> Any:
+        rest = 0.5 ** np.arange(1, size)
+        return np.concatenate([[right], (1 - right) * rest / rest.sum()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ClassAreas(Question[ClassAreas]):
+    """A ranking metric of each class against all others, at equal shares of epsilon."""
+
+    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    cannot_pool: ClassVar[str] = CLASSES_APART
+    each: ClassVar[type[Auc] | type[AveragePrecision]]
+    method: Method = DEFAULT
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        return about.no_scores if isinstance(about, ClassifiedRows) else super().why_not(about)
+
+    def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
+        share = self.price / len(about.classes)
+        return {name: self.each(epsilon=share, method=self.method) for name in about.classes}
+
+    def request(self, about: ClassifiedRows) -> Together:
+        parts: dict[str, Any] = {}
+        for place, (name, question) in enumerate(self._questions(about).items()):
+            asked = question.request(about.versus(place))
+            parts[name] = replace(asked, view=_Versus(place))
+        title = f"{self.each.kind.replace('-', ' ')} of classes"
+        return Together(title, parts, {"classes": list(about.classes)})
+
+    def read(self, drawn: Drawn) -> ClassAreas:
+        return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
+
+    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+        positives = max(1, sum(guess.counts) // len(about.classes))
+        alike = replace(guess, positives=positives)
+        return {
+            name: question.typical(about.versus(place), alike)
+            for place, (name, question) in enumerate(self._questions(about).items())
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAuc(_ClassAreas):
+    """The area of each class against all others, at equal shares of epsilon, and their mean."""
+
+    kind: ClassVar[str] = "class-auc"
+    title: ClassVar[str] = "AUC of each class"
+    asks: ClassVar[str] = "How well does it rank each class?"
+    tells: ClassVar[str] = "The AUC of each class against all others, and their mean."
+    formerly: ClassVar[tuple[str, ...]] = ("auc of classes",)
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: each class against the others",
+        meaning="How often a row of the class has a higher score for it than a row of another "
+        "class; 0.5 is chance. The macro AUC is the plain mean.",
+        weight=80,
+        place=10,
+        asked_as="auc",
+        old_name="auc_of_classes",
+    )
+    each: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        above, below = hundreds()
+        bottom = rows([LOW, *above], below)
+        pairs = (
+            _two_classes("one of hundreds falls among two classes", worst_areas()[-1]),
+            _two_classes(
+                "the last of hundreds leaves one of two classes",
+                table_pair("", bottom, bottom[1:], **REMOVE),
+            ),
+            _two_classes(
+                "a person's two rows of hundreds fall among two classes", worst_persons()[0]
+            ),
+            _last_of_a_class(),
+        )
+        case = WorstCase(pairs=pairs, epsilon="4", why=SMALL_CLASSES, formerly="auc-of-classes")
+        return (case,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassAveragePrecision(_ClassAreas):
+    """The average precision of each class against all others, and their mean.
+
+    It moves by ln(n)/n with one of a class's n rows, where an area moves by 1/n: expect more noise.
+    """
+
+    kind: ClassVar[str] = "class-average-precision"
+    title: ClassVar[str] = "average precision of each class"
+    asks: ClassVar[str] = "How good are its highest scores, class by class?"
+    tells: ClassVar[str] = "The average precision of each class against all others, and their mean."
+    formerly: ClassVar[tuple[str, ...]] = ("average precision of classes",)
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: average precision of each class",
+        meaning="The precision at the ranks of the class's rows by its score, on average. Chance "
+        "gives the share of the class; the macro average precision is the plain mean.",
+        weight=160,
+        place=60,
+        always=False,
+    )
+    each: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = (
+            _on_top("a row on top of two rankings changes its class", "1", "0"),
+            _on_top("a row on top of two rankings leaves", "1", "", **REMOVE),
+            _on_top("a person's two rows on top change their class", "11", "00", **PERSON),
+            _last_of_a_class(),
+        )
+        former = "average-precision-of-classes"
+        return (WorstCase(pairs=pairs, epsilon="4", why=SMALL_CLASSES, formerly=former),)
+
+
+@dataclass(frozen=True)
+class _Versus:
+    """The view of the rows that tells whether each is of a class, and that class's score."""
+
+    place: int
+
+    def __call__(self, rows: Any) -> Any:
+        return rows.versus(self.place)
+
+
+def _last_of_a_class() -> Pair:
+    others = [(1, 1), (2, 2)] * 6
+    return class_pair(("the last of a class is replaced", [(0, 0)], [(2, 2)]), others)
+
+
+def _two_classes(name: str, pair: Pair) -> Pair:
+    """Return rows with scores p and 1 - p: both classes' areas move by what a row does."""
+
+    def of(content: dict[str, Any]) -> dict[str, Any]:
+        return {**content, "q": [1 - p for p in content["p"]]}
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(pair.first), of(pair.second), {**pair.options, **declared})
+
+
+def _on_top(name: str, first: str, second: str, **options: Any) -> Pair:
+    """Return two classes of hundreds, ranked perfectly, with rows on top of both rankings.
+
+    Such a row of the one class is a negative above all positives of the other: when it changes its
+    class, both average precisions move by all that a row can. `first` and `second` are the rows'
+    classes, one letter each, and the same person's.
+    """
+    low, high = spread(300, 0.1, 0.5), spread(300, 0.8, 0.9)
+
+    def of(own: str) -> dict[str, Any]:
+        labels = [*map(int, own), *[1] * 300, *[0] * 300]
+        people = [*[0] * len(own), *range(1, 601)]
+        return {
+            "y": labels,
+            "p": [*[0.99] * len(own), *high, *low],
+            "q": [*[0.99] * len(own), *low, *high],
+            "u": people,
+            "k": list(range(len(labels))),
+        }
+
+    declared = {"score": None, "classes": [0, 1], "scores": ["q", "p"]}
+    return Pair(name, of(first), of(second), {**options, **declared})

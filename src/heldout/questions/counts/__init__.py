@@ -1,0 +1,1 @@
+"""Questions that a few noisy counts or sums answer."""

@@ -1,0 +1,378 @@
+"""What people decide by curves: net benefit, costs, gains, thresholds. All of it is free."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.arguments import as_number, shown
+from heldout.errors import ArgumentError
+from heldout.intervals.curve import Curve
+from heldout.intervals.fieller import single_quantile
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.registry import Metric, range_of_costs
+from heldout.questions.curves.bands import Rectangles
+from heldout.questions.curves.calibration import check_probabilities
+from heldout.questions.curves.corridor import Corridor, partial_area_interval
+from heldout.questions.curves.fit import Fitted
+from heldout.questions.curves.readings import CalibrationCurve
+from heldout.questions.curves.threshold import CurveConfusion
+
+__all__ = ["CostCurve", "DecisionCurve", "Gain", "ReadDecisions"]
+
+_GRID: Final = np.linspace(0.0, 1.0, 513)
+_ODDS: Final = 7.0  # scores beyond these log odds count as these
+_STEPS: Final = 30
+_FURTHEST: Final = 100.0  # of a slope's or intercept's interval: beyond that it says nothing
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DecisionCurve:
+    """Net benefit by threshold probability, beside treating everybody; treating nobody has 0."""
+
+    thresholds: Any
+    net_benefit: tuple[Measure, ...]
+    treat_all: tuple[Measure, ...]
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            "thresholds": self.thresholds.tolist(),
+            "net_benefit": [each.as_dict(level) for each in self.net_benefit],
+            "treat_all": [each.as_dict(level) for each in self.treat_all],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CostCurve:
+    """The least expected cost by the share of it that missed positives stand for.
+
+    `weight` is prevalence times the cost of a miss, over that plus the same of a false alarm; costs
+    are shares of the most that can be lost (Drummond and Holte 2006).
+    """
+
+    weight: Any
+    cost: Any
+    low: Any
+    high: Any
+    thresholds: Any
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gain:
+    """The share of all positives that is found among the share of rows that is called."""
+
+    called: Any
+    recall: Any
+    thresholds: Any
+
+
+class ReadDecisions:
+    """Readings of a released curve; `CurvesRelease` has them."""
+
+    score_range: tuple[float, float]
+
+    @property
+    @abstractmethod
+    def _curve(self) -> Curve: ...
+
+    @property
+    @abstractmethod
+    def _law(self) -> Fitted | None: ...
+
+    @property
+    @abstractmethod
+    def auc(self) -> Measure:
+        """The area under the curve."""
+
+    @property
+    @abstractmethod
+    def calibration(self) -> CalibrationCurve:
+        """The reliability diagram."""
+
+    @abstractmethod
+    def confusion(self, threshold: float = 0.5) -> CurveConfusion:
+        """The confusion matrix at a threshold."""
+
+    @abstractmethod
+    def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles: ...
+
+    @abstractmethod
+    def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure: ...
+
+    @abstractmethod
+    def _scores(self, images: Any) -> Any: ...
+
+    def surprise(self, name: str, value: float) -> float:
+        """How often so far a number would be released, by its interval."""
+        measure: Measure = self.measures[name]  # type: ignore[attr-defined]
+        return measure.surprise(value)
+
+    def threshold_for(
+        self,
+        *,
+        recall: float | None = None,
+        precision: float | None = None,
+        specificity: float | None = None,
+        fpr: float | None = None,
+    ) -> float:
+        """The threshold at which this curve reaches a recall, a precision, a specificity or an FPR.
+
+        The highest with this recall; the lowest with this specificity or precision. What it is
+        worth says `confusion(threshold)`, with intervals.
+        """
+        asked = {"recall": recall, "precision": precision, "specificity": specificity, "fpr": fpr}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if len(given) != 1:
+            raise ArgumentError(
+                "Pass one of recall=, precision=, specificity= and fpr=, such as recall=0.9."
+            )
+        ((name, value),) = given.items()
+        if not 0 <= value <= 1:
+            raise ArgumentError(f"{name} must lie in [0, 1], got {value!r}.")
+        if name == "fpr":
+            name, value = "specificity", 1 - value
+        curve, (low, high) = self._curve, self.score_range
+        if name == "recall":
+            place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
+        elif name == "specificity":
+            last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
+            step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
+            part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
+            place = last + float(part)
+        else:
+            # Where nothing is called positive there is no alarm to be right.
+            alarms = curve.positives * curve.tpr + curve.negatives * curve.fpr >= 0.5
+            right = curve.precision()
+            reached = np.flatnonzero(alarms & (right >= value))
+            if not len(reached):
+                best = float(right[alarms].max()) if alarms.any() else 0.0
+                raise ArgumentError(
+                    f"precision must be at most {math.floor(best * 1e4) / 1e4:g} here, got "
+                    f"{value:g}: no threshold of this curve reaches it. Ask for less."
+                )
+            place = float(reached[-1])
+        threshold = np.interp(place, np.arange(len(curve.thresholds)), curve.thresholds)
+        held = float(min(max(threshold, low), high))
+        return float(self._scores(np.array([held]))[0])
+
+    @property
+    def gini(self) -> Measure:
+        """The Gini coefficient, 2 AUC - 1."""
+        return _moved(self.auc, "Gini coefficient", lambda value: 2 * value - 1)
+
+    @property
+    def gain(self) -> Gain:
+        """Recall by the share of rows that is called positive."""
+        curve = self._curve
+        called = curve.prevalence * curve.tpr + (1 - curve.prevalence) * curve.fpr
+        return Gain(called=called, recall=curve.tpr, thresholds=self._scores(curve.thresholds))
+
+    def partial_auc(self, *, fpr: tuple[float, float]) -> Measure:
+        """The mean true positive rate over a range of false positive rates: area over its width."""
+        low, high = (as_number(each) for each in fpr) if len(fpr) == 2 else (1.0, 0.0)
+        if not 0 <= low < high <= 1:
+            raise ArgumentError(f"fpr must be two rates, the lower first, got {shown(fpr)}.")
+        places = np.unique(np.concatenate([_GRID[(low < _GRID) & (high > _GRID)], [low, high]]))
+        rates = np.interp(places, self._curve.fpr, self._curve.tpr)
+
+        def mean(heights: Any) -> float:
+            return float(np.trapezoid(heights, places) / (high - low))
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            if self._law is not None:
+                words: Any = {"level": level, "noise_only": noise_only}
+                return partial_area_interval(self._law, mean(rates), (low, high), **words)
+            band = self._region(level, noise_only).roc(places, rates)
+            # A curve rises, so at each step it lies between the bounds of the step's two ends.
+            steps = np.diff(places) / (high - low)
+            return float(band.low[:-1] @ steps), float(band.high[1:] @ steps)
+
+        name = f"mean true positive rate at false positive rates {low:g} to {high:g}"
+        return self._measure(name, mean(rates), interval)
+
+    # --- decisions at a threshold ----------------------------------------------------------------
+
+    def net_benefit(self, threshold: float) -> Measure:
+        """True positives less false ones at the odds of the threshold, a row (Vickers 2006).
+
+        The threshold is the probability at which a decision is a toss-up.
+        """
+        at = self._probability(threshold)
+        metric = Metric("net benefit", (1, 0, at, at), (1, 1, 1, 1), "", "")
+        return _benefit(self.confusion(at).measure(metric), f"net benefit at {at:g}", at)
+
+    def treat_all(self, threshold: float) -> Measure:
+        """The net benefit of calling everybody positive."""
+        at = self._probability(threshold)
+        metric = Metric("treat all", (1, 0, 1, 0), (1, 1, 1, 1), "", "")
+        return _benefit(self.confusion(at).measure(metric), f"treating all at {at:g}", at)
+
+    def decision_curve(self, thresholds: Sequence[float] | None = None) -> DecisionCurve:
+        """Net benefit with intervals at several thresholds; scores must be probabilities."""
+        check_probabilities(self.score_range)
+        low, high = self.score_range
+        usual = [each for each in np.linspace(0.05, 0.95, 19).tolist() if low < each < high]
+        chosen = usual if thresholds is None else [self._probability(each) for each in thresholds]
+        return DecisionCurve(
+            thresholds=np.array(chosen),
+            net_benefit=tuple(self.net_benefit(each) for each in chosen),
+            treat_all=tuple(self.treat_all(each) for each in chosen),
+        )
+
+    def _probability(self, threshold: float) -> float:
+        check_probabilities(self.score_range)
+        number = as_number(threshold)
+        if not (0 < number < 1 and self.score_range[0] <= number <= self.score_range[1]):
+            raise ArgumentError(
+                f"threshold must be a probability within the scores' range, got {shown(threshold)}."
+            )
+        return number
+
+    def cost(
+        self, threshold: float, *, false_positive: float = 1, false_negative: float = 1
+    ) -> Measure:
+        """What wrong calls cost a row on average, each kind at its own price."""
+        prices = _prices(false_positive, false_negative)
+        dearest = max(prices)
+        shares = (0, prices[0] / dearest, prices[1] / dearest, 0)
+        metric = Metric("mean cost", shares, (1, 1, 1, 1), "", "")
+        found = self.confusion(threshold).measure(metric)
+        most = range_of_costs(*prices)
+        return _moved(
+            found, "mean cost", lambda value: dearest * value, lambda value: min(value / most, 1.0)
+        )
+
+    def cost_curve(self, *, level: float = 0.95) -> CostCurve:
+        """The least expected cost of this model for every weight of misses, with its band."""
+        curve, weight = self._curve, np.linspace(0, 1, 101)
+        band = self._region(level, False).roc(_GRID, np.interp(_GRID, curve.fpr, curve.tpr))
+
+        def least(fpr: Any, tpr: Any) -> Any:
+            costs = np.outer(weight, 1 - tpr) + np.outer(1 - weight, fpr)
+            return costs.argmin(axis=1), costs.min(axis=1)
+
+        which, cost = least(curve.fpr, curve.tpr)
+        # Within a step the false positive rate may be that of its beginning, at the end's height.
+        low = least(np.concatenate([[0.0], _GRID[:-1]]), band.high)[1]
+        high = np.minimum(least(_GRID, band.low)[1], np.minimum(weight, 1 - weight))
+        thresholds = self._scores(curve.thresholds)[which]
+        return CostCurve(
+            weight=weight,
+            cost=cost,
+            low=np.minimum(low, cost),
+            high=np.maximum(high, cost),
+            thresholds=thresholds,
+        )
+
+    def best_threshold(
+        self, *, f_score: float | None = None, cost: tuple[float, float] | None = None
+    ) -> float:
+        """The threshold with the highest F score (of this beta) or the least mean cost.
+
+        `cost` is that of a false positive and of a false negative. What the threshold is worth says
+        `confusion(threshold)`, with intervals; it was chosen by this curve, so a little less.
+        """
+        if (f_score is None) == (cost is None):
+            raise ArgumentError("best_threshold must get f_score=1 or cost=(1, 5), not both.")
+        curve = self._curve
+        true, false = curve.tpr * curve.positives, curve.fpr * curve.negatives
+        missed = curve.positives - true
+        if f_score is not None:
+            beta = as_number(f_score)
+            if not 0 < beta < 1e6:
+                raise ArgumentError(f"f_score must be a positive beta, got {shown(f_score)}.")
+            top = (1 + beta**2) * true
+            merit = top / np.maximum(top + beta**2 * missed + false, 1e-9)
+        else:
+            pair = cost if cost is not None and len(cost) == 2 else (-1.0, -1.0)
+            prices = _prices(*pair)
+            merit = -(prices[0] * false + prices[1] * missed)
+        low, high = self._scores(np.array(self.score_range))
+        return float(np.clip(self._scores(curve.thresholds)[int(np.argmax(merit))], low, high))
+
+    # --- calibration -----------------------------------------------------------------------------
+
+    @cached_property
+    def calibration_slope(self) -> Measure:
+        """How much log odds rise where the model's rise by 1; below 1 it is overconfident."""
+        return self._logistic("calibration slope", 1)
+
+    @cached_property
+    def calibration_intercept(self) -> Measure:
+        """By how much all log odds are too low, the slope taken as 1 (calibration in the large)."""
+        return self._logistic("calibration intercept", 0)
+
+    def _logistic(self, name: str, which: int) -> Measure:
+        """A logistic fit of the bins' noisy counts on the log odds of their mean scores."""
+        positives, negatives, variance = self.calibration._counts
+        rows = np.maximum(positives + negatives, 0.0)
+        seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
+        held = np.clip(self.calibration.predicted, 1e-9, 1 - 1e-9)
+        odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
+        design = np.stack([np.ones_like(odds), odds], axis=1)[:, : which + 1]
+        offset = odds if which == 0 else np.zeros_like(odds)
+        found = np.array([0.0, 1.0])[: which + 1]
+        ridge = 1e-6 * np.eye(which + 1)
+        for _ in range(_STEPS):
+            chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
+            weight = rows * chance * (1 - chance)
+            bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
+            step = bread @ (design.T @ (positives - (positives + negatives) * chance))
+            found = found + np.clip(step, -1, 1)
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            meat = variance * (chance**2 + (1 - chance) ** 2)
+            if not noise_only:
+                # As far as rows are off, not as the fit has it: it need not hold (Huber 1967).
+                off = seen[0] * (1 - chance) ** 2 + seen[1] * chance**2
+                meat = meat + np.maximum(off, weight)
+            spread = bread @ (design.T @ (design * meat[:, None])) @ bread
+            half = single_quantile(level) * math.sqrt(max(float(spread[which, which]), 0.0))
+            half = min(half, _FURTHEST)
+            return float(found[which]) - half, float(found[which]) + half
+
+        # A range without ends has its half where nothing is wrong: below a slope of 1, and below an
+        # intercept of 0, by what that makes of a probability of one half.
+        share = (lambda x: max(x, 0.0) / (1 + max(x, 0.0))) if which else _logistic_law
+        return self._measure(name, float(found[which]), interval, share)
+
+
+def _logistic_law(odds: float) -> float:
+    return 1 / (1 + math.exp(-min(max(odds, -700.0), 700.0)))
+
+
+def _prices(false_positive: Any, false_negative: Any) -> list[float]:
+    prices = [as_number(each) for each in (false_positive, false_negative)]
+    if not (all(0 <= each < 1e12 for each in prices) and any(prices)):
+        raise ArgumentError("Costs must be numbers from 0 on, not both 0.")
+    return prices
+
+
+def _benefit(share: Measure, name: str, at: float) -> Measure:
+    return _moved(share, name, lambda value: (value - at) / (1 - at))
+
+
+def _moved(
+    measure: Measure,
+    name: str,
+    to: Callable[[float], float],
+    share: Callable[[float], float] | None = None,
+) -> Measure:
+    """A rising linear function of a measure."""
+    zero, one = to(0.0), to(1.0)
+
+    def ends(interval: Interval) -> Interval:
+        return to(interval[0]), to(interval[1])
+
+    return Measure(
+        to(measure.value),
+        name=name,
+        terms=measure.terms,
+        noise_interval=lambda level: ends(measure.noise_interval(level)),
+        interval=lambda level: ends(measure.interval(level)),
+        share=share or (lambda value: measure.share((value - zero) / (one - zero))),
+    )

@@ -1,0 +1,207 @@
+"""The methods of the two ROC papers: thresholds, then noisy counts between them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from heldout.arguments.rules import OneOf, Whole
+from heldout.errors import ArgumentError
+from heldout.kernel.events import Event
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.tables.counts import BinCounts, Cumulative, Flat
+from heldout.kernel.noise.tables.dawa import Dawa
+from heldout.kernel.noise.tables.table import NoisyTable, TableNoise
+from heldout.kernel.noise.tables.tree import Tree
+from heldout.kernel.noise.tables.wavelet import Wavelet
+from heldout.kernel.rational import Rational, exact
+from heldout.kernel.sealed import Sealed
+from heldout.questions.curves.methods.thresholds import MOST_BINS, EvenEdges, RecursiveMedians
+
+__all__ = ["COUNTS", "TableMethod", "fixed_space", "laplace", "recursive_medians"]
+
+COUNTS: dict[str, type[BinCounts]] = {
+    each.name: each for each in (Flat, Cumulative, Wavelet, Tree, Dawa)
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableMethod:
+    """Edges first, then the counts of each class between them.
+
+    Claim:       pure DP, epsilon, the sum of both stages.               [claim: joint-table]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the parts'. `split` "halves" charges half of the counts' budget to each class, as
+                 both papers do, and twice what is lost; "joint" charges the row, which is in one
+                 class, and so has half of the noise for the same price.
+    Numerics:    exact.
+    Refuses:     a table of other than 2 * points counts.
+    Reference:   Stoddard, Chen and Machanavajjhala 2014, algorithm 3; Chen et al. 2016, IV.
+    Cost:        the parts'.
+    """
+
+    name: str
+    epsilon: Fraction
+    points: int
+    rows: int | None
+    edges: EvenEdges | RecursiveMedians
+    counts: BinCounts
+    split: str
+
+    def event(self) -> Event:
+        if self.split == "halves":
+            parts = 2 * self.counts.events(classes=1)
+        else:
+            parts = self.counts.events(classes=2)
+        return Event.composed([*self.edges.events(), *parts])
+
+    def sample(self, sealed: Sealed[Any]) -> NoisyTable:
+        table = np.asarray(unseal(sealed), dtype=np.int64)
+        if table.shape != (2 * self.points,):
+            raise ArgumentError("points must be that of the score table.")
+        by_class = table.reshape(2, self.points)
+        edges = self.edges.draw(by_class.sum(axis=0))
+        negatives, positives = (
+            self.counts.draw(np.add.reduceat(counts, edges[:-1])) for counts in by_class
+        )
+        both = (negatives, positives)
+        return NoisyTable(
+            edges=edges,
+            negatives=negatives.counts,
+            positives=positives.counts,
+            noise=TableNoise(
+                scale=negatives.scale,
+                bin_deviation=np.stack([each.bin_deviation for each in both]),
+                above_deviation=np.stack([each.above_deviation for each in both]),
+                unbiased=negatives.unbiased,
+            ),
+            rows=self.rows,
+        )
+
+    def describe(self) -> dict[str, object]:
+        parts = {**self.edges.describe(), **self.counts.describe()}
+        return {"name": self.name, **parts, "split": self.split}
+
+
+def laplace(
+    *,
+    epsilon: Fraction,
+    protection: Protection,
+    points: int,
+    rows: int | None = None,
+    thresholds: int = 10,
+    counts: str = "cumulative",
+    split: str = "joint",
+) -> TableMethod:
+    """A few even thresholds and noise on the true and false positives at each."""
+    edges = EvenEdges(bins=Whole(0, MOST_BINS - 1)(thresholds, "thresholds") + 1)
+    return _method(
+        "laplace",
+        edges,
+        epsilon,
+        counts=counts,
+        split=split,
+        spent=Fraction(0),
+        protection=protection,
+        points=points,
+        rows=rows,
+    )
+
+
+def fixed_space(
+    *,
+    epsilon: Fraction,
+    protection: Protection,
+    points: int,
+    rows: int | None = None,
+    thresholds: int = 2**10,
+    counts: str = "wavelet",
+    split: str = "halves",
+) -> TableMethod:
+    """Even thresholds, all of epsilon for the counts between them."""
+    edges = EvenEdges(bins=thresholds)
+    return _method(
+        "fixed-space",
+        edges,
+        epsilon,
+        counts=counts,
+        split=split,
+        spent=Fraction(0),
+        protection=protection,
+        points=points,
+        rows=rows,
+    )
+
+
+def recursive_medians(
+    *,
+    epsilon: Fraction,
+    protection: Protection,
+    points: int,
+    rows: int | None = None,
+    levels: int = 10,
+    share: Rational = Fraction(1, 5),
+    counts: str = "wavelet",
+    split: str = "halves",
+) -> TableMethod:
+    """Thresholds at recursive noisy medians for `share` of epsilon, the rest for the counts."""
+    part = share_of_medians(share)
+    edges = RecursiveMedians(levels=levels, epsilon=part * epsilon, moved=protection.rows_moved)
+    return _method(
+        "recursive-medians",
+        edges,
+        epsilon,
+        counts=counts,
+        split=split,
+        spent=part * epsilon,
+        protection=protection,
+        points=points,
+        rows=rows,
+    )
+
+
+def share_of_medians(share: Rational) -> Fraction:
+    """The part of epsilon that finds the thresholds."""
+    part = exact(share, name="share")
+    if not 0 < part < 1:
+        raise ArgumentError(f"share must lie between 0 and 1, got {share!r}. Try '0.2'.")
+    return part
+
+
+def kind_of_counts(counts: str, known: Mapping[str, type[BinCounts]]) -> type[BinCounts]:
+    """The class of this name."""
+    return known[OneOf(known)(counts, "counts")]
+
+
+def _method(
+    name: str,
+    edges: EvenEdges | RecursiveMedians,
+    epsilon: Fraction,
+    *,
+    spent: Fraction,
+    counts: str,
+    split: str,
+    protection: Protection,
+    points: int,
+    rows: int | None,
+) -> TableMethod:
+    kind = kind_of_counts(counts, COUNTS)
+    OneOf(("halves", "joint"))(split, "split")
+    rest = epsilon - spent
+    mechanism = kind(
+        bins=edges.most_bins,
+        epsilon=rest / 2 if split == "halves" else rest,
+        moved=protection.rows_moved,
+    )
+    return TableMethod(
+        name=name,
+        epsilon=epsilon,
+        points=points,
+        rows=rows,
+        edges=edges,
+        counts=mechanism,
+        split=split,
+    )

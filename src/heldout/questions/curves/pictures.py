@@ -1,0 +1,110 @@
+"""Pictures of the curves."""
+
+from collections.abc import Iterable
+
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
+from heldout.drawing.colours import MUTED, PALETTE
+from heldout.precision_recall.picture import space
+from heldout.questions.curves.bands import Band
+from heldout.questions.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
+
+__all__ = ["chart", "figures", "svg"]
+
+TITLES = {
+    "roc": "ROC curve",
+    "precision-recall": "Precision-recall curve",
+    "calibration": "Reliability diagram",
+}
+_BAND = (
+    " The shaded band is for the whole curve of the population with {percent} confidence, privacy "
+    "noise and chance of the sample both."
+)
+_FITTED = (
+    " It lies around a fitted curve and assumes that the true one is smooth: binormal, bent where "
+    "the counts say so, with margins for misfit that were chosen on test data. A curve with sharp "
+    "corners, as tied scores give, may leave it."
+)
+_EDGES = (
+    " It goes by the counts at the edges of the released table alone, and assumes nothing of the "
+    "curve between them but that it rises."
+)
+_CAPTIONS = {
+    "roc": "True against false positive rate as the threshold falls; the dashed line is chance.",
+    "precision-recall": "Precision against recall. No model can reach the grey region at this "
+    "prevalence; the dashed line is chance.",
+    "calibration": "Observed share of positives against mean score in bins of the scores; bars are "
+    "the {percent} interval of each bin. On the dashed line a score is the probability that it "
+    "says.",
+}
+Drawable = RocCurve | PrecisionRecallCurve | CalibrationCurve
+
+
+_DIAGONAL = Layer(
+    "line",
+    [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}],
+    color=MUTED,
+    style={"strokeDash": [4, 3], "strokeWidth": 1.2},
+)
+
+
+def chart(reading: Drawable, *, level: float) -> Chart:
+    """The chart of a reading, with its simultaneous band."""
+    band = reading.band(level)
+    if isinstance(reading, RocCurve):
+        x, y = "False positive rate", "True positive rate"
+        line = Layer("line", records(x=reading.fpr, y=reading.tpr))
+        layers = [_DIAGONAL, _area(band, "linear" if reading.is_fitted else "step-after"), line]
+    elif isinstance(reading, PrecisionRecallCurve):
+        x, y = "Recall", "Precision"
+        # The curve begins by convention at a precision of 1, which says nothing of the model.
+        heights = reading.precision[1:2].tolist() + reading.precision[1:].tolist()
+        line = Layer("line", records(x=reading.recall, y=heights))
+        layers = [*space(min(max(reading.prevalence, 0.0), 1.0)), _area(band, "linear"), line]
+    else:
+        x, y = "Mean score", "Observed share of positives"
+        most = float(reading.share.max(initial=0.0)) or 1.0
+        bins = records(x=reading.predicted, y=reading.observed, low=band.low, high=band.high)
+        for each, share in zip(bins, reading.share.tolist(), strict=True):
+            each["size"] = 10 + 190 * max(share, 0.0) / most
+        bars = Layer("rule", bins, y="low", y2="high", color=PALETTE[5], style={"strokeWidth": 3})
+        layers = [_DIAGONAL, bars, Layer("point", bins, size=Field("size"))]
+    return Chart(layers, x=Numbers(x), y=Numbers(y), title=TITLES[reading.kind])
+
+
+def svg(reading: Drawable, *, level: float) -> str:
+    """The picture as SVG."""
+    return chart(reading, level=level).svg(says=_description(reading))
+
+
+def figures(readings: Iterable[Drawable], *, level: float) -> list[Figure]:
+    """Pictures with what is written under them."""
+    return [Figure(svg(each, level=level), _caption(each, level)) for each in readings]
+
+
+def _caption(reading: Drawable, level: float) -> str:
+    """What is shown, and what its band assumes."""
+    said = _CAPTIONS[reading.kind]
+    if not isinstance(reading, CalibrationCurve):
+        said += _BAND + (_FITTED if reading.is_fitted else _EDGES)
+    return said.format(percent=f"{level * 100:g}%")
+
+
+def _description(reading: Drawable) -> str:
+    """What a screen reader says."""
+    if isinstance(reading, RocCurve):
+        return "True positive rate against false positive rate, with the band of the population."
+    if isinstance(reading, PrecisionRecallCurve):
+        return (
+            f"Precision against recall at prevalence {reading.prevalence:.3g}, with the band of "
+            "the population; the shaded region below is out of reach for any model."
+        )
+    bins = zip(reading.predicted.tolist(), reading.observed.tolist(), strict=True)
+    return "Observed share of positives by mean score: " + "; ".join(
+        f"{observed:.3f} at {predicted:.3f}" for predicted, observed in bins
+    )
+
+
+def _area(band: Band, interpolate: str) -> Layer:
+    rows = records(x=band.at, low=band.low, high=band.high)
+    style = {"interpolate": interpolate}
+    return Layer("area", rows, y="low", y2="high", opacity=0.18, style=style)

@@ -1,0 +1,84 @@
+"""A trained model as a release: what it cost, what it weighs, and how it was made."""
+
+from typing import Any
+
+import numpy as np
+
+from heldout.intervals.measure import Measure
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn
+
+__all__ = ["ModelRelease"]
+
+MOST_SHOWN = 1000
+
+
+class ModelRelease(Release):
+    """A private model's numbers with their price. Predictions from it are free."""
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        *,
+        weights: Any,
+        selected: Any,
+        split: dict[str, str],
+        names: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(drawn)
+        self.weights = np.asarray(weights, dtype=float)
+        """One log-odds weight a feature; 0 where nothing was seen."""
+        self.selected = np.asarray(selected)
+        """The features that were selected, by number."""
+        self.split = split
+        """What each part of the training cost, in epsilon."""
+        self._names = names
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """How many features were selected: a fact about the answer, so without a doubt."""
+        number = float(len(self.selected))
+
+        def exactly(level: float) -> tuple[float, float]:
+            return number, number
+
+        count = Measure(
+            number,
+            name="features selected",
+            terms=self.terms,
+            noise_interval=exactly,
+            interval=exactly,
+            whole=True,
+        )
+        return {"features selected": count}
+
+    def strongest(self, count: int = 10) -> list[tuple[Any, float]]:
+        """The features that weigh most, by name where they have one."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
+        return [
+            (int(each) if self._names is None else self._names[each], float(self.weights[each]))
+            for each in order
+            if self.weights[each]
+        ]
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {cost}" for name, cost in self.split.items())
+        return (
+            f"{self.name} with {len(self.selected):,} of {len(self.weights):,} features selected, "
+            f"{self.terms} ({parts})"
+        )
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        used = np.flatnonzero(self.weights)
+        content = super().as_dict(level) | {
+            "split": dict(self.split),
+            "selected": [int(each) for each in self.selected],
+            "weights": {str(each): float(self.weights[each]) for each in used},
+        }
+        if sum(map(len, content["noisy"])) > MOST_SHOWN:
+            content["noisy"] = None  # the weights are the reading of thousands of noisy counts
+        return content
+
+    def _noisy(self) -> list[list[int]]:
+        """What was drawn, step by step, in lattice steps."""
+        return [[int(each) for each in answer] for answer in self._drawn.values.values()]

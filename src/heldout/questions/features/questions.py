@@ -1,0 +1,421 @@
+"""Questions that select features of private rows and train models on them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
+from heldout.errors import ArgumentError
+from heldout.kernel.door import Drawn, Request, Staged
+from heldout.questions import Question
+from heldout.questions.features.budget import (
+    GUESSED_ROWS,
+    LATEST,
+    ORDER_DRAWN,
+    RULES,
+    TABLE,
+    features_to_take,
+    selection_share,
+)
+from heldout.questions.features.feature_scores import score_named
+from heldout.questions.features.logistic_plan import LogisticPlan
+from heldout.questions.features.model import ModelRelease
+from heldout.questions.features.naive_bayes_plan import NaiveBayesPlan
+from heldout.questions.features.selection import Selection as SelectionRelease
+from heldout.questions.features.selection_methods import METHODS, Plan, plan_selection
+from heldout.questions.features.stages import Stages, TrainingPlan
+from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
+from heldout.questions.worst_cases import Pair, WorstCase
+
+__all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]
+
+JOINT: Final = "joint"
+AUTO: Final = "auto"
+WEIGHT: Final = 5
+CLASSIFIERS: Final[dict[str, Any]] = {"naive-bayes": NaiveBayesPlan, "logistic": LogisticPlan}
+NAMES: Final = {"naive-bayes": "naive Bayes", "logistic": "logistic regression"}
+BY_NUMBER: Final = ("noisy-top-k", "permute-and-flip", "sparse-vector")
+"""Methods whose noise grows with k."""
+MORE: Final = 8  # times as many features from the others: the training can tell noise by itself
+Count = Annotated[int | None, Whole(), "How many features to keep at most."]
+Threshold = Annotated[float | None, Number(), "Keep the features with at least this score."]
+
+
+@dataclass(frozen=True)
+class Share(Exact):
+    """A part of the price, or "paper" for that of the 2014 paper."""
+
+    def __call__(self, value: Any, name: str) -> Any:
+        if isinstance(value, str) and value == "paper":
+            return value
+        return super().__call__(value, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Question[SelectionRelease]):
+    """Which features are worth keeping? `k` at most, or those with a score of `threshold`."""
+
+    kind: ClassVar[str] = "selection"
+    title: ClassVar[str] = "selected features"
+    asks: ClassVar[str] = "Which features are worth keeping?"
+    tells: ClassVar[str] = "The names of the features that were selected."
+    cannot_pool: ClassVar[str] = "names of features do not add up across sites"
+    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
+    rules: ClassVar[int] = LATEST
+    known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    method: Annotated[str, OneOf(METHODS), "The private selection method."] = "noisy-counts"
+    score: Annotated[str, Text(), "The score by which features are ranked."] = "total-count"
+    k: Count = None
+    threshold: Threshold = None
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        """Return one for every method; few features where all scores are released."""
+        scored = (_leaves(2, 0), _tied(2))
+        named: dict[str, Any] = {
+            "pairs": (_tied(4), _leaves(4, 0)),
+            "read": _names(2),
+            "note": "names",
+        }
+        return (
+            _selected("noisy-counts", pairs=scored, read=_by_feature(2), note="all noisy scores"),
+            _selected(
+                "cluster",
+                pairs=scored,
+                read=_by_feature(2),
+                note="all noisy scores, in clusters",
+            ),
+            _selected(
+                "score-perturbation",
+                pairs=(_label(2), _tied(2)),
+                read=_by_feature(2),
+                note="all noisy scores",
+                score="purity-index",
+            ),
+            _selected(
+                "sparse-vector",
+                pairs=(_leaves(4, 0, 1, 2, 3), _tied(4)),
+                read=_by_feature(4),
+                note="which feature is above the threshold",
+                why="half is for the threshold",
+                k=1,
+                threshold=6.0,
+            ),
+            _selected("noisy-top-k", **named),
+            _selected("permute-and-flip", **named),
+        )
+
+    def request(self, about: FeatureRows) -> Request:
+        _check_order(self.method, self.rules)
+        plan = plan_selection(
+            about,
+            epsilon=self.price,
+            method=self.method,
+            score=score_named(self.score),
+            k=self.k,
+            threshold=self.threshold,
+        )
+        words = {
+            "method": self.method,
+            "score": self.score,
+            "k": plan.k,
+            "threshold": plan.threshold,
+            "features": about.features,
+            "features_per_row": about.features_per_row,
+        }
+        return Request("selection", plan.statistic, plan.mechanism, words, reading=plan)
+
+    def read(self, drawn: Drawn) -> SelectionRelease:
+        return SelectionRelease(drawn, drawn.about, drawn.request.reading.read(drawn.values))
+
+
+def _check_order(method: str | None, rules: int) -> None:
+    """Refuse a stored answer that does not say in which order features were asked."""
+    if method == "sparse-vector" and rules <= ORDER_DRAWN:
+        raise ArgumentError(
+            "An earlier version stored this answer of a sparse vector without the order in which "
+            "features were asked, so nobody can say which it selected. Ask again."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Question[ModelRelease]):
+    """A model of 0/1 features: learnt with noise, its cut chosen with noise, for one price.
+
+    `classifier` is "naive-bayes", "logistic" or "auto": logistic regression for the features of a
+    table, naive Bayes for the many of texts or where rows have no public bound. `select` is None,
+    "joint" (the counts that train naive Bayes select as well) or a method of `Selection`, whose
+    part of the price is `split`, a half unless given. `weight` is how many features a row may set
+    before their weights shrink, `ridge` the least penalty of a logistic regression, and
+    `expected_rows` a public guess.
+    """
+
+    kind: ClassVar[str] = "training"
+    title: ClassVar[str] = "trained model"
+    asks: ClassVar[str] = "What can be learnt from these rows?"
+    tells: ClassVar[str] = "A model of 0/1 features that was trained with noise, and its threshold."
+    cannot_pool: ClassVar[str] = "models are not averaged across sites"
+    formerly: ClassVar[tuple[str, ...]] = (*NAMES.values(), "select and train")
+    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
+    rules: ClassVar[int] = LATEST
+    known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    classifier: Annotated[
+        str, OneOf((AUTO, *CLASSIFIERS)), "The model to train; auto chooses by public facts."
+    ] = "naive-bayes"
+    select: Annotated[
+        str | None, OneOf((JOINT, *METHODS)), "How features are selected first; none if left out."
+    ] = None
+    split: Annotated[Any, Share(), "The part of epsilon that pays for the selection."] = None
+    selection_score: Annotated[str, Text(), "The score by which features are selected."] = (
+        "total-count"
+    )
+    k: Count = None
+    threshold: Threshold = None
+    weight: Annotated[
+        int,
+        Whole(1, advice="Try 5."),
+        "How many features a row may set before their weights shrink.",
+    ] = WEIGHT
+    ridge: Annotated[Any, Exact(), "The least penalty of a logistic regression."] = None
+    expected_rows: Annotated[
+        int | None, Whole(), "A public guess of the number of rows, where it is private."
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.selects:
+            object.__setattr__(self, "split", selection_share(self.split, method=str(self.select)))
+        elif self.split is not None:
+            raise ArgumentError(
+                f"Leave split out with select={self.select!r}, where all of epsilon trains."
+            )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        many = 10**6
+        return (
+            _case(
+                name="naive-bayes",
+                pairs=_TRAINED,
+                fields={"weight": 1, "expected_rows": many},
+                note="noisy counts and the cut, jointly",
+                why="spread over sizes, features and the cut",
+                formerly="naive-bayes",
+            ),
+            _case(
+                name="logistic",
+                pairs=_TRAINED,
+                fields={"classifier": "logistic", "weight": 1, "expected_rows": many},
+                note="coefficients and the cut",
+                why="an eighth is for the curvature, a part for the cut; a row seldom pulls as "
+                "hard as it may",
+                formerly="logistic",
+            ),
+            _case(
+                name="pipeline",
+                pairs=_TRAINED,
+                fields={"select": "permute-and-flip", "k": 1, "expected_rows": many},
+                note="selection, counts and the cut, staged",
+                why="half is for the selection",
+                formerly="pipeline",
+            ),
+        )
+
+    @property
+    def selects(self) -> bool:
+        """Whether a selection of its own comes before the training."""
+        return self.select is not None and self.select != JOINT
+
+    def rows(self, about: FeatureRows) -> int:
+        """About how many rows there are, from public facts."""
+        return max(1, about.rows if about.rows is not None else self.expected_rows or GUESSED_ROWS)
+
+    def trained(self, about: FeatureRows) -> str:
+        """Which classifier it is, from public facts."""
+        if self.classifier != AUTO:
+            return self.classifier
+        table = about.features <= TABLE and about.row_bound is not None
+        return "logistic" if table else "naive-bayes"
+
+    def plan(self, about: FeatureRows, price: Fraction) -> TrainingPlan:
+        """How the classifier spends its part of the price."""
+        words: dict[str, Any] = {
+            "features": about.features,
+            "epsilon": price,
+            "weight": min(self.weight, about.features),
+            "rows": self.rows(about),
+            "protection": about.protection,
+            "rules": RULES[self.rules],
+        }
+        if self.trained(about) == "logistic":
+            words |= {
+                "ridge": self.ridge,
+                "most_rows": about.row_bound,
+                "features_per_row": about.features_per_row,
+            }
+        plan: TrainingPlan = CLASSIFIERS[self.trained(about)](**words)
+        return plan
+
+    def selection(self, about: FeatureRows, price: Fraction) -> Plan:
+        """How features are selected for their part of the price."""
+        _check_order(self.select, self.rules)
+        k = self.k
+        if k is None and self.threshold is None:
+            k = features_to_take(
+                price,
+                rows=self.rows(about),
+                features=about.features,
+                protection=about.protection,
+            )
+            k = k if self.select in BY_NUMBER else min(MORE * k, about.features)
+        return plan_selection(
+            about,
+            epsilon=price,
+            method=str(self.select),
+            score=score_named(self.selection_score),
+            k=k,
+            threshold=self.threshold,
+        )
+
+    def request(self, about: FeatureRows) -> Staged:
+        words: dict[str, Any] = {
+            "features": about.features,
+            "classifier": self.trained(about),
+        }
+        selected: Plan | None = None
+        part = Fraction(0)
+        if self.selects:
+            part = self.split * self.price
+            selected = self.selection(about, part)
+            words |= {
+                "score": self.selection_score,
+                "k": selected.k,
+                "threshold": selected.threshold,
+            }
+        stages = Stages(self.plan(about, self.price - part), selected)
+        if self.select is None:
+            claim = self.trained(about)
+            return stages.request(NAMES[claim], claim=claim, **words)
+        return stages.request("select and train", claim="pipeline", select=self.select, **words)
+
+    def read(self, drawn: Drawn) -> ModelRelease:
+        stages, about = drawn.request.reading, drawn.about
+        stages.retell(drawn.values)
+        learnt = stages.plan.weights(stages.found)
+        chosen = np.arange(about.features) if stages.chosen is None else np.array(stages.chosen)
+        weights = np.zeros(about.features)
+        weights[chosen] = learnt
+        told = stages.plan.told_apart(learnt)
+        return ModelRelease(
+            drawn,
+            weights=weights,
+            selected=told if stages.chosen is None else chosen,
+            split=stages.split(),
+            names=about.feature_names,
+        )
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+
+def _matrix(content: Any, options: Mapping[str, Any]) -> FeatureMatrix:
+    return FeatureMatrix(*content, **options)
+
+
+_case: Final = partial(WorstCase, make=_matrix, epsilon="4")
+
+
+def _selected(
+    method: str,
+    *,
+    pairs: tuple[Pair, ...],
+    read: Callable[[Pair, Any], list[float]],
+    note: str,
+    why: str = "spread over several numbers",
+    k: int = 2,
+    **fields: Any,
+) -> WorstCase:
+    asked = {"method": method, "k": k, **fields}
+    return _case(name=method, pairs=pairs, fields=asked, read=read, note=note, why=why)
+
+
+def _rows(last: Sequence[int], *, features: int, label: int = 1) -> tuple[Any, Any]:
+    """Return rows with the first half of the features, with the other, and one with these."""
+    X = np.zeros((11, features), dtype=np.int8)
+    X[:5, : features // 2] = X[5:10, features // 2 :] = 1
+    X[10, list(last)] = 1
+    return X, np.array([1, 0] * 5 + [label])
+
+
+def _without(rows: tuple[Any, Any]) -> tuple[Any, Any]:
+    return rows[0][:-1], rows[1][:-1]
+
+
+def _tied(features: int) -> Pair:
+    half = features // 2
+    return Pair(
+        "all tied; a row goes from half of the features to the others",
+        _rows(range(half), features=features),
+        _rows(range(half, features), features=features),
+        {"features_per_row": half},
+    )
+
+
+def _leaves(features: int, *with_features: int) -> Pair:
+    there = _rows(with_features, features=features)
+    options = {"neighbours": "add-remove", "features_per_row": len(with_features)}
+    return Pair("a row leaves", _without(there), there, options)
+
+
+def _label(features: int) -> Pair:
+    """Return rows without a feature, where the label of one moves the majority for all."""
+    X = np.zeros((11, features), dtype=np.int8)
+    before, after = np.ones(11, dtype=int), np.array([1] * 10 + [0])
+    return Pair("one of many labels changes", (X, before), (X, after), {"features_per_row": 1})
+
+
+def _names(k: int) -> Callable[[Pair, Any], list[float]]:
+    """Return a reader of the names of up to k features."""
+
+    def read(pair: Pair, selection: Any) -> list[float]:
+        found = [float(each) for each in selection.indices]
+        return found + [-1.0] * (k - len(found))
+
+    return read
+
+
+def _by_feature(features: int) -> Callable[[Pair, Any], list[float]]:
+    """Return a reader of features' noisy scores; where none are shown, of what was selected."""
+
+    def read(pair: Pair, selection: Any) -> list[float]:
+        found = np.full(features, -1.0)
+        found[selection.indices] = 1.0 if selection.scores is None else selection.scores
+        return [float(each) for each in found]
+
+    return read
+
+
+_MESSAGES: Final = [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]]
+_LABELS: Final = [1, 0, 1, 0, 1, 0]
+
+
+def _row(features: list[int], label: int) -> tuple[Any, Any]:
+    return np.array([*_MESSAGES, features]), np.array([*_LABELS, label])
+
+
+# The number of rows is guessed, publicly and far too high: next to nothing goes to the cut then,
+# and what a row can do is in few numbers.
+_TRAINED: Final = (
+    Pair(
+        "a row leaves",
+        _row([1, 0], 1),
+        _without(_row([1, 0], 1)),
+        {"neighbours": "add-remove", "most_rows": 64},
+    ),
+    Pair("a row changes its label", _row([1, 0], 1), _row([1, 0], 0)),
+    Pair("a row changes its features", _row([1, 0], 1), _row([0, 1], 1)),
+)

@@ -1,0 +1,316 @@
+"""What the private classifiers share: scikit-learn's manners, and one booking for one fit."""
+
+import math
+import os
+import re
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
+from heldout.arguments.rules import Whole
+from heldout.data.feature_matrix import FeatureMatrix
+from heldout.data.feature_sources import check_places
+from heldout.data.scored_features import ScoredFeatures
+from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
+from heldout.kernel import Budget, Ledger, exact
+from heldout.kernel.neighbours import Neighbours
+from heldout.questions.features.budget import GUESSED_ROWS
+from heldout.questions.features.questions import Training
+from heldout.questions.features.stages import Stages
+from heldout.questions.session import Epsilon, PrivateSession
+
+__all__ = ["PrivateClassifier"]
+
+OBSERVED = "observed"
+MOST_ROWS = 2**24  # so that sums of rounding errors have a public bound
+
+
+# How messages of scikit-learn begin that quote no cell, and how far each may be shown.
+_QUIET = re.compile(
+    r"Input [Xy] contains .*|Found array with .*|Found input variables .*|X has \d+ features.*"
+    r"|The feature names should match .*|Sparse data was passed.*|A sparse matrix was passed .*"
+    r"|dtype='numeric' is not compatible .*|Unknown label type: [a-z-]+.*|y should be a 1d array.*"
+    r"|[^'\"\n]* requires y to be passed.*|Expected 2D array, got [^\n]*? instead(?=:)"
+    r"|Complex data not supported(?=\n)|float\(\) argument must be [a-z ]+ number, not '\w+'",
+    re.DOTALL,
+)
+
+
+def without_cells(message: str) -> str:
+    """A message of scikit-learn that quotes no cell of X or y, or one of ours in its place.
+
+    >>> without_cells("could not convert string to float: 'Smith'")
+    'X and y must be numbers, a label for each row of X. Convert them first.'
+    >>> without_cells("Complex data not supported\\n[[1.j]]\\n")
+    'Complex data not supported'
+    """
+    known = _QUIET.match(message)
+    if known is None:
+        return "X and y must be numbers, a label for each row of X. Convert them first."
+    advice = ". Reshape your data" if known[0].startswith("Expected 2D") else ""
+    return known[0] + advice
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether X is a list, an array or a column of texts."""
+    if isinstance(X, str) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
+        return False
+    return len(X) > 0 and all(isinstance(each, str) for each in X)
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fits private rows of 0/1 features with two labels, for a price that is booked first.
+
+    Parameters
+    ----------
+    epsilon
+        The price of one `fit`. Every call of `fit` is a new release and pays again.
+    classes
+        The two labels, the negative one first. Which labels exist is public and declared here;
+        "observed" takes the two that are found in `y`, for data whose labels are no secret.
+    binarize
+        A feature is set where X is more than this.
+    features_per_row
+        A bound on the features that one row may set, kept by a rule that looks at that row alone.
+    expected_rows
+        A public guess of the number of rows, where that number is not public itself. A wrong
+        guess costs accuracy, never privacy.
+    neighbours, rows_per_unit
+        What is protected; with `fit(X, y, unit=...)` all rows of a unit.
+    ledger, budget
+        Where the price is booked, and what these rows may cost in all; None is a ledger in memory
+        with a budget of `epsilon`, which forgets. A path or an address can be cloned with the
+        estimator (cross-validation does that); an open `Ledger` cannot.
+    account
+        The ledger's registered account that pays. A session that evaluates the model and names the
+        same account pays from what is left there.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Epsilon | None = None,
+        classes: Any = (0, 1),
+        binarize: float = 0.0,
+        features_per_row: int | None = None,
+        expected_rows: int | None = None,
+        neighbours: str | Neighbours = "replace-one",
+        rows_per_unit: int = 1,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        budget: Budget | None = None,
+        account: str | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.binarize = binarize
+        self.features_per_row = features_per_row
+        self.expected_rows = expected_rows
+        self.neighbours = neighbours
+        self.rows_per_unit = rows_per_unit
+        self.ledger = ledger
+        self.budget = budget
+        self.account = account
+
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, row_keys: Any = None) -> Self:
+        """Book epsilon, then learn from the rows; `X` may be a `FeatureMatrix`, without `y`."""
+        price, budget = self._price(), self.budget
+        if budget is None and self.ledger is None:
+            budget = Budget(epsilon=price)
+        question = self._question(price)
+        private = self._private(X, y, unit=unit, row_keys=row_keys)
+        session = PrivateSession(private, budget=budget, ledger=self.ledger, account=self.account)
+        release = session.ask(question)
+        drawn = release._drawn
+        self.release_, self.split_ = release, release.split
+        self.weights_, self.selected_ = release.weights, release.selected
+        self._understand(drawn.request.reading, drawn.values["cut"][0])
+        return self
+
+    def _price(self) -> Fraction:
+        if self.epsilon is None:
+            raise ArgumentError("epsilon must be given: the price of one fit. Try epsilon='1'.")
+        price = exact(self.epsilon, name="epsilon", minimum=0)
+        if price <= 0:
+            raise ArgumentError("epsilon must be more than 0. Pass a larger number.")
+        return price
+
+    @abstractmethod
+    def _question(self, price: Fraction) -> Training:
+        """What one fit asks of the rows."""
+
+    @abstractmethod
+    def _understand(self, stages: Stages, place: int) -> None:
+        """Set what `decision_function` needs: what the answers meant, and which cut was chosen."""
+
+    @abstractmethod
+    def _scores(self, matrix: Any) -> Any:
+        """The log-odds of the second class, for public rows."""
+
+    def _private(self, X: Any, y: Any, *, unit: Any, row_keys: Any) -> FeatureMatrix:
+        """The rows behind the door. What is checked here, the holder of the rows alone sees."""
+        if isinstance(X, FeatureMatrix):
+            if y is not None or unit is not None or row_keys is not None:
+                raise ArgumentError("Leave y, unit and row_keys out with a FeatureMatrix.")
+            self.classes_ = np.array([X._values.negative, X._values.positive])
+            self.n_features_in_ = X.features
+            self.space_ = X.space
+            return X
+        self.space_ = None
+        X, y = self._validated(X, y)
+        features, bound = self._set(X), self._bound()
+        self.classes_ = self._declared_classes(y)
+        negative, positive = self.classes_.tolist()
+        public = unit is None and is_one_of(self.neighbours, (Neighbours.REPLACE_ONE,))
+        most = MOST_ROWS if public else self._most_rows()
+        if X.shape[0] > most:
+            raise DataError(
+                f"rows must be at most {most:,} with these settings. Pass a larger expected_rows."
+            )
+        try:
+            private = FeatureMatrix(
+                features,
+                y,
+                features_per_row=bound,
+                positive=positive,
+                negative=negative,
+                unit=unit,
+                rows_per_unit=self.rows_per_unit,
+                row_keys=row_keys,
+                neighbours=self.neighbours,
+                feature_names=getattr(self, "feature_names_in_", None),
+                most_rows=most,
+            )
+        except UnknownLabel:
+            raise UnknownLabel(
+                f"y must hold the two labels in classes, {shown(negative)} and {shown(positive)}, "
+                "and no other. Pass classes=(negative, positive)."
+            ) from None
+        private._known_from(X, y)
+        return private
+
+    def _declared_classes(self, y: Any) -> Any:
+        observed = isinstance(self.classes, str) and self.classes == OBSERVED
+        declared = np.unique(y) if observed else as_array(self.classes, name="classes")
+        if declared.shape != (2,) or len(set(map(str, declared.tolist()))) < 2:
+            seen = "1 class in y" if declared.size == 1 else "more classes in y"
+            got = seen if observed else shown(self.classes)
+            raise ArgumentError(
+                f"classes must be two labels for this classifier, got {got}. Only binary "
+                "classification is supported. Declare them, the negative one first."
+            )
+        return declared
+
+    def _set(self, X: Any) -> Any:
+        """Which features a row sets, as a sparse 0/1 matrix."""
+        from scipy.sparse import csr_array
+
+        cut = as_number(self.binarize)
+        if math.isnan(cut):
+            raise ArgumentError(f"binarize must be a number, got {shown(self.binarize)}. Try 0.")
+        if issparse(X) and cut >= 0:
+            found = csr_array(X, copy=True)  # what follows would change the caller's own matrix
+            found.sum_duplicates()
+            above = csr_array(
+                ((found.data > cut).astype(np.int8), found.indices, found.indptr),
+                shape=found.shape,
+            )
+            above.eliminate_zeros()
+            return above
+        dense = X.toarray() if issparse(X) else as_numbers(X, name="X")
+        return csr_array((dense > cut).astype(np.int8))
+
+    def _bound(self) -> int | None:
+        """How many features one row may set."""
+        return self.features_per_row
+
+    def _most_rows(self) -> int:
+        """A bound on rows whose number is not public; more are refused before anything is asked."""
+        return MOST_ROWS
+
+    def _guess(self) -> int:
+        guess = GUESSED_ROWS if self.expected_rows is None else self.expected_rows
+        return Whole()(guess, "expected_rows")
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self, "release_")
+        if isinstance(X, FeatureMatrix):
+            raise ArgumentError(
+                "A FeatureMatrix holds private rows, and predictions row by row would tell them. "
+                "Pass public rows or texts; or evaluate the model on these rows: "
+                "Session(model.scored(rows), ...)."
+            )
+        if _are_texts(X):
+            if self.space_ is None:
+                raise ArgumentError(
+                    "X must be numbers, as the rows that this model was fitted to. Texts need a "
+                    "model that was fitted to FeatureMatrix.from_table(..., text=, space=)."
+                )
+            X = self.space_.matrix([str(each) for each in X])
+        return self._set(self._validated(X, reset=False))
+
+    def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
+        """What scikit-learn asks of X and y; its messages may quote a cell, so few are kept."""
+        try:
+            if issparse(X):
+                check_places(X)
+            found = validate_data(self, X, y, accept_sparse="csr", reset=reset)
+            if reset:
+                check_classification_targets(found[1])
+            return found
+        except Exception as error:
+            kind = WrongType if isinstance(error, TypeError) else DataError
+            said = " ".join(without_cells(str(error)).split())
+        raise kind(said)
+
+    def scored(self, private: FeatureMatrix) -> ScoredFeatures:
+        """The private rows with this model's score of each, for a `Session` that evaluates it.
+
+        They stay private: what was fitted and what is asked of them are paid from one budget, the
+        rows' own, where the ledger (or the account) is the same.
+        """
+        check_is_fitted(self, "release_")
+        if not isinstance(private, FeatureMatrix) or private.features != self.n_features_in_:
+            raise ArgumentError(
+                f"private must be a FeatureMatrix of {self.n_features_in_} features, as the model "
+                "was fitted to."
+            )
+        from scipy.special import expit
+
+        return ScoredFeatures(private, lambda matrix: expit(self._scores(matrix)))
+
+    def decision_function(self, X: Any) -> Any:
+        """The log-odds of the second class against the first. `X` is used as it is: public rows,
+        or rows whose predictions stay behind another door."""
+        return self._scores(self._checked(X))
+
+    def predict(self, X: Any) -> Any:
+        positive = self.decision_function(X) >= 0
+        return self.classes_[positive.astype(int)]
+
+    def predict_proba(self, X: Any) -> Any:
+        from scipy.special import expit
+
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> Any:
+        from scipy.special import log_expit
+
+        scores = self.decision_function(X)
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags

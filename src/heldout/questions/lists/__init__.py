@@ -1,0 +1,1 @@
+"""Questions about ranked lists: the rows of each unit are one list."""

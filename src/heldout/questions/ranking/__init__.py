@@ -1,0 +1,1 @@
+"""Questions about how a model ranks the rows."""

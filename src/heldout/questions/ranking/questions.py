@@ -1,0 +1,537 @@
+"""Questions about how a model ranks the rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, cast
+
+from heldout.data.description import ScoredRows
+from heldout.errors import ArgumentError
+from heldout.intervals.groups import ByGroup
+from heldout.kernel.door import Drawn, Request, Staged
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise.each_group import EachGroup
+from heldout.kernel.noise.exact import LATTICE
+from heldout.kernel.ranking.by_group import RankedGroups
+from heldout.kernel.ranking.choose import METHODS
+from heldout.kernel.ranking.mechanism import RankingDraw
+from heldout.kernel.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
+from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.statistic import Statistic
+from heldout.questions.base import Question, R_co, Section
+from heldout.questions.groups import divided, how_many, named, part, shared
+from heldout.questions.guess import Guess
+from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
+from heldout.questions.ranking.stages import RankingStages
+from heldout.questions.ranking.ties import TiesRelease
+from heldout.questions.rules import By, Exact, OneOf, Rival, Whole
+from heldout.questions.sections import Choice
+from heldout.questions.worst_cases import (
+    HIGH,
+    LOW,
+    REMOVE,
+    Pair,
+    WorstCase,
+    crossings,
+    grouped_pair,
+    hundreds,
+    mapped_pairs,
+    rows,
+    spread,
+    table_pair,
+    unit_pair,
+)
+
+if TYPE_CHECKING:
+    from heldout.pooling.answer import Pooled
+    from heldout.pooling.site import Site
+
+__all__ = ["LEAST_EPSILON", "Auc", "AveragePrecision", "Compare", "GridTies", "resolution_of"]
+
+Area_co = TypeVar("Area_co", bound=RankingRelease, covariant=True)
+_MOST_ROWS: Final = 2**50  # four times it, as the top of a ladder, fits 64 bits
+SMALL_CLASSES: Final = "a part is for the classes, and where they are small the noise is wider"
+LEAST_EPSILON: Final = Fraction(1, 5000)
+MOST_EPSILON: Final = 100
+"""What the default noise has a ladder for, whatever share of it the noisy counts take."""
+DEFAULT: Final = METHODS[0]
+Method = Annotated[
+    str,
+    OneOf(METHODS, "Leave it out for the most accurate."),
+    "The noise law; the default is the most accurate.",
+]
+SmallerClass = Annotated[
+    int | None,
+    Whole(1, _MOST_ROWS, "Leave it out if there is no public guess."),
+    "A public guess of the smaller class (of the positives, for average precision): less noise.",
+]
+
+
+def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
+    """Exact scores or the public grid: decided by what is declared or public, never by rows."""
+    if scores is not None:
+        return scores
+    if about.remote:
+        return "grid"  # so that counts travel, and not rows
+    return "exact" if about.rows is None or about.rows <= LARGEST_EXACT else "grid"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ranking(Question[R_co]):
+    """One ranking metric, with noise whose parameters come from public facts alone."""
+
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    stores: ClassVar[tuple[type, ...]] = (RankingDraw,)
+    metric: ClassVar[str]
+    method: Method = DEFAULT
+    smaller_class: SmallerClass = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method != DEFAULT:
+            return
+        if self.price > MOST_EPSILON:
+            raise ArgumentError(f"epsilon must be at most {MOST_EPSILON}, got {self.price}.")
+        # Refused here if any outcome of the first look would leave too little for the value.
+        if self.price < LEAST_EPSILON:
+            raise ArgumentError(
+                f"epsilon must be at least {LEAST_EPSILON} for the {self.title}, got {self.price}. "
+                "Pay more, or pass method='polynomial-tail'."
+            )
+
+    def _resolution(self, about: ScoredRows) -> str:
+        return resolution_of(about, getattr(self, "scores", None))
+
+    def _statistic(self, about: ScoredRows) -> Statistic:
+        if self._resolution(about) == "grid":
+            table = ScoreTable(score_range=about.score_range)
+            return RankedTable(self.metric, table, self._rival_range(about))
+        return RankedRows(self.metric)
+
+    def _rival_range(self, about: ScoredRows) -> tuple[float, float] | None:
+        """Return the range of the second model's scores, where there is one."""
+        return None
+
+    def _parameters(self, about: ScoredRows) -> dict[str, Any]:
+        named: dict[str, Any] = {
+            "score": about.score,
+            "scores": self._resolution(about),
+            "method": self.method,
+        }
+        if self.smaller_class is not None:
+            named["smaller_class"] = self.smaller_class
+        return named | about.scale_parameters
+
+    def _stages(self, about: ScoredRows, *, alone: bool = False) -> RankingStages:
+        """The value, and tables and moments beside it where they tell more than they cost."""
+        return RankingStages(
+            metric=self.metric,
+            epsilon=self.price,
+            protection=about.protection,
+            rows=about.rows,
+            score_range=about.score_range,
+            rival_range=self._rival_range(about),
+            statistic=self._statistic(about),
+            smaller_class=self.smaller_class,
+            method=self.method,
+            delta=getattr(self, "delta", None),
+            alone=alone,
+        )
+
+    def _asked(
+        self, about: ScoredRows, view: Callable[[Any], Any] | None = None, **named: Any
+    ) -> Request | Staged:
+        parameters = self._parameters(about) | named
+        return self._stages(about).request(parameters=parameters, view=view)
+
+    def request(self, about: ScoredRows) -> Request | Staged:
+        return self._asked(about)
+
+    def typical(self, about: ScoredRows, guess: Guess) -> RankingDraw:
+        return self._typical(self._stages(about).value, guess)
+
+    def _typical(self, mechanism: Any, guess: Guess) -> RankingDraw:
+        counts = guess.counts[: 1 if mechanism.protection.row_count_is_public else 2]
+        first = counts if mechanism.first_look is not None else ()
+        second = counts if mechanism.second_look(first) is not None else ()
+        units = round(Fraction(self._guessed(guess)) / LATTICE)
+        return RankingDraw(mechanism, units, first, second)
+
+    def _guessed(self, guess: Guess) -> float:
+        return guess.auc
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Area(_Ranking[Area_co | ByGroup[Area_co]], Generic[Area_co]):
+    """A ranking metric of one model, of all rows or by group.
+
+    `smaller_class` is a public guess of the smaller class (for average precision: of the
+    positives), which makes the noise fit better. A wrong guess costs accuracy, never privacy.
+    `method` may name another noise law: "polynomial-tail", "cauchy", or the papers'
+    "boyd-2015-cauchy" and "boyd-2015-laplace" (with `delta`). `scores` is "exact" or "grid"; a
+    ranking on the grid needs little memory and is the default for more than five million rows
+    where their number is public.
+    """
+
+    delta: Annotated[
+        Any, Exact(), "The delta of (epsilon, delta) privacy, for methods that need one."
+    ] = None
+    scores: Annotated[
+        str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
+    ] = None
+    by: By = None
+    reading: ClassVar[type[RankingRelease]] = RankingRelease
+
+    @classmethod
+    def pool(cls, sites: Sequence["Site"]) -> "Pooled":
+        from heldout.pooling.answer import PooledArea
+
+        return PooledArea(sites)
+
+    def request(self, about: ScoredRows) -> Request | Staged:
+        if self.by is None:
+            return self._asked(about)
+        if self._resolution(about) == "grid":
+            raise ArgumentError(
+                "by= ranks exact scores, which must fit into memory. Ask for a confusion matrix "
+                "or a mean error by group, or copy the rows."
+            )
+        statistic = RankedGroups(self.metric, how_many(self.by, about))
+        parameters = self._parameters(about) | named(self.by, about)
+        mechanism = self._each_group(about)
+        return Request(self.metric, statistic, mechanism, parameters, view=divided(self.by))
+
+    def _each_group(self, about: ScoredRows) -> EachGroup:
+        """A row that leaves or arrives moves one group: each is asked as if for a row alone."""
+        moved = about.protection.rows_moved
+        if self.method == DEFAULT and self.price / moved < LEAST_EPSILON:
+            raise ArgumentError(
+                f"epsilon must be at least {moved * LEAST_EPSILON} by group, got {self.price}."
+            )
+        row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
+        one = replace(self, epsilon=self.price / moved)._stages(row, alone=True).value
+        return EachGroup(self.price, moved, how_many(self.by, about), one)
+
+    def read(self, drawn: Drawn) -> Area_co | ByGroup[Area_co]:
+        reading = cast(type[Area_co], self.reading)
+        if self.by is None:
+            return reading(drawn)
+        asked = drawn.request
+        parts = (part(drawn, asked.statistic.whole, asked.mechanism.one, v) for v in drawn.values)
+        return ByGroup(drawn, map(reading, parts))
+
+    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+        if self.by is None:
+            return super().typical(about, guess)
+        alike = shared(guess, how_many(self.by, about))
+        return [self._typical(self._each_group(about).one, alike)] * how_many(self.by, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auc(_Area[AucRelease]):
+    """The area under the ROC curve; a tied pair counts one half, as in scikit-learn."""
+
+    kind: ClassVar[str] = "auc"
+    title: ClassVar[str] = "AUC"
+    asks: ClassVar[str] = "How well does it rank?"
+    tells: ClassVar[str] = (
+        "The area under the ROC curve: how often a positive row scores higher than a negative one."
+    )
+    metric: ClassVar[str] = "auc"
+    reading: ClassVar[type[RankingRelease]] = AucRelease
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: area under the ROC curve",
+        meaning="How often a positive row has a higher score than a negative one; a tie counts "
+        "one half, and 0.5 is chance.",
+        weight=20,
+        weight_with_curves=70,
+        place=10,
+        leads=True,
+    )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = worst_areas()
+        few = (*pairs[1:4], pairs[-1])
+        grouped = (*crossings(rows(*hundreds())), grouped_pair(pairs[3], "a", "b"))
+        return (
+            WorstCase(pairs=pairs, why=SMALL_CLASSES),
+            WorstCase(
+                name="by-group",
+                pairs=grouped,
+                fields={"by": "g"},
+                note="a person's rows are in several groups",
+            ),
+            WorstCase(
+                name="of-persons",
+                pairs=worst_persons(),
+                why=SMALL_CLASSES,
+                note="two rows of one person",
+            ),
+            WorstCase(
+                name="mapped",
+                pairs=mapped_pairs(),
+                why=SMALL_CLASSES,
+                note="scores without a range, by score_map",
+            ),
+            # The noise of Cauchy laws is so wide that little shows at epsilon 1.
+            *(
+                WorstCase(
+                    name=law,
+                    pairs=few,
+                    fields={"method": law},
+                    epsilon=price,
+                    why="tails wider than privacy needs",
+                )
+                for law, price in (
+                    ("polynomial-tail", "1"),
+                    ("cauchy", "4"),
+                    ("boyd-2015-cauchy", "6"),
+                )
+            ),
+            WorstCase(
+                name="boyd-2015-laplace",
+                pairs=few,
+                fields={"method": "boyd-2015-laplace", "delta": "1/100"},
+                epsilon="3",
+                note="the one release with a delta, 0.01",
+                why="half is for the change of scale, and delta is taken off",
+                answers_each=90,
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragePrecision(_Area[RankingRelease]):
+    """The mean precision at the positive rows' ranks; within a tie negatives come first."""
+
+    kind: ClassVar[str] = "average-precision"
+    title: ClassVar[str] = "average precision"
+    asks: ClassVar[str] = "How good are its highest scores?"
+    tells: ClassVar[str] = (
+        "Average precision: the share of positive rows among those it ranks first."
+    )
+    metric: ClassVar[str] = "average-precision"
+    section: ClassVar[Section | None] = Section(
+        title="Ranking: average precision",
+        meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
+        "top of the list are right. Chance gives the prevalence.",
+        weight=40,
+        weight_with_curves=42,
+        place=20,
+    )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        top, few, many = [0.9 + 0.01 * i for i in range(4)], spread(8), spread(60)
+        positives = hundreds()[0]
+        pairs = (
+            table_pair("a negative is put on top", rows(top, [*few, LOW]), rows(top, [*few, 0.99])),
+            table_pair(
+                "a positive becomes a negative on top",
+                rows(top, few),
+                rows(top[:-1], [*few, 0.99]),
+            ),
+            table_pair(
+                "one of two positives falls", rows([0.9, HIGH], many), rows([0.9, LOW], many)
+            ),
+            table_pair("the only positive falls", rows([HIGH], many), rows([LOW], many)),
+            table_pair("the last positive is replaced", rows([HIGH], few), rows([], [*few, LOW])),
+            table_pair(
+                "a negative arrives on top",
+                rows(top[:3], few),
+                rows(top[:3], [*few, 0.99]),
+                **REMOVE,
+            ),
+            table_pair("the last positive leaves", rows([HIGH], few), rows([], few), **REMOVE),
+            table_pair(
+                "one of hundreds of positives becomes a negative on top",
+                rows([*positives, HIGH], few),
+                rows(positives, [*few, 0.99]),
+            ),
+        )
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+
+    def _guessed(self, guess: Guess) -> float:
+        return guess.precision()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(_Ranking[CompareRelease]):
+    """Is the model with this score better on the same rows? The difference of the two AUCs."""
+
+    kind: ClassVar[str] = "compare"
+    title: ClassVar[str] = "difference in AUC"
+    asks: ClassVar[str] = "Is it better than another model?"
+    tells: ClassVar[str] = (
+        "The difference in AUC on the same rows: sharper than two AUCs side by side."
+    )
+    formerly: ClassVar[tuple[str, ...]] = ("auc-difference",)
+    metric: ClassVar[str] = "auc-difference"
+    score: Annotated[str, Rival(), "The declared column with the other model's score."]
+    example: ClassVar[Mapping[str, Any]] = {"score": "q"}
+
+    @classmethod
+    def pool(cls, sites: Sequence["Site"]) -> "Pooled":
+        from heldout.pooling.answer import PooledArea
+
+        return PooledArea(sites)
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        areas = worst_areas()
+        pairs = tuple(map(_two_models, (areas[0], areas[1], areas[5], areas[-1])))
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+
+    def _resolution(self, about: ScoredRows) -> str:
+        return "grid" if about.remote else "exact"
+
+    def _rival_range(self, about: ScoredRows) -> tuple[float, float] | None:
+        return about.rival_range(self.score)
+
+    def request(self, about: ScoredRows) -> Request | Staged:
+        about.check_rival(self.score)
+        rival = self.score
+        named = about.rival_parameters(rival)
+        return self._asked(about, lambda rows: rows.with_rival(rival), **named)
+
+    def read(self, drawn: Drawn) -> CompareRelease:
+        return CompareRelease(drawn)
+
+    def _guessed(self, guess: Guess) -> float:
+        return 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridTies(_Ranking[TiesRelease]):
+    """The share of pairs that the public grid ties: how much ranking on it can matter.
+
+    It moves like an area, so it has an area's noise, and a small epsilon is enough where there
+    are many rows.
+    """
+
+    kind: ClassVar[str] = "grid-ties"
+    title: ClassVar[str] = "ties on the grid"
+    asks: ClassVar[str] = "Does it matter that scores are ranked on a grid?"
+    tells: ClassVar[str] = (
+        "The share of pairs of a positive and a negative row that share a cell of the public grid."
+    )
+    cannot_pool: ClassVar[str] = "rows of different sites are never ranked against one another"
+    metric: ClassVar[str] = "auc"
+    section: ClassVar[Section | None] = Section(
+        title="Ties on the grid",
+        meaning="So many rows are ranked by score cells on the public grid. This is the share of "
+        "pairs of a positive and a negative row that share a cell; half of it is what the order "
+        "within cells can do to the AUC.",
+        weight=1,
+        place=300,
+        always=False,
+        lower_is_better=True,
+        secondary=True,
+    )
+
+    @classmethod
+    def joins_report(cls, description: Any, choice: Choice) -> bool:
+        ranked = Auc.kind in choice.beside and not choice.weighted
+        return ranked and resolution_of(description, choice.scores) == "grid"
+
+    @classmethod
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self | None:
+        return None if epsilon < LEAST_EPSILON else super().for_report(epsilon, choice)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        tied = [0.5] * 8
+        pairs = (
+            table_pair(
+                "the only positive leaves the cell of all", rows([0.5], tied), rows([HIGH], tied)
+            ),
+            table_pair(
+                "the second positive is replaced",
+                rows([0.5, LOW], tied),
+                rows([LOW], [*tied, HIGH]),
+            ),
+            table_pair(
+                "one of hundreds of positives leaves the cell of all",
+                rows([0.5] * 601, [0.5] * 600),
+                rows([0.5] * 600 + [HIGH], [0.5] * 600),
+            ),
+            table_pair("the last positive leaves", rows([0.5], tied), rows([], tied), **REMOVE),
+        )
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+
+    def _resolution(self, about: ScoredRows) -> str:
+        return "grid"
+
+    def _statistic(self, about: ScoredRows) -> Statistic:
+        return TiedPairs(ScoreTable(score_range=about.score_range))
+
+    def _stages(self, about: ScoredRows, *, alone: bool = True) -> RankingStages:
+        return super()._stages(about, alone=True)  # its interval is for noise alone
+
+    def request(self, about: ScoredRows) -> Request:
+        stages = self._stages(about)
+        return Request("grid-ties", stages.statistic, stages.value, self._parameters(about))
+
+    def read(self, drawn: Drawn) -> TiesRelease:
+        return TiesRelease(drawn)
+
+    def _guessed(self, guess: Guess) -> float:
+        return 0.0
+
+
+def worst_areas() -> tuple[Pair, ...]:
+    """Return pairs where an area moves most."""
+    few, some, (above, below) = spread(8), spread(20), hundreds()
+    nineteen = [0.8 + 0.005 * i for i in range(19)]
+    return (
+        table_pair("one of two positives falls", rows([HIGH, 0.9], few), rows([HIGH, LOW], few)),
+        table_pair("the only positive falls", rows([HIGH], few), rows([LOW], few)),
+        table_pair("the last positive is replaced", rows([HIGH], few), rows([], [*few, HIGH])),
+        table_pair(
+            "the second positive is replaced", rows([HIGH, LOW], few), rows([LOW], [*few, HIGH])
+        ),
+        table_pair(
+            "one of twenty positives falls",
+            rows([*nineteen, HIGH], some),
+            rows([*nineteen, LOW], some),
+        ),
+        table_pair("the last positive leaves", rows([HIGH], few), rows([], few), **REMOVE),
+        table_pair(
+            "the second positive leaves", rows([HIGH, LOW], few), rows([LOW], few), **REMOVE
+        ),
+        # Where classes are large hardly anything is spent on their counts: the value shows most.
+        table_pair(
+            "one of hundreds of positives falls",
+            rows([*above, HIGH], below),
+            rows([*above, LOW], below),
+        ),
+    )
+
+
+def worst_persons() -> tuple[Pair, ...]:
+    """Return pairs where two rows of one person move an area most."""
+    few, (above, below) = spread(8), hundreds()
+    return (
+        unit_pair(
+            "a person's two positives of hundreds fall",
+            rows([HIGH, HIGH, *above], below),
+            rows([LOW, LOW, *above], below),
+        ),
+        unit_pair(
+            "a person's two rows are all positives", rows([HIGH, HIGH], few), rows([LOW, LOW], few)
+        ),
+    )
+
+
+def _two_models(pair: Pair) -> Pair:
+    """Return the pair with a second model's score, 1 - p: a row that falls for A rises for B."""
+
+    def of(content: Mapping[str, Any]) -> dict[str, Any]:
+        return {**content, "q": [1 - p for p in content["p"]]}
+
+    return Pair(pair.name, of(pair.first), of(pair.second), {**pair.options, "rivals": ["q"]})

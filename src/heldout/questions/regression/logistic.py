@@ -1,0 +1,104 @@
+"""Diagnostics of a logistic regression: one curves release, and what is read off it."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from heldout.data import Dataset
+from heldout.errors import ArgumentError
+from heldout.kernel import Budget, Ledger, exact
+from heldout.kernel.rational import Rational
+from heldout.questions.curves.readings import CalibrationCurve, RocCurve
+from heldout.questions.curves.release import CurvesRelease
+from heldout.questions.regression.readings_logistic import BinnedResiduals, binned_residuals
+from heldout.questions.session import Session
+
+__all__ = ["LogisticDiagnostics", "logistic_diagnostics"]
+
+
+class LogisticDiagnostics:
+    """The ROC curve, the reliability diagram and the binned residuals of one release.
+
+    `curves` is that release; everything else is read off it and costs nothing more.
+    """
+
+    def __init__(self, curves: CurvesRelease) -> None:
+        self.curves = curves
+
+    @property
+    def roc(self) -> RocCurve:
+        return self.curves.roc
+
+    @property
+    def calibration(self) -> CalibrationCurve:
+        """The reliability diagram."""
+        return self.curves.calibration
+
+    @cached_property
+    def binned_residuals(self) -> BinnedResiduals:
+        """The mean of outcome - probability in each bin of the probability, with intervals."""
+        return binned_residuals(self.curves)
+
+    @property
+    def loss(self) -> Any:
+        return self.curves.loss
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Stable JSON: the curves release and the binned residuals."""
+        return {
+            **self.curves.as_dict(level),
+            "binned_residuals": self.binned_residuals.as_dict(level),
+        }
+
+    def __str__(self) -> str:
+        bins = len(self.binned_residuals.residual)
+        misfits = int(self.binned_residuals.misfits.sum())
+        return f"{self.curves.auc}; {misfits} of {bins} bins of residuals are not around 0"
+
+    __repr__ = __str__
+
+
+def logistic_diagnostics(
+    frame: Any,
+    *,
+    observed: str,
+    predicted: str,
+    epsilon: Rational,
+    method: str = "heldout",
+    positive: object = 1,
+    negative: object = None,
+    budget: Budget | None = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    options: Mapping[str, Any] | None = None,
+    **declared: Any,
+) -> LogisticDiagnostics:
+    """How a model that predicts probabilities fits: one curves release, read in three ways.
+
+    `observed` names the outcome, `predicted` the probability of `positive`; `declared` is what
+    `heldout.Dataset` takes more (unit, rows_per_unit, row_key, neighbours, schema, name), and
+    `options` are the curve method's. With a session of your own,
+    `LogisticDiagnostics(session.curves(epsilon=...))` is the same.
+
+    >>> rows = {"y": [1, 0, 0, 1] * 250, "p": [0.9, 0.1, 0.2, 0.8] * 250}
+    >>> found = logistic_diagnostics(rows, observed="y", predicted="p", epsilon="1")
+    >>> len(found.binned_residuals.residual) == len(found.calibration.observed)
+    True
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise ArgumentError(
+            f"options must be the method's own by name, got a {type(options).__name__}."
+        )
+    dataset = Dataset(
+        frame,
+        label=observed,
+        score=predicted,
+        positive=positive,
+        negative=negative,
+        score_range=(0, 1),
+        **declared,
+    )
+    if ledger is None and budget is None:
+        budget = Budget(epsilon=exact(epsilon, name="epsilon"))
+    session = Session(dataset, budget=budget, ledger=ledger)
+    return LogisticDiagnostics(session.curves(epsilon=epsilon, method=method, **(options or {})))

@@ -1,0 +1,361 @@
+"""Private measures of a regression: MAE, RMSE, R squared and quantiles of the residuals."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.arguments import shown
+from heldout.errors import ArgumentError
+from heldout.intervals.fieller import single_quantile
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn
+from heldout.questions.regression.measures_plan import MetricsPlan
+from heldout.questions.regression.moments import MomentRatio, noisy_parts
+from heldout.questions.regression.power_sums import PowerSums
+
+__all__ = ["QUANTILES", "RegressionMetrics"]
+
+SQUARED_BEYOND, ABSOLUTE_BEYOND = (1.2, 3.2), (0.4, 0.7)
+"""What residuals beyond a searched bound may add to the mean square and to the mean size, in units
+of the bound: so many times the fourth moment within it, or the share of clipped rows. Chosen on
+normal, Laplace, lognormal and t residuals; a tail as heavy as a cubic power law can add more."""
+SEARCHED: Final = 2.0
+"""How much wider R squared's interval is where bounds were searched: what they clip takes from the
+outcome's variance and from the errors, unequally. Chosen on the same residuals."""
+MEAN_RESIDUAL: Final = "mean residual"
+SUMS: Final = ("errors", "residuals", "centre", "outcome")
+USUAL: Final = 0.8  # how surely a noisy second moment is not higher
+_SHARES: Final = np.linspace(0.0, 2.0, 2001)
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class RegressionMetrics(Release):
+    """Error measures of one regression, from sums within bounds and a table of the residuals.
+
+    Residuals beyond ±`residual_bound` count as that bound, and observed values beyond
+    `observed_bounds` as the nearest of them: the numbers are those of the clipped values. `clipped`
+    says how many residuals that concerns; where the bound was searched, the intervals of MAE and
+    RMSE reach up to what they may have added. R squared is held to [-1, 1]
+    and prints as "-1 or less" at the lower end; where the outcome has a long tail, clipping takes
+    more of its variance than of the errors, and R squared comes out too low: declare bounds that
+    hold the tail. `drawn` may name a group.
+    """
+
+    def __init__(self, drawn: Drawn, plan: MetricsPlan) -> None:
+        super().__init__(drawn)
+        self._plan = plan
+        answers = drawn.values
+        self.rows = plan.size(answers)
+        self.residual_bound = plan.residual_bound(answers)
+        self.observed_bounds = plan.observed_bounds(answers) if plan.outcome else None
+        self._edges = plan.residual_edges(answers)
+        self._above = plan.own(answers, "quantiles")
+
+    @property
+    def _public_rows(self) -> int | None:
+        return None if self._plan.counted else self._plan.rows
+
+    # --- means of errors -------------------------------------------------------------------------
+
+    def _ratio(self, name: str, numerator: Any, square: Any = None, most: float = 1.0) -> Any:
+        plan, answers = self._plan, self._drawn.values
+        statistic: PowerSums = getattr(plan, f"{name}_statistic")(answers)
+        counts = noisy_parts(
+            plan.own(answers, name),
+            scale=plan.sums_mechanism(name, statistic).float_scale,
+            unit=float(statistic.resolution),
+            rows=self._public_rows,
+        )
+        return MomentRatio(
+            counts=counts,
+            numerator=np.asarray(numerator, dtype=np.float64),
+            denominator=np.ones(len(counts.estimate)),
+            square=None if square is None else np.asarray(square, dtype=np.float64),
+            most=most,
+        )
+
+    @cached_property
+    def _absolute(self) -> Any:
+        return self._ratio("errors", (1, 1, 1, 0), square=(1, 1, 0, 0))
+
+    @cached_property
+    def _squared(self) -> Any:
+        return self._ratio("errors", (1, 1, 0, 0), square=(1, 0, 0, 0))
+
+    @cached_property
+    def _fourth(self) -> Any:
+        return self._ratio("errors", (1, 0, 0, 0))
+
+    @cached_property
+    def _middle(self) -> Any:
+        """The mean of the residuals, 0 at the lower bound and 1 at the upper."""
+        if "residuals" not in self._plan.shares:
+            raise ArgumentError("mean_residual is released by group; a residual plot has it too.")
+        squares = float(_interval(self._squared, USUAL, True)[1])
+        return replace(self._ratio("residuals", (1, 0)), around=squares / 4)
+
+    def surprise(self, name: str, value: float) -> float:
+        """Of errors that are clipped at the bound; of the rest by the width of the interval."""
+        share = value / self.residual_bound
+        if name == MEAN_RESIDUAL:
+            return float(self._middle.p_value((share + 1) / 2))
+        if name == self.mae.name:
+            return float(self._absolute.p_value(share))
+        if name == self.rmse.name:
+            return float(self._squared.p_value(share * share))
+        return self.measures[name].surprise(value)
+
+    def _beyond(self, factors: tuple[float, float], level: float) -> float:
+        """What may lie beyond searched bounds; bounds that were declared are taken at their word.
+
+        No row that is clipped counts less than 1 in the fourth moment, so they are no more.
+        """
+        if self._plan.residual is not None:
+            return 0.0
+        fourth = float(_interval(self._fourth, level, True)[1])
+        clipped = min(self.clipped.value, fourth)
+        return max(factors[0] * fourth, factors[1] * clipped)
+
+    def _measure(
+        self, name: str, value: float, interval: Callable[[float, bool], Any], **more: Any
+    ) -> Measure:
+        return Measure(
+            value,
+            name=name,
+            terms=self.terms,
+            noise_interval=lambda level: interval(level, True),
+            interval=lambda level: interval(level, False),
+            **more,
+        )
+
+    @cached_property
+    def mae(self) -> Measure:
+        """The mean absolute error."""
+        ratio, bound = self._absolute, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            return bound * low, bound * (high + self._beyond(ABSOLUTE_BEYOND, level))
+
+        return self._size("mean absolute error", bound * ratio.value, interval)
+
+    @cached_property
+    def rmse(self) -> Measure:
+        """The root of the mean squared error."""
+        ratio, bound = self._squared, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            high += self._beyond(SQUARED_BEYOND, level)
+            return bound * math.sqrt(low), bound * math.sqrt(high)
+
+        return self._size("root mean squared error", bound * math.sqrt(ratio.value), interval)
+
+    def _size(self, name: str, value: float, interval: Callable[[float, bool], Any]) -> Measure:
+        """One from 0 upwards: half of that range lies below the value, if that is not too high."""
+        middle = min(max(value, 1e-300), self.residual_bound / 2)
+        return self._measure(name, value, interval, share=lambda size: size / (size + middle))
+
+    @cached_property
+    def mean_residual(self) -> Measure:
+        """What predictions are too low by, on average; of groups."""
+        ratio, bound = self._middle, self.residual_bound
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            low, high = _interval(ratio, level, noise_only)
+            beyond = self._beyond(ABSOLUTE_BEYOND, level)
+            return bound * (2 * low - 1 - beyond), bound * (2 * high - 1 + beyond)
+
+        # No mean lies further from 0 than the mean distance: searched bounds may be far wider.
+        searched = self._plan.residual is None
+        most = min(bound, max(self.mae.noise_interval()[1], 1e-300)) if searched else bound
+        return self._residual(MEAN_RESIDUAL, bound * (2 * ratio.value - 1), interval, most)
+
+    def _residual(
+        self, name: str, value: float, interval: Callable[[float, bool], Any], most: float
+    ) -> Measure:
+        """One from -most to most."""
+
+        def share(residual: float) -> float:
+            return min(max(residual / (2 * most) + 0.5, 0.0), 1.0)
+
+        return self._measure(name, value, interval, share=share)
+
+    @cached_property
+    def r_squared(self) -> Measure:
+        """1 - (mean squared error) / (variance of the outcome), held to [-1, 1]."""
+        if self.observed_bounds is None:
+            raise ArgumentError("r_squared must be asked for when the metrics are. Pass True.")
+        mean, spread, reach = self._outcome
+        unit = (self.residual_bound / reach) ** 2
+        width = (self.observed_bounds[1] - self.observed_bounds[0]) / reach
+
+        # The mean squared distance from any point is the variance, and its distance from the mean
+        # squared: of that the noise of the centre tells what is usual, and how far it strays.
+        off = (mean.noise_deviation * width) ** 2
+        variance = max(spread.value - off, 0.0)
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            halves = []
+            for ratio in (self._squared, spread):
+                low, high = _interval(ratio, level, noise_only)
+                halves.append(max(high - ratio.value, ratio.value - low))
+            stray = math.hypot(halves[1], single_quantile(level) * math.sqrt(5) * off)
+            # Fieller: the shares left unexplained that both errors together can explain.
+            distance = np.abs(unit * self._squared.value - _SHARES * variance)
+            reached = np.hypot(unit * halves[0], _SHARES * stray)
+            kept = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
+            return 1 - float(kept.max(initial=0.0)), 1 - float(kept.min(initial=2.0))
+
+        # Of a noisy divisor v with deviation d, v/(v^2 + d^2) has less bias than 1/v.
+        noise = spread.noise_deviation
+        steadied = (variance**2 + noise**2) / variance if variance > 0 else 0.0
+        return self._measure(
+            "R squared",
+            _explained(unit * self._squared.value, steadied),
+            interval,
+            share=lambda value: (value + 1) / 2,
+            least=-1.0,
+        )
+
+    @property
+    def _declared(self) -> bool:
+        return self._plan.residual is not None and self._plan.observed is not None
+
+    @cached_property
+    def _outcome(self) -> tuple[Any, Any, float]:
+        """Mean of the outcome within its bounds, mean squared distance from that, and its unit."""
+        low, high = self._plan.observed_bounds(self._drawn.values)
+        centre = self._plan.centre(self._drawn.values)
+        reach = max(centre - low, high - centre)
+        return self._ratio("centre", (1, 0)), self._ratio("outcome", (1, 0, 0)), reach
+
+    # --- quantiles -------------------------------------------------------------------------------
+
+    @cached_property
+    def clipped(self) -> Measure:
+        """The share of residuals beyond the bound."""
+        counts, deviation = self._above.counts, self._above.bin_deviation
+        outside = counts[0] + counts[-1]
+        noise = float(deviation[0] + deviation[-1])
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            if self._absolute.of_nothing:
+                return 0.0, 1.0
+            reach = single_quantile(level)
+            share = min(max(outside / self.rows, 0.0), 1.0)
+            upper = min(share + reach * noise / self.rows, 1.0)
+            sampling = 0.0 if noise_only else math.sqrt(upper * (1 - upper) / self.rows)
+            rest = reach * math.hypot(noise / self.rows, sampling) + self._rows_error(level)
+            return max(share - rest, 0.0), min(share + rest, 1.0)
+
+        value = min(max(outside / self.rows, 0.0), 1.0)
+        return self._measure("share of residuals that are clipped", value, interval, share=float)
+
+    def _rows_error(self, level: float) -> float:
+        """How far a noisy row count may be from the true one, as a share of it."""
+        if not self._plan.counted:
+            return 0.0
+        return float(self._plan.count_mechanism.error_quantile(level)) / self.rows
+
+    def quantile(self, q: float) -> Measure:
+        """The residual that a share q of the rows lies below."""
+        if not (isinstance(q, int | float) and 0 < q < 1):
+            raise ArgumentError(f"q must lie between 0 and 1, got {shown(q)}. Try 0.5.")
+        edges = self._edges
+        distance, deviation = self._below(q)
+        rising = _rising(distance, deviation)
+
+        def interval(level: float, noise_only: bool) -> Interval:
+            if self._absolute.of_nothing:
+                return float(edges[0]), float(edges[-1])
+            sampling = 0.0 if noise_only else self.rows * q * (1 - q)
+            reach = single_quantile(level) * np.sqrt(deviation**2 + sampling)
+            below, beyond = edges[distance + reach < 0], edges[distance - reach > 0]
+            return (
+                float(below.max(initial=edges[0])),
+                float(beyond.min(initial=edges[-1])),
+            )
+
+        value = float(np.interp(0.0, rising, edges))
+        return self._residual(f"residual quantile {q:g}", value, interval, self.residual_bound)
+
+    def _below(self, q: float) -> tuple[Any, Any]:
+        """Rows below each edge less q of all rows, and the deviation of its noise.
+
+        Rows are counted from the nearer end, where less noise adds up; the tree is full, so that
+        its noise is the same from both.
+        """
+        table = self._above
+        below = np.cumsum(table.counts)[:-1]
+        above = np.cumsum(table.counts[::-1])[::-1][1:]
+        known = not self._plan.counted
+        total = float(self.rows) if known else float(table.counts.sum())
+        of_total = 0.0 if known else float(table.above_deviation[0])
+        of_above = table.above_deviation[1:-1]
+        near = np.arange(len(below)) < len(below) / 2
+        distance = np.where(near, below - q * total, (1 - q) * total - above)
+        deviation = np.where(near, of_above[::-1] + q * of_total, of_above + (1 - q) * of_total)
+        return distance, deviation
+
+    @cached_property
+    def quantiles(self) -> dict[float, Measure]:
+        return {q: self.quantile(q) for q in QUANTILES}
+
+    # --- for people and machines -----------------------------------------------------------------
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        found = [self.mae, self.rmse]
+        if "residuals" in self._plan.shares:
+            found.append(self.mean_residual)
+        if self.observed_bounds is not None:
+            found.append(self.r_squared)
+        found += [*self.quantiles.values(), self.clipped]
+        return {each.name: each for each in found}
+
+    def __str__(self) -> str:
+        return "\n".join(str(each) for each in self.measures.values())
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {
+            **super().as_dict(level),
+            "bounds": {
+                "residual": [-self.residual_bound, self.residual_bound],
+                "observed": None if self.observed_bounds is None else list(self.observed_bounds),
+            },
+        }
+
+    def _noisy(self) -> Any:
+        plan, answers = self._plan, self._drawn.values
+        names = [each for each in SUMS if each in plan.shares]
+        sums = {name: plan.own(answers, name).tolist() for name in names}
+        return {
+            "rows": self.rows,
+            **sums,
+            "residual_edges": self._edges.tolist(),
+            "residual_counts": np.asarray(self._above.counts).tolist(),
+        }
+
+
+def _interval(ratio: Any, level: float, noise_only: bool) -> Interval:
+    found: Interval = ratio.noise_interval(level) if noise_only else ratio.interval(level)
+    return found
+
+
+def _rising(values: Any, deviation: Any) -> Any:
+    """The nearest values that do not fall, by weighted least squares."""
+    from scipy.optimize import isotonic_regression
+
+    weights = 1 / np.maximum(deviation, 1e-9) ** 2
+    return isotonic_regression(values, weights=weights / weights.max()).x
+
+
+def _explained(errors: float, variance: float) -> float:
+    """1 - errors / variance, at least -1."""
+    return 1 - errors / variance if 2 * variance > errors else -1.0

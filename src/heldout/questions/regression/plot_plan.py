@@ -1,0 +1,267 @@
+"""What a residual plot asks of the rows, step by step, chosen from public facts alone."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.errors import ArgumentError
+from heldout.kernel.door import Answers, Booked, Staged, Step
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.questions.regression.grid_counts import MOST_CELLS as MOST_ENTRIES
+from heldout.questions.regression.grid_counts import Axis, GridCounts
+from heldout.questions.regression.hilbert import HilbertDawa, SquareCounts
+from heldout.questions.regression.plan import ResidualsPlan
+from heldout.questions.regression.search import Interval, Search, SearchAsPrinted
+from heldout.questions.regression.table import ResidualTable
+
+__all__ = ["METHODS", "PlotPlan"]
+
+AS_PRINTED: Final = "chen-2016-prirp"
+METHODS: Final = ("heldout", "dawa", AS_PRINTED)
+LEAST_SHARE, MOST_SHARE = Fraction(3, 20), Fraction(1, 2)
+ENOUGH: Final = 400  # rows times epsilon that the searches need, together
+UNKNOWN_SHARE: Final = Fraction(3, 10)
+RESIDUAL_PART: Final = Fraction(2, 5)
+RESIDUAL_SLACK, PREDICTED_SLACK = 5, 4
+MOST_CELLS: Final = 64
+MOST_GRID: Final = (MOST_CELLS, MOST_CELLS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotPlan(ResidualsPlan):
+    """One booking: the row count where it is private, the bounds that were not declared, a table.
+
+    With more than one group there is a table for each, all within the same bounds, and the row
+    count is that of each group, which is always private.
+
+    Claim:       pure DP, epsilon, the exact sum of the steps.          [claim: residual-plot]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: the steps': `RowCount`, `BoundSearch`, `IntervalChoice`, and the table's
+                 disjoint counts. Every step's statistic and mechanism follow from public facts and
+                 from the answers before it; every price is fixed before the first.
+    Numerics:    exact.
+    Refuses:     an unknown method; a scale, a grid or bounds that are not positive and finite.
+    Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
+                 symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
+                 400/(n epsilon) within [3/20, 1/2], the predicted values' interval need not be
+                 symmetric, and DAWA is `method="dawa"`. `method="chen-2016-prirp"` is theirs as
+                 printed: min(0.3, 470/n), half for each symmetric search, its own DAWA.
+    Cost:        one pass over the rows a step, five at most.
+    """
+
+    method: str
+    predicted: Interval | None
+    residual: Interval | None
+    grid: tuple[int, int] | None
+    """Cells of the residual and of the predicted value; None: from rows times epsilon."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in METHODS:
+            raise ArgumentError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}.")
+        if self.method == AS_PRINTED and self.rows is None:
+            raise ArgumentError(
+                f"method={AS_PRINTED!r} needs a public row count: replace-one neighbours and no "
+                "unit column. Use method='heldout'."
+            )
+        if self.method != "heldout" and self.groups > 1:
+            raise ArgumentError("A plot by group needs method='heldout'.")
+        self.staged()  # what is wrong is refused before anything is booked
+
+    # --- shares of epsilon -----------------------------------------------------------------------
+
+    @property
+    def bounds_share(self) -> Fraction:
+        """Of epsilon, if both bounds are searched."""
+        if self.method == AS_PRINTED:
+            return min(Fraction(3, 10), Fraction(470, max(self.rows or 1, 1)))
+        if self.visible is None:
+            return UNKNOWN_SHARE
+        return max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
+
+    @property
+    def _residual_part(self) -> Fraction:
+        return Fraction(1, 2) if self.method == AS_PRINTED else RESIDUAL_PART
+
+    @property
+    def residual_epsilon(self) -> Fraction:
+        share = self._residual_part * self.bounds_share if self.residual is None else 0
+        return share * self.epsilon
+
+    @property
+    def predicted_epsilon(self) -> Fraction:
+        share = (1 - self._residual_part) * self.bounds_share if self.predicted is None else 0
+        return share * self.epsilon
+
+    @property
+    def table_epsilon(self) -> Fraction:
+        spent = self.count_epsilon + self.residual_epsilon + self.predicted_epsilon
+        return self.epsilon - spent
+
+    # --- steps -----------------------------------------------------------------------------------
+
+    @cached_property
+    def residual_search(self) -> Search | None:
+        if self.residual is not None:
+            return None
+        return self._search("residual", self.residual_epsilon, RESIDUAL_SLACK)
+
+    @cached_property
+    def predicted_search(self) -> Search | None:
+        if self.predicted is not None:
+            return None
+        return self._search("predicted", self.predicted_epsilon, PREDICTED_SLACK)
+
+    def _search(self, column: str, epsilon: Fraction, slack: int) -> Search:
+        as_printed = self.method == AS_PRINTED
+        return (SearchAsPrinted if as_printed else Search)(
+            column=column,
+            epsilon=epsilon,
+            whole_epsilon=self.epsilon,
+            protection=self.protection,
+            scale=self.scale,
+            symmetric=as_printed or column == "residual",
+            slack=slack,
+        )
+
+    def bounds(self, answers: Answers) -> tuple[Interval, Interval]:
+        """Of the predicted values and of the residuals."""
+        residual, predicted, rows = self.residual, self.predicted, self.row_count(answers)
+        if self.residual_search is not None:
+            residual = self.residual_search.interval(answers, rows)
+        if self.predicted_search is not None:
+            predicted = self.predicted_search.interval(answers, rows)
+        assert residual is not None
+        assert predicted is not None
+        return predicted, residual
+
+    def cells(self, rows: int) -> tuple[int, int]:
+        """How many cells of the residual and of the predicted value."""
+        if self.method != "heldout":
+            side = self._side(rows)
+            return side, side
+        if self.grid is not None:
+            return self.grid
+        # How far rows stand out from the noise of a cell.
+        visible = float(rows * self.table_epsilon * 2 / self.protection.rows_moved)
+        fineness = (max(visible, 1.0) / 125) ** 0.3
+        return min(max(round(8 * fineness), 6), 48), min(max(round(6 * fineness), 4), 36)
+
+    def _side(self, rows: int) -> int:
+        """The paper's sqrt(N0 epsilon / 10) with 0.95^2 of the rows, to a power of two."""
+        if self.grid is not None:
+            return self.grid[0]
+        wanted = math.sqrt(max(0.9025 * rows * float(self.epsilon) / 10, 1.0))
+        return int(min(2 ** round(math.log2(wanted)), MOST_CELLS)) if wanted > 2 else 2
+
+    def statistic(self, answers: Answers) -> GridCounts:
+        predicted, residual = self.bounds(answers)
+        down, across = self.cells(self.typical_size(answers))
+        return GridCounts(
+            groups=self.groups,
+            axes=(
+                Axis("residual", tuple(np.linspace(*residual, down + 1).tolist())),
+                Axis("predicted", tuple(np.linspace(*predicted, across + 1).tolist())),
+            ),
+        )
+
+    def mechanism(self, cells: int) -> DiscreteLaplace | HilbertDawa:
+        moved = self.protection.rows_moved
+        if self.method != "heldout":
+            return HilbertDawa(
+                side=math.isqrt(cells),
+                epsilon=self.table_epsilon,
+                moved=moved,
+                as_printed=self.method == AS_PRINTED,
+            )
+        return DiscreteLaplace.for_epsilon(
+            self.table_epsilon, l1_sensitivity=moved, dimension=(cells + 1) * self.groups
+        )
+
+    def _steps(self) -> dict[str, Booked]:
+        found: dict[str, Booked] = {}
+        if self.counted:
+            found["count"] = self.count_step
+        for search in (self.residual_search, self.predicted_search):
+            if search is not None:
+                found |= search.asked(self.row_count)
+
+        def table(answers: Answers) -> Step:
+            statistic = self.statistic(answers)
+            return Step(statistic, self.mechanism(statistic.size - 1))
+
+        # A noisy row count may ask for as many cells as there can be: they are refused here if at
+        # all, before anything is booked.
+        largest = MOST_GRID if self.rows is None or self.groups > 1 else self.cells(self.rows)
+        most = math.prod(self.grid or largest)
+        if (most + 1) * self.groups > MOST_ENTRIES:
+            raise ArgumentError("by must make fewer groups, or grid have fewer cells.")
+        return found | {"table": Booked(self.mechanism(most).event(), table)}
+
+    def staged(self, **named: Any) -> Staged:
+        """The request that the door books and draws."""
+        return Staged(
+            name="residual plot",
+            parameters={**named, **self.parameters()},
+            description=self.describe(),
+            steps=self._steps(),
+            claim="residual-plot",
+            reading=self,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """What the ledger keeps beside the event; exact where it is a number."""
+        found: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
+        for name, value in (
+            ("predicted_bounds", self.predicted),
+            ("residual_bounds", self.residual),
+            ("grid", self.grid),
+            ("expected_rows", self.expected_rows),
+        ):
+            if value is not None:
+                found[name] = str(value)
+        return found
+
+    def describe(self) -> dict[str, object]:
+        return {
+            "name": self.method,
+            "count_epsilon": str(self.count_epsilon),
+            "residual_bounds_epsilon": str(self.residual_epsilon),
+            "predicted_bounds_epsilon": str(self.predicted_epsilon),
+            "table_epsilon": str(self.table_epsilon),
+        }
+
+    # --- what came out ---------------------------------------------------------------------------
+
+    def table(self, answers: Answers) -> ResidualTable:
+        """The answers as a table, of one group if they name it; post-processing."""
+        statistic = self.statistic(answers)
+        drawn, shape = self.own(answers, "table"), statistic.shape
+        edges = [np.array(axis.edges) for axis in statistic.axes]
+        facts: Mapping[str, Any] = {
+            "residual_edges": edges[0],
+            "predicted_edges": edges[1],
+            "rows": self.size(answers),
+            "rows_scale": self.count_mechanism.scale if self.counted else None,
+        }
+        if isinstance(drawn, SquareCounts):
+            return ResidualTable(
+                noisy=drawn.cells.reshape(shape),
+                deviation=drawn.deviation.reshape(shape),
+                outside=float(drawn.outside),
+                outside_scale=drawn.outside_scale,
+                scale=None,
+                unbiased=False,
+                **facts,
+            )
+        return ResidualTable(
+            noisy=drawn[:-1].reshape(shape),
+            outside=float(drawn[-1]),
+            scale=self.protection.rows_moved / self.table_epsilon,
+            **facts,
+        )

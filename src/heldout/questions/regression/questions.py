@@ -1,0 +1,358 @@
+"""Questions about the residuals of a regression."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.arguments import shown
+from heldout.data.regression_table import FittedRows, RegressionTable
+from heldout.errors import ArgumentError
+from heldout.kernel.door import Drawn, Staged
+from heldout.questions import Guess, Question
+from heldout.questions.base import R_co
+from heldout.questions.groups import divided, how_many, named
+from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
+from heldout.questions.regression.hilbert import SquareCounts
+from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
+from heldout.questions.regression.measures_plan import MetricsPlan
+from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.questions.regression.release import ResidualPlot as PlotRelease
+from heldout.questions.rules import By, Flag, Grid, Intervals, Number, OneOf, Whole
+from heldout.questions.worst_cases import Pair, WorstCase, numbers
+
+__all__ = ["RegressionMetrics", "ResidualPlot"]
+
+SMALLEST, LARGEST = 1e-140, 1e140
+"""Of a scale: whatever bounds are found from it are then within the widths above."""
+MOST_MADE_UP: Final = 20_000
+GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly, and in no order
+Scale = Annotated[
+    float,
+    Number(
+        SMALLEST, LARGEST, "Pass the unit of the outcome: 1 for a test score, 1000 for a salary."
+    ),
+    "The public unit of the outcome: 1 for a test score, 1000 for a salary.",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfResiduals(Question[R_co]):
+    """What both questions about residuals share.
+
+    `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
+    powers of two. Where the row count is private, `expected_rows` is a public guess that divides
+    epsilon better. `by` names a declared group, or several to cross: an answer for each of its
+    values, within the same bounds.
+    """
+
+    of: ClassVar[tuple[type, ...]] = (FittedRows,)
+    cannot_pool: ClassVar[str] = "every site searches bounds of its own"
+    stores: ClassVar[tuple[type, ...]] = (SquareCounts,)
+    scale: Scale = 1.0
+    expected_rows: Annotated[
+        int | None, Whole(), "A public guess of the number of rows, where it is private."
+    ] = None
+    by: By = None
+
+    @abstractmethod
+    def plan(self, about: FittedRows) -> Any:
+        """What is asked step by step, from public facts alone."""
+
+    def request(self, about: FittedRows) -> Staged:
+        plan = self.plan(about)
+        columns = {"observed": about.observed, "predicted": about.predicted}
+        staged: Staged = plan.staged(**columns, **named(self.by, about))
+        return replace(staged, view=divided(self.by))
+
+    def _facts(self, about: FittedRows) -> dict[str, Any]:
+        """What every plan is told."""
+        return {
+            "epsilon": self.price,
+            "protection": about.protection,
+            "rows": about.rows,
+            "expected_rows": self.expected_rows,
+            "scale": self.scale,
+            "groups": how_many(self.by, about),
+        }
+
+    draws: ClassVar[int] = 5
+
+    def typical(self, about: FittedRows, guess: Guess) -> Any:
+        """The answer to the question about made-up rows, which are no secret."""
+        assert guess.rows is not None
+        rows = min(guess.rows, MOST_MADE_UP)
+        from scipy.special import ndtri
+
+        at = (np.arange(rows) + 0.5) / rows
+        mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
+        residual = self.scale * guess.spread * ndtri(mixed)
+        predicted = 3 * self.scale * guess.spread * (2 * at - 1)
+        groups = how_many(self.by, about)
+        made_up = RegressionTable(
+            {
+                "observed": predicted + residual,
+                "predicted": predicted,
+                "group": np.arange(rows) % groups,
+            },
+            observed="observed",
+            predicted="predicted",
+            groups={"group": list(range(max(groups - 1, 1)))},
+            neighbours=about.protection.neighbours,
+        )
+        view = None if self.by is None else divided("group")
+        return replace(self.request(about), view=view).draw(made_up)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualPlot(_OfResiduals[PlotRelease | PlotsByGroup]):
+    """Rows by predicted value and residual, as a table with noise.
+
+    `bounds` declares what is publicly known, {"predicted": (0, 100), "residual": 20}, and saves
+    the search. `grid` is (residual cells, predicted cells). `method` is "heldout", "dawa", or
+    the paper's own "chen-2016-prirp".
+    """
+
+    kind: ClassVar[str] = "residual-plot"
+    title: ClassVar[str] = "residual plot"
+    asks: ClassVar[str] = "Do the residuals show a pattern?"
+    tells: ClassVar[str] = (
+        "Rows by predicted value and residual, as a noisy table; plots and tests are read off it."
+    )
+    method: Annotated[str, OneOf(METHODS), "heldout, dawa, or the paper's own chen-2016-prirp."] = (
+        "heldout"
+    )
+    bounds: Annotated[
+        Mapping[str, Any],
+        Intervals(("predicted", "residual")),
+        "Bounds that are public, such as predicted=0,100 residual=20; they save the search.",
+    ] = field(default_factory=dict)
+    grid: Annotated[Any, Grid(), "Cells of the residual and of the predicted value."] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method != "heldout" and self.grid is not None:
+            down, across = self.grid
+            if down != across or down not in (1, 2, 4, 8, 16, 32, 64):
+                raise ArgumentError(
+                    f"grid must be a power of two to 64 for {self.method}, alike for both, got "
+                    f"{shown(self.grid)}. Try 16."
+                )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        """Return cases with few cells: what a row can do is the same, and in fewer numbers.
+
+        Where the number of rows is private it is guessed, publicly and too high: most of epsilon is
+        in the table then.
+        """
+        some, many = (_PAIRS[0], _PAIRS[3]), 10**6
+        public = {"residual": 1, "predicted": (0, 1)}
+        return (
+            _case(
+                pairs=some,
+                fields={"grid": (2, 2), "expected_rows": many},
+                read=_own_cells,
+                note="bounds, table and outside, jointly",
+                why="a tenth is for the bounds and the number of rows",
+            ),
+            _case(
+                name="dawa",
+                pairs=some,
+                fields={"grid": 2, "method": "dawa", "expected_rows": many},
+                read=_own_cells,
+                note="bounds, buckets and outside, jointly",
+                why="a part is for the buckets, in which cells are averaged",
+            ),
+            _case(
+                name="chen-2016-prirp",
+                pairs=_PAIRS[:3],
+                fields={"grid": 2, "method": "chen-2016-prirp"},
+                read=_own_cells,
+                note="the paper's own constants; bounds, buckets and outside, jointly",
+                why="a third is for the bounds, a part for the buckets that average cells",
+            ),
+            _case(
+                name="declared",
+                pairs=_PAIRS,
+                fields={"grid": (2, 2), "bounds": public},
+                read=_own_cells,
+                note="declared bounds, so that all of epsilon is in the table",
+            ),
+            _case(
+                name="by-group",
+                pairs=_GROUPED,
+                fields={"grid": (2, 1), "bounds": public, "by": "g"},
+                note="a table for each group, declared bounds; persons with rows in several groups",
+                why="a twentieth is for the sizes of groups",
+            ),
+        )
+
+    def plan(self, about: FittedRows) -> PlotPlan:
+        return PlotPlan(
+            **self._facts(about),
+            method=self.method,
+            predicted=self.bounds.get("predicted"),
+            residual=self.bounds.get("residual"),
+            grid=self.grid,
+        )
+
+    def read(self, drawn: Drawn) -> PlotRelease | PlotsByGroup:
+        plan: PlotPlan = drawn.request.reading
+        if self.by is None:
+            return PlotRelease(drawn, plan)
+        return PlotsByGroup(drawn, (PlotRelease(each, plan) for each in plan.parts(drawn)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionMetrics(_OfResiduals[MetricsRelease | MetricsByGroup]):
+    """MAE, RMSE, R squared and quantiles of the residuals, in one release; by group their mean too.
+
+    `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
+    the search; what lies beyond is clipped. Without `r_squared` nothing is spent on the outcome's
+    spread.
+    """
+
+    kind: ClassVar[str] = "regression-metrics"
+    title: ClassVar[str] = "regression metrics"
+    asks: ClassVar[str] = "How far are its predictions off?"
+    tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
+    bounds: Annotated[
+        Mapping[str, Any],
+        Intervals(("observed", "residual")),
+        "Bounds that are public, such as observed=0,100 residual=20; they save the search.",
+    ] = field(default_factory=dict)
+    r_squared: Annotated[bool, Flag(), "Release R squared too, for a share of the price."] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        residual = self.bounds.get("residual")
+        if residual is not None and residual[0] != -residual[1]:
+            raise ArgumentError(
+                f"bounds of residual must be alike on both sides, got {shown(residual)}. Pass one "
+                "positive number."
+            )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        fields: dict[str, Any] = {
+            "bounds": {"residual": 1, "observed": (0, 1)},
+            "expected_rows": 10**6,
+        }
+        return (
+            _case(
+                pairs=(_PAIRS[0], _PAIRS[3]),
+                fields=fields,
+                note="sums and the cumulative table, jointly",
+                why="spread over sums of three powers and a tree",
+            ),
+            _case(
+                name="by-group",
+                pairs=_GROUPED,
+                fields=fields | {"by": "g"},
+                note="sizes, sums and a tree for each group; persons with rows in several groups",
+                why="spread over sizes, sums of three powers and trees",
+            ),
+        )
+
+    def plan(self, about: FittedRows) -> MetricsPlan:
+        residual = self.bounds.get("residual")
+        return MetricsPlan(
+            **self._facts(about),
+            residual=None if residual is None else residual[1],
+            observed=self.bounds.get("observed"),
+            outcome=self.r_squared,
+        )
+
+    def read(self, drawn: Drawn) -> MetricsRelease | MetricsByGroup:
+        plan: MetricsPlan = drawn.request.reading
+        if self.by is None:
+            return MetricsRelease(drawn, plan)
+        return MetricsByGroup(drawn, (MetricsRelease(each, plan) for each in plan.parts(drawn)))
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+_PREDICTED: Final = [0.2, 0.4, 0.6, 0.8, 0.5, 0.3, 0.7]
+_RESIDUALS: Final = [0.1, -0.1, 0.3, -0.3, 0.0, 0.2, -0.2]
+
+
+def _rows(*more: tuple[float, float]) -> dict[str, list[float]]:
+    both = [*zip(_PREDICTED, _RESIDUALS, strict=True), *more]
+    return {"p": [p for p, _ in both], "y": [p + r for p, r in both]}
+
+
+def _pair(name: str, first: tuple[float, float], *second: tuple[float, float]) -> Pair:
+    """Return tables where a row (predicted, residual) becomes another, or is there or not."""
+    options = {} if second else {"neighbours": "add-remove"}
+    return Pair(name, _rows(first), _rows(*second), options)
+
+
+_PAIRS: Final = (
+    _pair("a residual goes beyond every bound", (0.5, 0.9), (0.5, 1e300)),
+    _pair("a residual goes to the other end", (0.5, 0.9), (0.5, -0.9)),
+    _pair("a prediction goes to the other end", (0.05, 0.0), (0.95, 0.0)),
+    _pair("a row at the bound is there or not", (0.0, 1.0)),
+)
+
+
+def _grouped(name: str, *sides: tuple[tuple[float, str], ...], **options: Any) -> Pair:
+    """Return a person's rows (residual, group) on either side, beside the rows of others."""
+    tables = []
+    for own in sides:
+        rows = _rows(*((0.5, residual) for residual, _ in own))
+        people = [str(each) for each in range(len(_PREDICTED))] + ["own"] * len(own)
+        groups = [*"abcabca"[: len(_PREDICTED)], *(group for _, group in own)]
+        tables.append({**rows, "g": groups, "who": people})
+    first, second = tables
+    return Pair(name, first, second, {"groups": {"g": ["a", "b"]}, **options})
+
+
+_GROUPED: Final = (
+    _grouped("a row goes to another group", ((0.9, "a"),), ((-0.9, "b"),)),
+    _grouped("a row is there or not", ((1.0, "a"),), (), neighbours="add-remove"),
+    _grouped(
+        "a person has rows in two groups, or in two others",
+        ((0.9, "a"), (0.9, "b")),
+        ((-0.9, "b"), (-0.9, "c")),
+        unit="who",
+        rows_per_unit=2,
+    ),
+)
+
+
+def _table(content: Any, options: Mapping[str, Any]) -> RegressionTable:
+    return RegressionTable(content, observed="y", predicted="p", name="neighbour", **options)
+
+
+_case: Final = partial(WorstCase, make=_table, epsilon="4")
+
+
+def _cell(release: Any, predicted: float, residual: float) -> tuple[int, int] | None:
+    """Return where a row is in the released table; None is outside."""
+    places = []
+    for value, edges in ((residual, release.residual_edges), (predicted, release.predicted_edges)):
+        if not edges[0] <= value <= edges[-1]:
+            return None
+        places.append(min(int(np.searchsorted(edges, value, side="right")) - 1, len(edges) - 2))
+    return places[0], places[1]
+
+
+def _own_cells(pair: Pair, release: Any) -> list[float]:
+    """Return all numbers, and the cells of rows that differ, for one who knows the others."""
+    found = numbers(release)
+    table = release.table
+    for rows in (pair.first, pair.second):
+        if len(rows["p"]) == len(_PREDICTED):
+            continue
+        own = _cell(release, rows["p"][-1], rows["y"][-1] - rows["p"][-1])
+        known = sum(
+            _cell(release, p, r) == own for p, r in zip(_PREDICTED, _RESIDUALS, strict=True)
+        )
+        seen = table.outside if own is None else table.noisy[own]
+        found.append(float(seen) - known)
+    return found

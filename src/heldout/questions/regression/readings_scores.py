@@ -1,0 +1,273 @@
+"""Trend, curvature and fan: does the residual hang on the prediction, and how?
+
+Each score is a correlation, between -1 and 1, of a function A of the prediction with a function B
+of the residual, read off the released table:
+
+- trend: A is the prediction, B the residual
+- curvature: A is what is left of the squared prediction beside a straight line, B the residual
+- fan: A is the prediction, B the size of the residual
+
+Under "residual and prediction are independent" the sum of A B over all rows has mean 0 whatever
+the law of either, and because both are centred an error in one centre does no harm. Cells that
+hold mostly noise are weighed down, which is where the power comes from at a small epsilon.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.intervals.measure import Measure
+from heldout.questions.regression.readings_cut import unexplained
+from heldout.questions.regression.readings_noise import Sum, tail_chance, tail_quantile
+from heldout.questions.regression.table import ResidualTable
+
+__all__ = [
+    "FAMILY",
+    "INVISIBLE",
+    "LEVEL",
+    "PLAIN",
+    "Score",
+    "curvature",
+    "curve",
+    "fan",
+    "trend",
+    "visible",
+]
+
+LEVEL: Final = 0.95
+FAMILY: Final = 3
+"""The three scores together give a false alarm in at most 1 - LEVEL of all plots."""
+MARGIN: Final = 1.08
+"""Weights are read off the same noise, which makes errors a little larger than they look."""
+_ROUNDING: Final = 1e-9
+CUT_TREND, CUT_BEND = 0.45, 0.15
+"""A score beyond this is no work of the bounds: the largest that cut tails made in simulations."""
+INVISIBLE: Final = 2.0
+"""With fewer rows than so many deviations of all cells' noise, nothing is said to be seen."""
+PLAIN: Final = 0.15
+"""Beside a bend a fan must be so large: coarse cells make a small one out of any bend."""
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """A of the prediction and B of the residual (by cell), with the correlation's denominators."""
+
+    across: Any
+    down: Any
+    whole: Any
+    """B without the weights by which cells that hold mostly noise count less."""
+
+    @property
+    def product(self) -> Any:
+        return self.across[None, :] * self.down
+
+    def squares(self, counts: Any) -> tuple[float, float]:
+        """Sums of A squared and of B squared over the rows."""
+        across, down = self.across[None, :] ** 2, self.down**2
+        return float((across * counts).sum()), float((down * counts).sum())
+
+    def vary(self, counts: Any) -> bool:
+        """Whether both A and B differ between the rows by more than rounding."""
+        rows = float(np.sum(counts))
+        largest = [float((each**2).max(initial=0.0)) for each in (self.across, self.down)]
+        return all(
+            square > _ROUNDING * most * rows and most > 0
+            for square, most in zip(self.squares(counts), largest, strict=True)
+        )
+
+    def correlation(self, counts: Any) -> float:
+        """Of A and B over rows counted by cell, both with mean 0."""
+        first, second = self.squares(counts)
+        size = (first * second) ** 0.5
+        return float((self.product * counts).sum()) / size if size > 0 else 0.0
+
+
+class Score(Measure):
+    """A correlation with intervals, and whether it can be chance."""
+
+    deviations: float
+    unexplained: float
+    """What is left of `deviations` if the rows beyond the bounds lean the other way."""
+    threshold: float
+    p_value: float
+    """How often a score so far from 0 would be released if residuals and predictions had nothing
+    to do with each other, or, of a mean, if the rows beyond the bounds made up for it: noise and
+    sampling both; 1 where nothing could be seen."""
+
+    @property
+    def leans(self) -> bool:
+        """It is further from 0 than noise and sampling explain, all three scores considered."""
+        return abs(self.deviations) > self.threshold
+
+    @property
+    def seen(self) -> bool:
+        """It leans, and what the bounds cut off cannot be the cause."""
+        return self.leans and self.unexplained > self.threshold
+
+
+def trend(table: ResidualTable, *, terms: str = "") -> Score:
+    """Positive: the higher the prediction, the more it is too low."""
+    return _score(table, _weights(table, degree=1, sizes=False), "trend", terms, cut=CUT_TREND)
+
+
+def curvature(table: ResidualTable, *, terms: str = "") -> Score:
+    """Positive: predictions are too low at both ends and too high in between."""
+    return _score(table, _weights(table, degree=2, sizes=False), "curvature", terms, cut=CUT_BEND)
+
+
+def fan(table: ResidualTable, *, terms: str = "", centre: Any = None) -> Score:
+    """Positive: residuals are larger where predictions are higher.
+
+    `centre` is the mean residual by predicted cell, if it is not the same everywhere.
+    """
+    weights = _weights(table, degree=1, sizes=True, centre=centre)
+    return _score(table, weights, "fan", terms, least=0.0 if centre is None else PLAIN)
+
+
+def curve(table: ResidualTable) -> Any:
+    """The mean residual by predicted cell, as a parabola: what a fan is measured around."""
+    density = table.density
+    held = density.sum(axis=0)
+    middle = _middles(table.residual_edges)
+    means = np.divide(
+        (density * middle[:, None]).sum(axis=0), held, out=np.zeros_like(held), where=held > 0
+    )
+    shares = held / max(float(held.sum()), 1e-9)
+    basis = np.vander(_standardised(_middles(table.predicted_edges), shares), 3, increasing=True)
+    root = np.sqrt(shares)
+    found, *_ = np.linalg.lstsq(basis * root[:, None], means * root, rcond=None)
+    return np.clip(basis @ found, middle[0], middle[-1])
+
+
+def _weights(table: ResidualTable, *, degree: int, sizes: bool, centre: Any = None) -> _Weights:
+    density = table.density
+    total = max(float(density.sum()), 1e-9)
+    columns, rows = density.sum(axis=0) / total, density.sum(axis=1) / total
+    middle = _middles(table.residual_edges)
+    noise = float(np.mean(table.cell_deviation**2))
+    seen_columns = _taper(_level(columns), total, noise / max(float((rows**2).sum()), 1e-9))
+    seen_rows = _taper(_bell(middle, rows), total, noise / max(float((columns**2).sum()), 1e-9))
+    x = _standardised(_middles(table.predicted_edges), columns)
+    basis = np.vander(x, degree + 1, increasing=True)
+    across = seen_columns * _residue(basis, columns * seen_columns)
+    shifted = np.broadcast_to(middle[:, None], table.noisy.shape)
+    if centre is not None:
+        shifted = shifted - np.asarray(centre, dtype=np.float64)[None, :]
+    else:
+        # A wrong slope moves sizes around a median by nothing, to first order (Brown, Forsythe).
+        shifted = shifted - (_median(middle, rows) if sizes else float((rows * middle).sum()))
+    tapers = np.interp(shifted, middle - float((rows * middle).sum()), seen_rows, left=0, right=0)
+    functions = np.abs(shifted) if sizes else shifted
+    held = columns[None, :] * rows[:, None] if centre is None else density / total
+    mass = float((held * tapers).sum())
+    mean = float((held * tapers * functions).sum()) / mass if mass > 0 else 0.0
+    whole = functions - float((held * functions).sum()) / max(float(held.sum()), 1e-9)
+    return _Weights(across, tapers * (functions - mean), whole)
+
+
+def _score(
+    table: ResidualTable,
+    weights: _Weights,
+    name: str,
+    terms: str,
+    *,
+    least: float = 0.0,
+    cut: float = 0.0,
+) -> Score:
+    product = Sum(table, weights.product)
+    first, second = weights.squares(table.density)
+    size = (first * second) ** 0.5
+    exists = weights.vary(table.density) and product.variance(noise_only=False) > 0
+    value = float(np.clip(product.value / size, -1.0, 1.0)) if exists else 0.0
+    straight = product
+    if exists:
+        # How the denominators move with the counts, to first order.
+        bend = weights.across[None, :] ** 2 / first + weights.down**2 / second
+        straight = Sum(table, weights.product / size - value * bend / 2)
+
+    def around(level: float, *, noise_only: bool) -> tuple[float, float]:
+        if not exists:
+            return -1.0, 1.0
+        half = MARGIN * straight.half_width(level, noise_only=noise_only)
+        return max(value - half, -1.0), min(value + half, 1.0)
+
+    score = Score(
+        value,
+        name=name,
+        terms=terms,
+        noise_interval=lambda level: around(level, noise_only=True),
+        interval=lambda level: around(level, noise_only=False),
+        share=lambda value: (1 + value) / 2,
+    )
+    variance = product.variance(noise_only=False)
+    score.deviations = product.value / variance**0.5 if exists else 0.0
+    score.unexplained = abs(score.deviations)
+    if exists and cut > 0:
+        left = unexplained(
+            table, across=weights.across, down=weights.down, whole=weights.whole, largest=cut
+        )
+        score.unexplained = min(score.unexplained, max(left, 0.0))
+    kurtosis = product.kurtosis(noise_only=False)
+    chance = MARGIN * tail_quantile(LEVEL, kurtosis=kurtosis, of=FAMILY)
+    score.threshold = max(chance, least * size / variance**0.5) if exists else np.inf
+    left = score.unexplained / MARGIN
+    score.p_value = tail_chance(left, kurtosis=kurtosis) if exists else 1.0
+    if visible(table) < INVISIBLE:
+        score.threshold, score.p_value = np.inf, 1.0
+    return score
+
+
+def visible(table: ResidualTable) -> float:
+    """The rows of a table, in deviations of the noise of all its cells together."""
+    noise = table.noise_variance(np.ones(table.noisy.shape)) ** 0.5
+    return float(table.density.sum()) / noise if noise > 0 else np.inf
+
+
+def _taper(shares: Any, total: float, noise: float) -> Any:
+    """How much of a row or column of cells is rows and not noise, from 0 to 1."""
+    held = shares * total
+    return np.divide(held, held + noise, out=np.zeros_like(held), where=held > 0)
+
+
+def _bell(values: Any, shares: Any) -> Any:
+    """The shares of a normal law with the same mean and spread: two numbers hold little noise."""
+    mean = float((shares * values).sum())
+    variance = float((shares * (values - mean) ** 2).sum())
+    if variance <= 0:
+        return shares
+    found = np.exp(-((values - mean) ** 2) / (2 * variance))
+    return found / found.sum()
+
+
+def _median(values: Any, shares: Any) -> float:
+    """Of cells with these middles, all as wide, each filled evenly."""
+    below = np.cumsum(shares) - shares / 2
+    return float(np.interp(below[-1] / 2 + shares[-1] / 4, below, values))
+
+
+def _level(shares: Any) -> Any:
+    """Each share with a part of its neighbours'."""
+    padded = np.concatenate([shares[:1], shares, shares[-1:]])
+    return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+
+
+def _residue(basis: Any, weights: Any) -> Any:
+    """The last column less its weighted projection on the others."""
+    root = np.sqrt(np.maximum(weights, 0.0))[:, None]
+    others, last = basis[:, :-1], basis[:, -1]
+    found, *_ = np.linalg.lstsq(others * root, last * root[:, 0], rcond=None)
+    left = last - others @ found
+    return np.where(np.abs(left) < 1e-9, 0.0, left)
+
+
+def _standardised(values: Any, shares: Any) -> Any:
+    mean = float((shares * values).sum())
+    spread = float((shares * (values - mean) ** 2).sum()) ** 0.5
+    return (values - mean) / spread if spread > 0 else np.zeros_like(values)
+
+
+def _middles(edges: Any) -> Any:
+    """Of cells, in units of the largest edge: scores have no unit, and no square may overflow."""
+    edges = edges / np.abs(edges).max()
+    return (edges[:-1] + edges[1:]) / 2

@@ -1,0 +1,5 @@
+"""Figures, HTML and JSON of what was released. No row and no noise here."""
+
+from heldout.questions.report.report import Report
+
+__all__ = ["Report"]

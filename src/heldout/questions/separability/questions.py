@@ -1,0 +1,258 @@
+"""The question how well private rows can be told from public, privatized ones."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Final
+
+import numpy as np
+
+from heldout.data.truth import Truth, TruthRows
+from heldout.data.two_tables import Table, names_of, number_array
+from heldout.errors import ArgumentError
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.noise.disjoint import Disjoint
+from heldout.questions import Question
+from heldout.questions.rules import Rule
+from heldout.questions.separability.recipe import Recipe
+from heldout.questions.separability.release import SeparabilityRelease
+from heldout.questions.separability.separator import Separator, called_true, power_of_two
+from heldout.questions.worst_cases import Pair, WorstCase, numbers
+
+__all__ = ["Separability", "as_columns"]
+
+FLATTEST, STEEPEST = Fraction(1, 2**12), Fraction(1)
+PARTS = ("numbers", "texts")
+
+
+def as_columns(table: Table) -> dict[str, Any]:
+    """A public table as plain data: what the question holds of it."""
+    return {"numbers": table.numbers, "texts": table.texts}
+
+
+@dataclass(frozen=True)
+class Columns(Rule):
+    """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
+
+    takes_several: ClassVar[bool] = True
+
+    def __call__(self, value: Any, name: str) -> dict[str, dict[str, tuple[Any, ...]]]:
+        plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
+        if not plain or not all(isinstance(each, Mapping) for each in value.values()):
+            raise ArgumentError(
+                f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
+            )
+        try:
+            found = {
+                part: {str(key): _cells(cells, part) for key, cells in value.get(part, {}).items()}
+                for part in PARTS
+            }
+        except (TypeError, ValueError):
+            raise ArgumentError(f"{name} must hold numbers and texts in lists.") from None
+        lengths = {len(cells) for columns in found.values() for cells in columns.values()}
+        if len(lengths) != 1 or min(lengths) < 2:
+            raise ArgumentError(f"{name} must have columns of one length, of two rows at least.")
+        return found
+
+    def from_words(self, words: Sequence[str], name: str) -> Any:
+        raise ArgumentError(f"{name} must be sent as columns: no file is opened by its name here.")
+
+    def from_command(self, words: Sequence[str], name: str) -> Any:
+        """Read a file, such as `copy.csv without=id,name codes=area`."""
+        from heldout.questions.separability.private import public_table
+
+        file, *rest = words
+        options = dict(word.partition("=")[::2] for word in rest)
+        if not set(options) <= {"without", "codes"} or not all(options.values()):
+            raise ArgumentError(f"{name} must look like copy.csv without=id,name codes=area.")
+        table = public_table(
+            file,
+            ignore=names_of(options.get("without"), name=name),
+            categorical=names_of(options.get("codes"), name=name),
+        )
+        return self(as_columns(table), name)
+
+    def schema(self) -> dict[str, Any]:
+        cells = {"type": "object", "additionalProperties": {"type": "array"}}
+        return {"type": "object", "properties": dict.fromkeys(PARTS, cells)}
+
+
+def _cells(cells: Any, part: str) -> tuple[Any, ...]:
+    if part == "texts":
+        return tuple(None if cell is None else str(cell) for cell in cells)
+    numbers = (None if cell is None else float(cell) for cell in cells)
+    return tuple(None if cell is None or not math.isfinite(cell) else cell for cell in numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separability(Question[SeparabilityRelease]):
+    """How well does a separator tell the private truth from the public, privatized rows?
+
+    `privatized` is the public table, as columns.
+    """
+
+    kind: ClassVar[str] = "separability"
+    title: ClassVar[str] = "separability"
+    asks: ClassVar[str] = "Can a classifier tell the privatized copy from the truth?"
+    tells: ClassVar[str] = (
+        "How much better than chance a classifier tells true rows from privatized ones."
+    )
+    of: ClassVar[tuple[type, ...]] = (TruthRows,)
+    cannot_pool: ClassVar[str] = "every site trains a separator of its own"
+    privatized: Annotated[
+        Mapping[str, Any],
+        Columns(),
+        "The public copy, as columns of numbers and of texts; typed, it is a file, such as "
+        "copy.csv without=id,name codes=area.",
+    ]
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        case = WorstCase(
+            pairs=_PAIRS,
+            fields={"privatized": {"numbers": _PUBLIC}},
+            make=_truth,
+            read=_seen,
+            epsilon="4",
+            note="the separator and the rows that it calls true, jointly",
+            why="an answer takes long: few of them",
+        )
+        return (case,)
+
+    @cached_property
+    def table(self) -> Table:
+        numbers = {
+            name: number_array([math.nan if cell is None else cell for cell in cells])
+            for name, cells in self.privatized["numbers"].items()
+        }
+        texts = {
+            name: np.array(cells, dtype=object) for name, cells in self.privatized["texts"].items()
+        }
+        rows = len(next(iter([*numbers.values(), *texts.values()])))
+        return Table(numbers, texts, {}, rows=rows)
+
+    def booked(self) -> dict[str, Any]:
+        """The ledger keeps the size of the public table and its digest, not the table."""
+        content = self.as_dict()
+        text = json.dumps(content.pop("privatized"), sort_keys=True, allow_nan=False)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return content | {"privatized_rows": self.table.rows, "privatized_sha256": digest}
+
+    @cached_property
+    def _recipe(self) -> tuple[Recipe, Any, Any]:
+        recipe = Recipe.of(self.table)
+        return recipe, *recipe.vectors(self.table)
+
+    def request(self, about: TruthRows) -> Request:
+        if (about.numbers, about.texts) != (tuple(self.table.numbers), tuple(self.table.texts)):
+            raise ArgumentError(
+                "privatized must have the columns that the truth was opened with, in their order."
+            )
+        recipe, vectors, out = self._recipe
+        rows = about.rows
+        if rows is None:  # of another copy than the truth was opened beside, with fewer rows, too
+            rows = max(self.table.rows, about.expected_rows or 0)
+        expected, moved = max(1, rows // 2), about.protection.rows_moved
+        statistic = Separator(
+            recipe=recipe,
+            numbers=tuple(self.table.numbers),
+            texts=tuple(self.table.texts),
+            public=vectors[~out],
+            expected=expected,
+            ridge=ridge_for(self.price, moved=moved, expected=expected, dimension=vectors.shape[1]),
+        )
+        step = float(statistic.step)
+
+        def count(answer: Any, held: Any) -> Any:
+            return called_true(answer * step, held)
+
+        mechanism = Disjoint(
+            epsilon=self.price,
+            moved=moved,
+            first_row=statistic.row,
+            first_slack=statistic.slack,
+            dimensions=(statistic.dimension, 2),
+            then=count,
+        )
+        parameters = {
+            "ridge": str(statistic.ridge),
+            "features": statistic.dimension,
+            "privatized_rows": self.table.rows,
+        }
+        return Request("separability", statistic, mechanism, parameters, reading=vectors[out])
+
+    def read(self, drawn: Drawn) -> SeparabilityRelease:
+        return SeparabilityRelease(drawn, public=drawn.request.reading)
+
+
+def ridge_for(price: Fraction, *, moved: int, expected: int, dimension: int) -> Fraction:
+    """So strong that noise moves a row's margin by about a half. Of public numbers alone."""
+    wanted = Fraction(math.sqrt(2 * dimension)) * moved / (expected * price)
+    return min(max(power_of_two(wanted), FLATTEST), STEEPEST)
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+_PUBLIC: Final[Mapping[str, list[float]]] = {
+    "a": [0.0, 1.0, 0.5, 1.0] * 3,
+    "b": [1.0, 0.0, 0.5, 1.0] * 3,
+}
+_TRUE: Final = [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]
+_TRAINS: Final = "x2"
+_COUNTED: Final = "x0"  # a hash of the key decides
+_FAR: Final = 9.0
+
+
+def _with(row: list[float], key: str) -> dict[str, list[Any]]:
+    """Return rows with one more, whose key decides whether it trains or is counted."""
+    rows = [*_TRUE, row]
+    keys = [*(f"p{place}" for place in range(len(_TRUE))), key]
+    return {"a": [a for a, _ in rows], "b": [b for _, b in rows], "u": keys}
+
+
+_OPTIONS: Final[Mapping[str, Any]] = {"unit": "u", "rows_per_unit": 1}
+_PAIRS: Final = (
+    Pair(
+        "a row that is counted goes to the other end",
+        _with([-_FAR, -_FAR], _COUNTED),
+        _with([_FAR, _FAR], _COUNTED),
+        _OPTIONS,
+    ),
+    Pair(
+        "a row that trains goes to the other end",
+        _with([-_FAR, -_FAR], _TRAINS),
+        _with([_FAR, _FAR], _TRAINS),
+        _OPTIONS,
+    ),
+)
+
+
+def _truth(content: Any, options: Mapping[str, Any]) -> Truth:
+    return Truth(content, numbers=tuple(_PUBLIC), texts=(), expected_rows=12, **options)
+
+
+def _seen(pair: Pair, release: Any) -> list[float]:
+    """Return all numbers, and what is left of the counts without the other rows.
+
+    An attacker knows on which side of the released separator either row would be.
+    """
+    found = numbers(release)
+    weights = np.array(list(release.coefficients.values()))
+    recipe = release._statistic.recipe
+
+    def side(rows: Mapping[str, Any], those: slice) -> tuple[Any, Any]:
+        columns = {name: np.array(rows[name][those]) for name in _PUBLIC}
+        keys = rows["u"][those]
+        vectors, out = recipe.vectors(Table(columns, {}, {}, rows=len(keys)), keys)
+        return vectors, out
+
+    others, held = side(pair.first, slice(-1))
+    left = np.array(found[-2:]) - called_true(weights, others[held])
+    first, second = (
+        called_true(weights, side(rows, slice(-1, None))[0]) for rows in (pair.first, pair.second)
+    )
+    return [*found, float((first - second) @ left)]

@@ -1,0 +1,342 @@
+"""What a separability says: a number, a sentence, an interval, a bound."""
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heldout.drawing.page import card
+from heldout.drawing.place import write_page
+from heldout.intervals.measure import Interval, checked_level
+from heldout.questions.separability.deep_dive import DeepDive
+from heldout.questions.separability.ensemble import NAME, Ensemble
+
+CUSTODIAN_ONLY = "for the custodian only"
+WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"
+ROC_POINTS = 200
+SEEN = 0.025
+"""Of the forest's p-value: with the 2.5% of the ratio's interval, alike tables are told apart by
+chance in at most one of twenty pairs."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the fits gave, before anybody reads it."""
+
+    accuracy: float
+    shuffled: tuple[float, ...]
+    held_out: tuple[float, ...] | None
+    detection_auc: float | None
+    detection_auc_in_sample: float
+    propensity: float | None
+    propensity_shuffled: float | None
+    rows: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Roc:
+    """Share of true rows against share of privatized rows that are called true."""
+
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+    @classmethod
+    def of(cls, scores: Any, is_true: Any) -> "Roc":
+        thresholds = np.unique(scores)[::-1]
+        if len(thresholds) > ROC_POINTS:
+            picked = np.unique(np.linspace(0, len(thresholds) - 1, ROC_POINTS).round().astype(int))
+            thresholds = thresholds[picked]
+        shares = []
+        for side in (~is_true, is_true):
+            ordered = np.sort(scores[side])
+            above = len(ordered) - np.searchsorted(ordered, thresholds, side="left")
+            shares.append((0.0, *(above / len(ordered)).tolist()))
+        return cls(*shares)
+
+
+@dataclass(frozen=True)
+class CrossValidated:
+    """The same ratio on rows held out, where chance is a half; it has no overfitting to divide by.
+
+    The interval is Nadeau and Bengio's (2003), which allows for folds that share training rows.
+    """
+
+    accuracies: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.mean(self.accuracies))
+
+    @property
+    def value(self) -> float:
+        return 2 * self.accuracy - 1
+
+    def interval(self, level: float = 0.95) -> Interval:
+        folds = len(self.accuracies)
+        spread = float(np.std(self.accuracies, ddof=1))
+        half = _t_quantile(checked_level(level), folds - 1) * spread
+        half *= 2 * math.sqrt(1 / folds + 1 / (folds - 1))
+        return (self.value - half, self.value + half)
+
+
+@dataclass(frozen=True)
+class ErrorBound:
+    """How far the error of a classifier may change between truth and privatized data.
+
+    `on_these_rows` (2 x accuracy - 1) holds for every yes-or-no question that the class can ask:
+    the shares of rows that say yes differ by no more, so long as the fit found the class's best.
+    The mistakes of a classifier are such a question if the class is closed under XOR (trees are,
+    for a greater depth; logistic regression is not). `in_population` adds what chance may hide,
+    for rows that are independent draws (McDiarmid; the in-sample optimum is not below the true
+    one on average).
+    """
+
+    on_these_rows: float
+    rows: tuple[int, int]
+
+    def in_population(self, level: float = 0.95) -> float:
+        slack = (1 / self.rows[0] + 1 / self.rows[1]) * math.log(1 / (1 - checked_level(level))) / 2
+        return min(1.0, self.on_these_rows + math.sqrt(slack))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Separability:
+    """How well the two are told apart, and all that belongs to it. For the custodian only.
+
+    `value`, `interval` and `p_value` are those of the stronger of two: the paper's ratio of two
+    accuracies, less 1, and, where it was asked for, the forest on rows held out (`ensemble`).
+    `paper_value` is always the ratio, which is not held to 0 and 1: on small data it may be
+    negative (shuffled labels were fitted better than the true ones, as happens to tables that are
+    copies of each other), and above 1 where the shuffled fit falls below a half.
+    """
+
+    numbers: Numbers
+    classifier: str
+    columns: int
+    features: int
+    dropped_rows: int
+    roc: dict[str, Roc]
+    deep_dive: DeepDive
+    ensemble: Ensemble | None = None
+
+    @cached_property
+    def ratios(self) -> tuple[float, ...]:
+        """The paper's SEP, once for each shuffle."""
+        return tuple(self.numbers.accuracy / each - 1 for each in self.numbers.shuffled)
+
+    @property
+    def paper_value(self) -> float:
+        """The mean of the ratios over shuffles."""
+        return float(np.mean(self.ratios))
+
+    @property
+    def stronger(self) -> Ensemble | None:
+        """The forest where it tells more than the ratio does; None where the ratio stands."""
+        found = self.ensemble
+        if found is None or found.p_value > SEEN or found.value <= self.paper_value:
+            return None
+        return found
+
+    @property
+    def value(self) -> float:
+        """That of the stronger."""
+        return self.paper_value if self.stronger is None else self.stronger.value
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over shuffles: how far a single shuffle would have misled."""
+        return float(np.std(self.ratios, ddof=1))
+
+    @property
+    def ceiling(self) -> float:
+        """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
+        return float(np.mean([1 / each - 1 for each in self.numbers.shuffled]))
+
+    @property
+    def accuracy(self) -> float:
+        return self.numbers.accuracy
+
+    @property
+    def shuffled_accuracy(self) -> float:
+        return float(np.mean(self.numbers.shuffled))
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the score may lie by chance; it holds 0 at this level if the data are alike.
+
+        That of the stronger. For the ratio the shuffled fits show how far the accuracy moves by
+        chance. That spread is used as it is near chance level, and shrinks towards an accuracy of
+        1 as a binomial's does.
+        """
+        if self.stronger is not None:
+            return self.stronger.interval(level)
+        level = checked_level(level)
+        count, total = len(self.numbers.shuffled), sum(self.numbers.rows)
+        mean = self.shuffled_accuracy
+        variance = float(np.var(self.numbers.shuffled, ddof=1))
+        reached, chance = _smoothed(self.accuracy, total), _smoothed(mean, total)
+        shrunk = variance * reached * (1 - reached) / (chance * (1 - chance))
+        error = math.sqrt(shrunk + variance / count * (self.accuracy / mean) ** 2) / mean
+        half = _t_quantile(level, count - 1) * error
+        return (self.paper_value - half, self.paper_value + half)
+
+    @property
+    def p_value(self) -> float:
+        """The share of labellings, the true one among them, that are fitted at least as well.
+
+        With the forest beside it twice the smaller of the two, as either may find something.
+        """
+        shuffled = np.array(self.numbers.shuffled)
+        own = float(1 + (shuffled >= self.accuracy).sum()) / (1 + len(shuffled))
+        return own if self.ensemble is None else min(1.0, 2 * min(own, self.ensemble.p_value))
+
+    @property
+    def cross_validated(self) -> CrossValidated | None:
+        held_out = self.numbers.held_out
+        return None if held_out is None else CrossValidated(held_out)
+
+    @property
+    def error_bound(self) -> ErrorBound:
+        best = max(self.accuracy, 1 - self.accuracy)
+        return ErrorBound(2 * best - 1, self.numbers.rows)
+
+    @property
+    def detection_auc(self) -> float | None:
+        """AUC of the separator on rows held out; 1/2 is chance."""
+        return self.numbers.detection_auc
+
+    @property
+    def pmse(self) -> float | None:
+        return self.numbers.propensity
+
+    @property
+    def pmse_ratio(self) -> float | None:
+        """pMSE over its mean with shuffled labels; 1 is chance."""
+        top, bottom = self.numbers.propensity, self.numbers.propensity_shuffled
+        return None if top is None or not bottom else top / bottom
+
+    # --- for people ------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> str:
+        low, high = self.interval()
+        if high < 0:
+            return (
+                "The privatized rows are nearer to the true ones than new draws would be: "
+                "are they copies?"
+            )
+        if low <= 0:
+            return f"This classifier cannot tell the privatized data from the truth.{self.blind}"
+        if self.value < 0.1:
+            return f"The privatized data is hard to tell from the truth.{self.blind}"
+        if self.value < 0.4:
+            return "The privatized data is partly told from the truth."
+        return "The privatized data is easily told from the truth."
+
+    @property
+    def blind(self) -> str:
+        """What a linear classifier alone cannot see, said where it saw little."""
+        if self.ensemble is not None or "logistic" not in self.classifier:
+            return ""
+        return (
+            " But it sees each column by itself: that columns no longer go together it cannot see. "
+            "Pass classifier='both'."
+        )
+
+    @property
+    def snapshot(self) -> str:
+        """One number, one sentence."""
+        low, high = self.interval()
+        if self.stronger is not None:
+            return (
+                f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a {NAME} "
+                f"tells true from privatized rows with accuracy {(1 + self.value) / 2:.2f}, "
+                f"against 0.50 by chance (p {self.p_value:.2g}); a {self.classifier}, which sees "
+                f"each column by itself, reaches {self.paper_value:.2f}. {self.verdict}"
+            )
+        return (
+            f"Separability {self.value:.2f} (95% interval {low:.2f} to {high:.2f}): a "
+            f"{self.classifier} tells true from privatized rows with accuracy "
+            f"{self.accuracy:.2f}, against {self.shuffled_accuracy:.2f} on shuffled labels "
+            f"(p {self.p_value:.2g} with {len(self.ratios)} shuffles). {self.verdict}"
+        )
+
+    def __str__(self) -> str:
+        return f"[{CUSTODIAN_ONLY}] {self.snapshot}"
+
+    __repr__ = __str__
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Stable JSON; it says first whom it is for."""
+        numbers, held_out = self.numbers, self.cross_validated
+        return {
+            "audience": f"{CUSTODIAN_ONLY}: {WHY_CUSTODIAN}",
+            "separability": self.value,
+            "paper_separability": self.paper_value,
+            "ensemble": None if self.ensemble is None else self.ensemble.as_dict(level),
+            "level": level,
+            "interval": list(self.interval(level)),
+            "spread": self.spread,
+            "ceiling": self.ceiling,
+            "p_value": self.p_value,
+            "sentence": self.snapshot,
+            "classifier": self.classifier,
+            "accuracy": self.accuracy,
+            "shuffled_accuracies": list(numbers.shuffled),
+            "cross_validated": held_out
+            and {
+                "value": held_out.value,
+                "accuracy": held_out.accuracy,
+                "interval": list(held_out.interval(level)),
+            },
+            "error_bound": {
+                "on_these_rows": self.error_bound.on_these_rows,
+                "in_population": self.error_bound.in_population(level),
+            },
+            "detection_auc": self.detection_auc,
+            "detection_auc_in_sample": numbers.detection_auc_in_sample,
+            "pmse": self.pmse,
+            "pmse_ratio": self.pmse_ratio,
+            "rows": {
+                "truth": numbers.rows[0],
+                "privatized": numbers.rows[1],
+                "dropped": self.dropped_rows,
+            },
+            "columns": self.columns,
+            "features": self.features,
+            "roc": {
+                name: {"fpr": list(each.fpr), "tpr": list(each.tpr)}
+                for name, each in self.roc.items()
+            },
+            "deep_dive": self.deep_dive.as_dict(),
+        }
+
+    def html(self, level: float = 0.95) -> str:
+        """The whole report, which needs nothing from anywhere else."""
+        from heldout.questions.separability.page import page
+
+        return page(self, level=level)
+
+    def save(self, path: str | os.PathLike[str], *, level: float = 0.95) -> Path:
+        """Write the report as one HTML file."""
+        return write_page(path, lambda: self.html(level))
+
+    def _repr_html_(self) -> str:
+        return card(self.snapshot, note=CUSTODIAN_ONLY)
+
+
+def _smoothed(share: float, rows: int) -> float:
+    """Agresti and Coull's share, which is never 0 or 1."""
+    return (share * rows + 2) / (rows + 4)
+
+
+def _t_quantile(level: float, freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))

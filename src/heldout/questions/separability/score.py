@@ -1,0 +1,174 @@
+"""The separability of privatized from true data, after the paper of that name."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from heldout.arguments.rules import Whole
+from heldout.data.two_tables import Table, names_of, read_pair
+from heldout.questions.separability.deep_dive import DeepDive
+from heldout.questions.separability.encoding import Encoding
+from heldout.questions.separability.ensemble import told_apart
+from heldout.questions.separability.fits import Fit, choose, fit, held_out, no_fit
+from heldout.questions.separability.others import auc, mean_squared_propensity
+from heldout.questions.separability.result import Numbers, Roc, Separability
+
+BOTH = "both"
+Step = Callable[[], None]
+
+
+def separability(
+    truth: Any,
+    privatized: Any,
+    *,
+    classifier: Any = BOTH,
+    shuffles: int = 20,
+    groups: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] | None = None,
+    categorical: str | Sequence[str] | None = None,
+    random_state: int | None = None,
+    progress: bool | None = None,
+) -> Separability:
+    """How well a classifier tells true from privatized rows, against shuffled labels.
+
+    0: no better than on shuffled labels. 1: it never errs, and shuffled labels are a coin toss.
+    Reads the ground truth without noise: **for the custodian only**. For a number to publish use
+    `private_separability`.
+
+    Parameters
+    ----------
+    truth, privatized
+        Paths (.csv, .tsv, .parquet), pandas, Polars or Arrow tables, DuckDB relations, or arrays
+        of two dimensions, with the same columns. The numbers of rows may differ: both sides weigh
+        the same. (For a classifier that takes no weights, the longer side is thinned at random.)
+    classifier
+        "both" (the default): a logistic regression, scored as in the paper, and beside it a random
+        forest on rows held out; the verdict goes by the stronger. "logistic", "tree" (of depth 5),
+        or any scikit-learn classifier: that one alone.
+    shuffles
+        How often labels are shuffled and the classifier is fitted anew. One shuffle is noise.
+    groups
+        Columns that name a row (area, month): no features, but the deep dive goes by them.
+    ignore, categorical
+        Columns to leave out (keys); numbers that are codes.
+    random_state
+        For the shuffles and folds. None gives other ones each time.
+    progress
+        A bar on the terminal. None: if there is a terminal.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(3)
+    >>> truth = rng.poisson(0.3, (400, 6))
+    >>> noisy = truth + rng.laplace(0, 2, truth.shape).clip(0)
+    >>> found = separability(truth, noisy, random_state=1)
+    >>> found.value > 0.4, found.p_value < 0.05
+    (True, True)
+    """
+    advice = "One shuffle is noise; use 20, or 200 for a finer p-value."
+    shuffles = Whole(2, advice=advice)(shuffles, "shuffles")
+    group_names = names_of(groups, name="groups")
+    from numpy.random import default_rng
+
+    rng = default_rng(None if random_state is None else Whole(0)(random_state, "random_state"))
+    seed = int(rng.integers(2**31))
+    both = isinstance(classifier, str) and classifier == BOTH
+    chosen = choose("logistic" if both else classifier, seed=seed)
+    true, private = read_pair(
+        truth,
+        privatized,
+        groups=group_names,
+        ignore=names_of(ignore, name="ignore"),
+        categorical=names_of(categorical, name="categorical"),
+    )
+    dropped = 0
+    if not chosen.weighted and true.rows != private.rows:
+        dropped = abs(true.rows - private.rows)
+        true, private = thinned(true, private, rng), thinned(private, true, rng)
+    encoding = Encoding.of(true, private)
+    features = np.concatenate([encoding.matrix(true), encoding.matrix(private)])
+    is_true = np.arange(len(features)) < true.rows
+
+    def one(labels: Any) -> Fit:
+        return fit(chosen, features, labels) if encoding.features else no_fit(labels)
+
+    with progress_bar(shuffles + 3, shown=progress) as step, one_thread():
+        ensemble = told_apart(features, is_true, seed=seed) if both and encoding.features else None
+        step()
+        real = one(is_true)
+        step()
+        apart = held_out(chosen, features, is_true, seed=seed) if encoding.features else None
+        step()
+        shuffled, accuracies, propensities = None, [], []
+        for _ in range(shuffles):
+            labels = rng.permutation(is_true)
+            again = one(labels)
+            accuracies.append(again.accuracy)
+            propensities.append(mean_squared_propensity(again.scores, labels))
+            shuffled = shuffled or (again, labels)
+            step()
+    assert shuffled is not None
+    numbers = Numbers(
+        accuracy=real.accuracy,
+        shuffled=tuple(accuracies),
+        held_out=None if apart is None else tuple(apart.accuracies.tolist()),
+        detection_auc=None if apart is None else auc(apart.scores, is_true),
+        detection_auc_in_sample=auc(real.scores, is_true),
+        propensity=mean_squared_propensity(real.scores, is_true) if chosen.probabilities else None,
+        propensity_shuffled=float(np.mean(propensities)) if chosen.probabilities else None,
+        rows=(true.rows, private.rows),
+    )
+    return Separability(
+        numbers=numbers,
+        ensemble=ensemble,
+        classifier=chosen.name,
+        columns=len(true.numbers) + len(true.texts),
+        features=len(encoding.features),
+        dropped_rows=dropped,
+        roc={
+            "true labels": Roc.of(real.scores, is_true),
+            "shuffled labels": Roc.of(shuffled[0].scores, shuffled[1]),
+        },
+        deep_dive=DeepDive.of(
+            true, private, encoding=encoding, fit=real, features=features, is_true=is_true
+        ),
+    )
+
+
+def thinned(table: Table, other: Table, rng: Any) -> Table:
+    """As many rows as the other table, chosen at random, if it has more."""
+    if table.rows <= other.rows:
+        return table
+    kept = np.sort(rng.choice(table.rows, other.rows, replace=False))
+
+    def picked(columns: dict[str, Any]) -> dict[str, Any]:
+        return {name: values[kept] for name, values in columns.items()}
+
+    return Table(picked(table.numbers), picked(table.texts), picked(table.groups), rows=other.rows)
+
+
+def one_thread() -> Any:
+    """Many small fits: on a busy machine threads of one product wait for each other."""
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    return threadpool_limits(limits=1)
+
+
+@contextmanager
+def progress_bar(steps: int, *, shown: bool | None) -> Iterator[Step]:
+    """A bar on standard error while the classifier is fitted over and over."""
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("fitting"), BarColumn(), TimeRemainingColumn(), console=Console(stderr=True),
+        transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=steps)
+        yield lambda: bar.advance(task)

@@ -1,5 +1,0 @@
-"""Figures, HTML and JSON of what was released. No row and no noise here."""
-
-from heldout.report.report import Report
-
-__all__ = ["Report"]

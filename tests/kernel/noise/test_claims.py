@@ -1,0 +1,134 @@
+"""What each mechanism claims to cost, written down a second time: the ledger's price is that."""
+
+import importlib
+import inspect
+import pkgutil
+from fractions import Fraction as F
+from typing import Any
+
+import pytest
+
+import heldout.kernel.noise
+from heldout.kernel import Loss, Protection, price
+from heldout.kernel.noise.bar import AboveBar, Prepaid
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.disjoint import Disjoint
+from heldout.kernel.noise.each_group import EachGroup
+from heldout.kernel.noise.mechanism import Primitive
+from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.objective import ObjectivePerturbation
+from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
+from heldout.kernel.ranking.mechanism import RankingMechanism
+from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
+from heldout.kernel.ranking.polynomial_tail import PolynomialTail
+from heldout.kernel.ranking.published import Cauchy, CauchyBoyd2015, LaplaceBoyd2015
+from heldout.kernel.ranking.sensitivity import AreaSensitivity
+from heldout.questions.curves.methods.counted import CountedCurves
+from heldout.questions.curves.methods.cuts import MedianCuts
+from heldout.questions.curves.methods.influence import CountsWithArea
+from heldout.questions.curves.methods.registry import METHODS as CURVES
+from heldout.questions.curves.methods.registry import method
+from heldout.questions.regression.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
+from heldout.questions.regression.cumulative import CumulativeCounts
+from heldout.questions.regression.hilbert import HilbertDawa
+
+ROWS = Protection(neighbours="replace-one")
+ADDED = Protection(neighbours="add-remove")
+AREA = AreaSensitivity(protection=ROWS)
+THIRD = F(1, 3)
+CURVE = {"protection": ROWS, "rows": 500, "points": 65}
+
+# The numbers are those of the contracts, worked out by hand.
+CLAIMS: list[tuple[Any, Loss]] = [
+    (DiscreteLaplace(scale=F(8), l1_sensitivity=2, dimension=4), Loss.pure(F(1, 4))),
+    (DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=5, dimension=9), Loss.pure(THIRD)),
+    (
+        CountsWithArea(epsilon=THIRD, area_epsilon=F(1, 5), moved=2, balanced=True),
+        Loss.pure(THIRD),
+    ),
+    (
+        NoiseShare(scale=F(8), l1_sensitivity=2, dimension=4, honest=3, hand_in=print),
+        Loss.pure(F(1, 4)),
+    ),
+    (PolynomialTail(local=AREA, a=F(1, 2), beta=F(1, 10), nu=F(5)), Loss.pure(F(9, 10))),
+    (PolynomialTail(local=AREA, a=F(1, 2), beta=F(1, 10), nu=F(3, 2)), Loss.pure(F(6, 10))),
+    (Cauchy(local=AREA, a=F(1, 2), beta=F(1, 10)), Loss.pure(F(6, 10))),
+    (CauchyBoyd2015(local=AREA, epsilon=THIRD), Loss.pure(THIRD)),
+    (
+        LaplaceBoyd2015(local=AREA, epsilon=THIRD, delta=F(1, 100)),
+        Loss.approximate(THIRD, F(1, 100)),
+    ),
+    (
+        Prepaid(DiscreteLaplace.for_epsilon(THIRD, l1_sensitivity=2, dimension=1), paid=7),
+        Loss.pure(0),
+    ),
+    (PiecewiseLaplace(epsilon=THIRD, local=AREA, top=1024), Loss.pure(THIRD)),
+    *(
+        (
+            RankingMechanism(metric=metric, epsilon=THIRD, rows=900, protection=ROWS, **words),
+            Loss.pure(THIRD),
+        )
+        for metric in ("auc", "average-precision", "auc-difference")
+        for words in ({}, {"smaller_class": 40}, {"method": "cauchy"}, {"share": F(1, 7)})
+    ),
+    (CountedCurves(epsilon=THIRD, protection=ADDED, points=65), Loss.pure(THIRD)),
+    (
+        EachGroup(
+            epsilon=THIRD,
+            moved=2,
+            groups=3,
+            one=RankingMechanism(metric="auc", epsilon=F(1, 6), protection=ADDED),
+        ),
+        Loss.pure(THIRD),
+    ),
+    (SparseVector(epsilon=THIRD, sensitivity=2, limit=3), Loss.pure(THIRD)),
+    # What its bar costs is booked before.
+    (AboveBar(SparseVector(THIRD, sensitivity=2, limit=3), 5, 1, 0), Loss.pure(0)),
+    (NoisyTopK(THIRD, 2, k=3), Loss.pure(THIRD)),
+    (PermuteAndFlip(THIRD, 2), Loss.pure(THIRD)),
+    (BoundSearch(epsilon=THIRD, protection=ROWS, threshold=9), Loss.pure(THIRD)),
+    (BoundSearchAsPrinted(epsilon=THIRD, protection=ROWS, threshold=9), Loss.pure(THIRD)),
+    (IntervalChoice(epsilon=THIRD, protection=ROWS, cells=8, price=1), Loss.pure(THIRD)),
+    (HilbertDawa(side=8, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
+    (CumulativeCounts(cells=64, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
+    (MedianCuts(epsilon=THIRD, levels=3, moved=2, pseudo_rows=9), Loss.pure(THIRD)),
+    (
+        Disjoint(
+            epsilon=THIRD, moved=2, first_row=48, first_slack=2, dimensions=(3, 2), then=max
+        ),
+        Loss.pure(THIRD),
+    ),
+    *(
+        (
+            ObjectivePerturbation(
+                THIRD, moved=1, rows_per_unit=1, row=6, square=6, dimension=10, ridge=F(64),
+                step=F(1, 2**20), slack=11, even=even,
+            ),
+            Loss.pure(THIRD),
+        )
+        for even in (False, True)
+    ),
+    *((method(name, epsilon=THIRD, **CURVE), Loss.pure(THIRD)) for name in CURVES),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"), CLAIMS, ids=[type(each).__name__ for each, _ in CLAIMS]
+)
+def test_the_price_of_what_is_booked_is_the_loss_that_is_claimed(
+    mechanism: Any, claim: Loss
+) -> None:
+    assert price(mechanism.event()) == claim
+
+
+def test_every_mechanism_that_books_an_event_has_its_claim_here() -> None:
+    found = set()
+    for module in pkgutil.walk_packages(heldout.kernel.noise.__path__, "heldout.kernel.noise."):
+        for each in vars(importlib.import_module(module.name)).values():
+            ours = each is not Primitive and getattr(each, "__module__", "") == module.name
+            if inspect.isclass(each) and ours:
+                protocol = getattr(each, "_is_protocol", False)
+                if hasattr(each, "event") and not protocol and not inspect.isabstract(each):
+                    found.add(each)
+    assert found == {type(each) for each, _ in CLAIMS}
