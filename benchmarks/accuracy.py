@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from heldout.regression import metrics as regression_metrics
 
 import heldout as ho
 from benchmarks import roc_error
@@ -26,6 +25,7 @@ from benchmarks.figure import Rows
 from benchmarks.populations import Population, from_data, made_up
 from heldout.kernel.ranking.auc import area
 from heldout.kernel.ranking.average_precision import average_precision
+from heldout.regression import metrics as regression_metrics
 
 NORMAL = 1.959964
 

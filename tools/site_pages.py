@@ -47,7 +47,7 @@ def on_files(files: Any, config: Any) -> Any:
     for path in (*_proofs(), ROOT / "proofs" / "README.md", *(ROOT / name for name in BESIDE)):
         content = path.read_text(encoding="utf-8")
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=content))
-    text = (ROOT / "src" / "heldout" / "metrics" / SCHEMA).read_text(encoding="utf-8")
+    text = (ROOT / "src" / "heldout" / "intervals" / SCHEMA).read_text(encoding="utf-8")
     files.append(File.generated(config, SCHEMA, content=text))
     for name, picture in _pictures().items():
         svg = picture().svg

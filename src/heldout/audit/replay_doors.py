@@ -18,7 +18,8 @@ from heldout.estimators import Search
 from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
 from heldout.pooling.shares import hand_in
-from heldout.questions.boards import Board, Plan
+from heldout.questions.boards.board import Board
+from heldout.questions.boards.plan import Plan
 from heldout.questions.counts.questions import Confusion
 
 __all__ = ["DOORS", "HERE"]

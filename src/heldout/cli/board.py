@@ -53,7 +53,7 @@ def plan(
         Print JSON and nothing else.
     """
     from heldout.cli.output import print_json
-    from heldout.questions.boards import Plan
+    from heldout.questions.boards.plan import Plan
 
     found = Plan(
         rows=rows,

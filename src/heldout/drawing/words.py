@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from heldout.kernel import Budget, Loss, Neighbours, Protection
+from heldout.kernel.loss import Budget, Loss
+from heldout.kernel.neighbours import Neighbours, Protection
 
 if TYPE_CHECKING:
     from heldout.intervals.measure import Measure

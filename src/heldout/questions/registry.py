@@ -5,6 +5,7 @@ A kind is declared by its class alone (`heldout.questions.base.Question`). Every
 """
 
 import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Mapping
@@ -32,13 +33,6 @@ __all__ = [
 
 GROUP: Final = "heldout.questions"
 """The entry point group by which a package adds kinds: the name of a module that declares them."""
-ELSEWHERE: Final = (
-    "heldout.questions.regression.questions",
-    "heldout.questions.features.questions",
-    "heldout.questions.separability.questions",
-    "heldout.questions.report.questions",
-)
-"""Families that do not live in this folder yet."""
 
 
 def registered() -> tuple[type[Question[Any]], ...]:
@@ -144,10 +138,12 @@ def section_name(name: str) -> str:
 def _families() -> tuple[str, ...]:
     from heldout import questions
 
-    here = [
-        f"{questions.__name__}.{each.name}" for each in pkgutil.iter_modules(questions.__path__)
-    ]
-    return (*here, *ELSEWHERE)
+    names = []
+    for module in pkgutil.iter_modules(questions.__path__, f"{questions.__name__}."):
+        name = f"{module.name}.questions" if module.ispkg else module.name
+        if not module.ispkg or importlib.util.find_spec(name) is not None:
+            names.append(name)
+    return tuple(names)
 
 
 @cache

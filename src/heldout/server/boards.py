@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.books import checked_name
-from heldout.questions.boards import Plan
 from heldout.questions.boards.board import certificate_of
+from heldout.questions.boards.plan import Plan
 from heldout.server import artifacts, jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, owned

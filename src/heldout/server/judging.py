@@ -7,8 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from heldout.errors import LedgerError, PrivacyError
-from heldout.questions.boards import Board
-from heldout.questions.boards.board import BoardEnded
+from heldout.questions.boards.board import Board, BoardEnded
 from heldout.server import jobs, receipts, rows
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import check_there, find, has_share

@@ -1,6 +1,6 @@
 """Bands around the fitted curve, measured across it, and intervals of its area.
 
-`heldout.questions.curves.margins` says how far the curve may lie from the fitted one at points along
+`margins` says how far the curve may lie from the fitted one at points along
 it. A simultaneous band takes one quantile of the largest standardised deviation over all points, by
 simulating them with their correlations; it reaches further towards the diagonal than away from it.
 Everything is made from released numbers, hence free; the simulation is no privacy mechanism, and

@@ -1,0 +1,47 @@
+"""Select features, train and evaluate, all on private rows."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_PLACES = {
+    "FeatureMatrix": "heldout.data.feature_matrix",
+    "HashedText": "heldout.data.text",
+    "PrivateLogisticRegression": "heldout.questions.features.logistic",
+    "PrivateNaiveBayes": "heldout.questions.features.naive_bayes",
+    "PrivatePipeline": "heldout.questions.features.pipeline",
+    "Selection": "heldout.questions.features.selection",
+    "Vocabulary": "heldout.data.text",
+    "select": "heldout.questions.features.selector",
+}
+
+__all__ = [
+    "FeatureMatrix",
+    "HashedText",
+    "PrivateLogisticRegression",
+    "PrivateNaiveBayes",
+    "PrivatePipeline",
+    "Selection",
+    "Vocabulary",
+    "select",
+]
+
+if TYPE_CHECKING:
+    from heldout.data.feature_matrix import FeatureMatrix
+    from heldout.data.text import HashedText, Vocabulary
+    from heldout.questions.features.logistic import PrivateLogisticRegression
+    from heldout.questions.features.naive_bayes import PrivateNaiveBayes
+    from heldout.questions.features.pipeline import PrivatePipeline
+    from heldout.questions.features.selection import Selection
+    from heldout.questions.features.selector import select
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'heldout.features' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
