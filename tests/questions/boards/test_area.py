@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.board import Board, Plan
 from sklearn.metrics import roc_auc_score
 
 import heldout as ho
+from heldout.board import Board, Plan
 from heldout.errors import ArgumentError
 from heldout.questions.boards.merit import AreaMerit
 

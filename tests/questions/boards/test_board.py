@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heldout.board import Board, Plan
 from tests.board.conftest import scored
 
 import heldout as ho
+from heldout.board import Board, Plan
 from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
 from heldout.kernel import Loss
 from heldout.kernel.noise.bar import Prepaid

@@ -6,8 +6,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from benchmarks.board import ATTACKS, attacked
-from heldout.board import Plan, certified
 
+from heldout.board import Plan, certified
 from heldout.questions.boards.board import certificate_of
 
 

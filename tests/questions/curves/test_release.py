@@ -177,7 +177,7 @@ def test_a_caption_says_what_its_band_assumes() -> None:
     for release, smooth in ((fitted, True), (hidden, False), (plain, False)):
         assert release.roc.is_fitted is release.precision_recall.is_fitted is smooth
         caption = release.figures()[0].caption
-        assert ("assumes that the true one is smooth" in caption) is smooth
+        assert ("the share of positives changes smoothly" in caption) is smooth
         assert ("nothing of the curve between them but that it rises" in caption) is not smooth
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from scipy.sparse import csr_array
 
 from heldout.errors import ArgumentError, DataError
+from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.objective import SLACK, ObjectivePerturbation, even_noise
 from heldout.kernel.sealed import Sealed

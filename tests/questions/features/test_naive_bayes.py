@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from scipy.sparse import csr_array
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataError, UnknownLabel
+from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from heldout.kernel import Budget, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.top_k import PermuteAndFlip

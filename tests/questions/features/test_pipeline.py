@@ -4,18 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from heldout.features import (
-    FeatureMatrix,
-    PrivateLogisticRegression,
-    PrivateNaiveBayes,
-    PrivatePipeline,
-)
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.features import (
+    FeatureMatrix,
+    PrivateLogisticRegression,
+    PrivateNaiveBayes,
+    PrivatePipeline,
+)
 from heldout.questions.features.selection_methods import METHODS
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout import questions as q
@@ -17,6 +16,7 @@ from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.answered import Answered
 from heldout.questions.regression.grid_counts import Axis, GridCounts, RowCount
 from heldout.questions.regression.power_sums import PowerSums
+from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(6)
 ROWS = 6_000

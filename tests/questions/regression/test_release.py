@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable, residual_plot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from heldout.errors import ArgumentError, BudgetExceeded, DataError
 from heldout.kernel import Protection, price
 from heldout.questions.regression.grid_counts import Axis, GridCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.regression import RegressionSession, RegressionTable, residual_plot
 
 GENERATOR = np.random.default_rng(11)
 ROWS = 2000

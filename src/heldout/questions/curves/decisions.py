@@ -17,8 +17,7 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.registry import Metric, range_of_costs
 from heldout.questions.curves.bands import Rectangles
 from heldout.questions.curves.calibration import check_probabilities
-from heldout.questions.curves.corridor import Corridor, partial_area_interval
-from heldout.questions.curves.fit import Fitted
+from heldout.questions.curves.posterior import Posterior, Region, interval_of
 from heldout.questions.curves.readings import CalibrationCurve
 from heldout.questions.curves.threshold import CurveConfusion
 
@@ -81,7 +80,7 @@ class ReadDecisions:
 
     @property
     @abstractmethod
-    def _law(self) -> Fitted | None: ...
+    def _posterior(self) -> Posterior | None: ...
 
     @property
     @abstractmethod
@@ -98,13 +97,17 @@ class ReadDecisions:
         """The confusion matrix at a threshold."""
 
     @abstractmethod
-    def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles: ...
+    def _region(self, level: float, noise_only: bool) -> Region | Rectangles: ...
 
     @abstractmethod
     def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure: ...
 
     @abstractmethod
     def _scores(self, images: Any) -> Any: ...
+
+    @property
+    @abstractmethod
+    def _grid_step(self) -> float: ...
 
     def surprise(self, name: str, value: float) -> float:
         """How often so far a number would be released, by its interval."""
@@ -136,12 +139,17 @@ class ReadDecisions:
         if name == "fpr":
             name, value = "specificity", 1 - value
         curve, (low, high) = self._curve, self.score_range
+        # Rows of a heap are called all or none: there is nothing between the ends of its step.
+        heap = np.append(-np.diff(curve.thresholds) < 0.5 * self._grid_step, False)
         if name == "recall":
             place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
+            if heap[int(place)] and place > int(place):
+                place = float(int(place) + 2)  # below its cell
         elif name == "specificity":
             last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
             step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
             part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
+            part = 0.0 if heap[last] and part < 1 else part
             place = last + float(part)
         else:
             # Where nothing is called positive there is no alarm to be right.
@@ -183,9 +191,10 @@ class ReadDecisions:
             return float(np.trapezoid(heights, places) / (high - low))
 
         def interval(level: float, noise_only: bool) -> Interval:
-            if self._law is not None:
-                words: Any = {"level": level, "noise_only": noise_only}
-                return partial_area_interval(self._law, mean(rates), (low, high), **words)
+            if self._posterior is not None:
+                return interval_of(
+                    self._posterior.partial_area(places, noise_only=noise_only), level
+                )
             band = self._region(level, noise_only).roc(places, rates)
             # A curve rises, so at each step it lies between the bounds of the step's two ends.
             steps = np.diff(places) / (high - low)
@@ -253,7 +262,8 @@ class ReadDecisions:
 
         def least(fpr: Any, tpr: Any) -> Any:
             costs = np.outer(weight, 1 - tpr) + np.outer(1 - weight, fpr)
-            return costs.argmin(axis=1), costs.min(axis=1)
+            last = costs.shape[1] - 1 - costs[:, ::-1].argmin(axis=1)
+            return last, costs.min(axis=1)
 
         which, cost = least(curve.fpr, curve.tpr)
         # Within a step the false positive rate may be that of its beginning, at the end's height.
@@ -292,7 +302,8 @@ class ReadDecisions:
             prices = _prices(*pair)
             merit = -(prices[0] * false + prices[1] * missed)
         low, high = self._scores(np.array(self.score_range))
-        return float(np.clip(self._scores(curve.thresholds)[int(np.argmax(merit))], low, high))
+        best = len(merit) - 1 - int(np.argmax(merit[::-1]))
+        return float(np.clip(self._scores(curve.thresholds)[best], low, high))
 
     # --- calibration -----------------------------------------------------------------------------
 

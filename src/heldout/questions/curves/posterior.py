@@ -20,14 +20,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.intervals.auc_interval import PRIOR
 from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.normal import normal_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw
+from heldout.questions.curves.bands import Band
 from heldout.questions.curves.methods.heldout import TableWithArea
-from heldout.questions.curves.methods.influence import AreaBySum, worse_than_chance
+from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
 from heldout.questions.curves.methods.monotone import monotone_cubic
 
-__all__ = ["Draws", "Posterior", "interval_of"]
+__all__ = ["Draws", "Posterior", "Region", "interval_of"]
 
 # --- what is believed beforehand, the same for all data ------------------------------------------
 MASS: Final = 0.1
@@ -36,6 +38,8 @@ SLOPE: Final = (1.5, 1.5)
 """Mean and deviation of how fast log odds rise with the probit of the rank."""
 LEVEL: Final = 3.0
 """Deviation of the log odds of the prevalence around those of the noisy counts."""
+TOTAL: Final = 2.0
+"""Deviation of the log of an unknown number of rows around its estimate."""
 REACH: Final = 0.8
 """How far a bend of the log odds goes, in probits of the rank."""
 BENDS: Final = ((0.4, 0.55), (0.8, 0.3), (1.6, 0.12), (4.0, 0.03))
@@ -44,6 +48,8 @@ JUMP: Final = (0.3, 1.5)
 """Deviations of the own jump of a cell and of a heap, over that of the bend."""
 ENDS: Final = (1.0, 1.2)
 """Per probit beyond the second, how far the lowest and highest cells may leave the law."""
+USUAL: Final = 0.25
+"""By so much the shares of positives on either side of a cell differ where scores are smooth."""
 STEEPER: Final = (1.0, 3.0, 10.0)
 STEEPER_CHANCES: Final = (0.85, 0.1)
 """How much faster than between cells log odds may rise within one, and how likely the first are."""
@@ -56,7 +62,7 @@ LUMPS: Final = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.96])
 """Shares of bins that are lumpy, all as likely."""
 # --- how it is computed --------------------------------------------------------------------------
 SEEN: Final = 3.0
-"""Deviations of noise by which a crowded cell must stand out to be a heap, and a class to be there."""
+"""Deviations of noise by which a heap, or a class, must stand out to be there."""
 SOFTNESS: Final = 0.6
 """In noise scales: nearer than that the Laplace law is rounded off."""
 PARTS: Final = 6
@@ -67,6 +73,11 @@ LEAPS: Final = 6
 FEWEST: Final = 150
 """So many draws, effectively, must be left when the area weighs them."""
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
+TOGETHER: Final = 1.1
+"""How much wider a band is than what holds the draws wholly: the curves are stairs, and the parts
+of a cell are few."""
+_PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
+_FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws as they are
 _EDGE: Final = 0.25  # an interval that ends so near 0 or 1, in widths of its own, goes on to it
 
@@ -218,6 +229,7 @@ class Posterior:
         least = 5 * math.sqrt(2 * float((self.scales**2).sum()))
         self.rows = float(table.rows) if table.rows is not None else max(rows, least)
         self.rows = max(self.rows, 2.0)
+        self.scales = np.maximum(self.scales, _FINEST * self.rows)
         held = np.maximum(self.counts.sum(axis=0), 0.5 * self.scales.mean(axis=0))
         self.shares = held / held.sum()
 
@@ -225,6 +237,11 @@ class Posterior:
     def heaps(self) -> int:
         """How many scores stand out as heaps of rows."""
         return int(self.tied.sum())
+
+    @property
+    def tied_share(self) -> float:
+        """Which share of the rows lies in heaps."""
+        return float(self.shares[self.tied].sum())
 
     @cached_property
     def seen(self) -> bool:
@@ -272,7 +289,8 @@ class Posterior:
         if isinstance(area, AreaBySum):
             weights = np.pad(np.cumsum(area.placements.weights(), axis=1), ((0, 0), (1, 0)))
             inside = (weights[:, self.ends] - weights[:, self.starts]) / (self.ends - self.starts)
-            self.weights = inside / float(area.noise_scale)
+            self.area_scale = max(float(area.noise_scale), _FINEST * STEPS * self.rows)
+            self.weights = inside / self.area_scale
 
     def _summed(self, of_parts: Any) -> Any:
         return np.add.reduceat(of_parts, self.first, axis=-1)
@@ -287,7 +305,8 @@ class Posterior:
             part = np.searchsorted(np.array(each.edges), self.low, side="right")
             sums.append((np.arange(len(each.edges) + 1)[:, None] == part).astype(float))
             counts.append(np.asarray(each.counts, dtype=float))
-            scales.append(np.full(len(each.edges) + 1, float(each.scale)))
+            scale = max(float(each.scale), _FINEST * self.rows)
+            scales.append(np.full(len(each.edges) + 1, scale))
         return np.concatenate(sums), np.concatenate(counts, axis=1), np.concatenate(scales)
 
     @cached_property
@@ -320,18 +339,18 @@ class Posterior:
         shares = mass / mass.sum(axis=-1, keepdims=True)
         rows = self.rows * shares
         if self.table.rows is None:
-            rows = rows * np.exp(points[..., -1:])
+            rows = rows * np.exp(np.clip(points[..., -1:], -20.0, 20.0))
         return logs, odds, shares, rows, 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
 
     @cached_property
     def _area_of_cells(self) -> Any:
-        """The noisy area in its noise's scales less what rows by cell make of it, and its slopes."""
+        """What rows by cell make of the area less the noisy one, in its scales; and its slopes."""
         area = self.table.area
         if area is None:
             return None
         if isinstance(area, AreaBySum):
             weights = self._summed(self.weights * self.base)
-            noisy = area.noisy / float(area.noise_scale)
+            noisy = area.noisy / self.area_scale
 
             def of_sum(negatives: Any, positives: Any) -> tuple[Any, Any, Any]:
                 found = negatives @ weights[0] + positives @ weights[1] - noisy
@@ -389,7 +408,9 @@ class Posterior:
             rows * chance * (1 - chance) * (slopes[1] - slopes[0]) + pulled,
         ]
         if self.table.rows is None:
-            gradient.append(total)
+            more = points[:, -1:]
+            cost = cost + (more[:, 0] / TOTAL) ** 2 / 2
+            gradient.append(total + more / TOTAL**2)
         return cost, np.concatenate(gradient, axis=1)
 
     def _curvature(self, point: Any, precision: Any) -> Any:
@@ -420,11 +441,13 @@ class Posterior:
         k = self.cells
         found[:k, :k] += np.diag(np.exp(np.minimum(logs, 50)) + MASS)
         found[k : 2 * k, k : 2 * k] += precision
+        if self.table.rows is None:
+            found[-1, -1] += 1 / TOTAL**2
         return found + 1e-6 * np.eye(len(point))
 
     @cached_property
     def _best(self) -> tuple[Any, Any, Any, Any]:
-        """Most likely point, curvature there, precisions of the log odds by bend, and how likely each is."""
+        """Most likely point, its curvature, and by bend: precisions of the log odds, chances."""
         _, trend, smooth = self._prior
         counts, scales = np.maximum(self.counts, 0.0), self.scales
         odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
@@ -520,7 +543,7 @@ class Posterior:
 
     @cached_property
     def _lumps(self) -> tuple[Any, Any]:
-        """How likely each bin's division at its crowded cell is, if it is lumpy or even; its heaps."""
+        """How likely each bin divides so at its crowded cell, lumpy or even; which have heaps."""
         table, edges = self.table, self.table.edges
         bins = len(table.cuts) - 1
         likely = np.ones((bins, 1 + len(EVEN)))
@@ -562,21 +585,16 @@ class Posterior:
     def _evenness(self, draws: int) -> tuple[Any, Any]:
         """Of each draw and cell, how evenly its rows lie, and whether in lumps."""
         table = self.table
-        if table.values is not None or table.cuts is None:
-            return np.full((draws, self.cells), 256.0), np.zeros((draws, self.cells), dtype=bool)
-        bin_of = np.searchsorted(table.cuts, self.low, side="right") - 1
-        if table.heaps is None:
-            likely, has_heap = (
-                np.ones((len(table.cuts) - 1, 1 + len(EVEN))),
-                np.zeros(len(table.cuts) - 1, dtype=bool),
-            )
-        else:
+        if table.values is not None:
+            return np.full((draws, self.cells), EVEN[-1]), np.zeros((draws, self.cells), dtype=bool)
+        cuts = table.edges if table.cuts is None else table.cuts
+        bin_of = np.searchsorted(cuts, self.low, side="right") - 1
+        likely, has_heap = np.ones((len(cuts) - 1, 1 + len(EVEN))), np.zeros(len(cuts) - 1, bool)
+        if table.heaps is not None:
             likely, has_heap = self._lumps
         lump, even = likely[:, :1], likely[:, 1:]
         mixed = LUMPS[:, None, None] * lump + (1 - LUMPS)[:, None, None] * even
         logs = np.log(mixed[:, ~has_heap]).sum(axis=1) + has_heap.sum() * np.log(LUMPS)[:, None]
-        if table.heaps is None:  # nothing was looked at: as most scores are
-            logs = logs - 3.0 * np.arange(len(LUMPS))[:, None]
         weights = np.exp(logs - logs.max())
         ends = np.cumsum(weights.ravel() / weights.sum())
         pick = np.minimum(np.searchsorted(ends, _uniform(21, draws)), weights.size - 1)
@@ -607,9 +625,9 @@ class Posterior:
             inside = held[:, cell]
             scattered = _gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
             by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
-        kept = self._weighed(points, *by_class)
-        negatives, positives = (each[kept] for each in by_class)
-        return Draws(negatives, positives), place[kept]
+        chosen, self._sum_error = self._weighed(points, *by_class)
+        negatives, positives = (each[chosen] for each in by_class)
+        return Draws(negatives, positives), place[chosen]
 
     @cached_property
     def _inside(self) -> Any:
@@ -617,8 +635,8 @@ class Posterior:
         below = np.cumsum(self.base)
         return below - self.base / 2 - (below - self.base)[self.first][self.cell] - 0.5
 
-    def _tilts(self, odds: Any) -> Any:
-        """How far log odds rise over each cell."""
+    def _slopes(self, odds: Any) -> Any:
+        """How far log odds rise over each cell, by those beside it."""
         shares = self.shares
         middle = np.cumsum(shares) - shares / 2
         slopes = np.zeros_like(odds)
@@ -629,19 +647,27 @@ class Posterior:
             slopes[:, 1:-1] = (odds[:, 2:] - odds[:, :-2]) / np.maximum(
                 middle[2:] - middle[:-2], 1e-6
             )
+        return slopes * shares
+
+    def _tilts(self, odds: Any) -> Any:
+        """The same as it may be within: steeper, and bent as the law bends between cells."""
         bent = self._bend * np.diff(self._rank[1]) / REACH
         steeper = np.array(STEEPER)[
             np.searchsorted(np.cumsum(STEEPER_CHANCES), _uniform(25, *odds.shape))
         ]
-        tilts = slopes * shares * steeper + bent * _nearly_normal(24, *odds.shape)
+        tilts = self._slopes(odds) * steeper + bent * _nearly_normal(24, *odds.shape)
         return np.clip(tilts, -STEEPEST, STEEPEST)
 
-    def _weighed(self, points: Any, negatives: Any, positives: Any) -> Any:
-        """Which draws stay, some of them twice: the area also knows of places within cells."""
+    def _weighed(self, points: Any, negatives: Any, positives: Any) -> tuple[Any, Any]:
+        """Which draws stay, some of them twice: the area also knows of places within cells.
+
+        And by how much the area of each is off, by what its places within cells add to the sum.
+        """
         draws = len(points)
         if not isinstance(self.table.area, AreaBySum):
-            return np.arange(draws)
-        noisy = self.table.area.noisy / float(self.table.area.noise_scale)
+            return np.arange(draws), 0.0
+        area = self.table.area
+        noisy = area.noisy / self.area_scale
         _, _, _, rows, chance = self._unpacked(points)
         of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
         of_parts = negatives @ self.weights[0] + positives @ self.weights[1] - noisy
@@ -652,8 +678,29 @@ class Posterior:
             if 1 / (weights**2).sum() > min(FEWEST, draws / 4):
                 break
             logs = 0.7 * logs
-        kept = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws)
-        return np.minimum(kept, draws - 1)
+        chosen = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws)
+        chosen = np.minimum(chosen, draws - 1)
+        # What places within cells add to the sum has the mean of the cells' and is no more known.
+        smaller = np.minimum(
+            rows.sum(axis=1) - (rows * chance).sum(axis=1), (rows * chance).sum(axis=1)
+        )
+        smaller = np.maximum(smaller, area.placements.smaller / 4)
+        error = (of_parts - of_cells) * self.area_scale / (STEPS * smaller)
+        return chosen, error[chosen] + self._order_deviation(points) * _nearly_normal(26, draws)
+
+    def _order_deviation(self, points: Any) -> float:
+        """That of the area by the order of rows within cells, which nobody told.
+
+        None where the rows beside a cell are mixed about as its own are; where those above are of
+        one class and those below of the other, all of its pairs may be in order or none.
+        """
+        _, _, _, rows, chance = self._unpacked(points)
+        share, held = chance.mean(axis=0), rows.mean(axis=0)
+        beside = np.pad(share, 1, mode="edge")
+        uneven = np.maximum(np.abs(beside[2:] - beside[:-2]) - USUAL, 0.0) / math.sqrt(12)
+        n, m = max(float(held @ share), 1.0), max(float(held @ (1 - share)), 1.0)
+        pairs = np.where(self.tied, 0.0, held**2 * share * (1 - share) / (n * m))
+        return float(np.sqrt(((uneven * pairs) ** 2).sum()))
 
     @property
     def rows_drawn(self) -> Draws:
@@ -662,7 +709,7 @@ class Posterior:
 
     @cached_property
     def population_drawn(self) -> Draws:
-        """The population that the rows come from: a Bayesian bootstrap (Rubin 1981) of each draw."""
+        """The population of the rows: a Bayesian bootstrap (Rubin 1981) of each draw."""
         rows = self.rows_drawn
         return Draws(_gamma(41, rows.negatives + 1e-3), _gamma(43, rows.positives + 1e-3))
 
@@ -674,28 +721,43 @@ class Posterior:
     @cached_property
     def curve(self) -> Curve:
         """The mean of the draws."""
-        rows = self.rows_drawn
-        false, true = (each.mean(axis=0) for each in rows.rates)
-        starts = np.append(self.starts, self.table.points)[::-1]
-        scores = grid_scores(starts - 0.5, points=self.table.points, score_range=self.score_range)
-        heap = np.append(False, (self.ends - self.starts == 1)[::-1])
-        # All rows of a heap are at one score: at a threshold a little above its cell's start, too.
-        step = scores[0] - grid_scores(
-            starts[0] - 1.5, points=self.table.points, score_range=self.score_range
-        )
-        order = np.repeat(np.arange(len(starts)), 1 + heap)
-        again = np.append(False, order[1:] == order[:-1])
-        twice = np.append(again[1:], False)
-        thresholds = scores[order] + np.where(twice, 0.98 * step, 0.0)
+        return self._assembled(self.rows_drawn)
+
+    @cached_property
+    def likely_curve(self) -> Curve:
+        """That of the most likely rows, without any draws: for those who need no interval."""
+        _, odds, _, rows, chance = self._unpacked(self._best[0][None])
+        by_class = []
+        for held, lean in ((rows * (1 - chance), -chance), (rows * chance, 1 - chance)):
+            law = self.base * np.exp(
+                self._slopes(odds)[:, self.cell] * self._inside * lean[:, self.cell]
+            )
+            by_class.append(law / self._summed(law)[:, self.cell] * held[:, self.cell])
+        return self._assembled(Draws(*by_class))
+
+    def _assembled(self, draws: Draws) -> Curve:
+        """One curve; a threshold is a little below the lowest score of the part that it calls."""
+        points, order, again = self.table.points, *self._vertices
+        starts = np.append(self.starts, points)[::-1][order] - 0.49
+        # All rows of a heap lie at one score: a threshold anywhere in its cell may call them.
+        starts = starts + np.where(again, 0.97, 0.0)
+        thresholds = grid_scores(starts, points=points, score_range=self.score_range)
+        thresholds[0] = grid_scores([points], points=points, score_range=self.score_range)[0]
         thresholds[-1] = self.score_range[0]
-        m, n = (float(each.mean()) for each in rows.sizes)
-        return Curve(
-            fpr=np.clip(false[order], 0, 1),
-            tpr=np.clip(true[order], 0, 1),
-            thresholds=thresholds,
-            positives=n,
-            negatives=m,
-        )
+        rates = []
+        for rate in draws.rates:
+            mean = np.clip(np.maximum.accumulate(rate.mean(axis=0)), 0.0, 1.0)[order]
+            mean[0], mean[-1] = 0.0, 1.0
+            rates.append(mean)
+        m, n = (float(size.mean()) for size in draws.sizes)
+        return Curve(fpr=rates[0], tpr=rates[1], thresholds=thresholds, positives=n, negatives=m)
+
+    @cached_property
+    def _vertices(self) -> tuple[Any, Any]:
+        """Which starts the curve passes, highest first and heaps' twice; which are first times."""
+        heap = np.append(False, (self.ends - self.starts == 1)[::-1])
+        order = np.repeat(np.arange(len(heap)), 1 + heap)
+        return order, np.append(order[1:] == order[:-1], False)
 
     def above(self, grid_point: int, draws: Draws) -> tuple[Any, Any]:
         """Negatives and positives with this grid point or a higher one, whole rows of each draw."""
@@ -719,6 +781,7 @@ class Posterior:
         draws = self.draws(noise_only=noise_only)
         false, true = draws.rates
         area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
+        area = np.clip(area - self._sum_error, 0.0, 1.0)
         called = [each[:, ::-1] for each in draws.above]
         precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
         precision[:, 0] = precision[:, 1]
@@ -729,18 +792,175 @@ class Posterior:
         average = (np.diff(true, axis=1) * heights).sum(axis=1)
         return area, average, (true - false).max(axis=1)
 
+    def prevalence(self, *, noise_only: bool) -> Any:
+        """Of each draw."""
+        m, n = self.draws(noise_only=noise_only).sizes
+        return n / np.maximum(n + m, 1e-9)
+
+    def calibration_error(self, edges: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the mean distance of observed from predicted shares, over bins."""
+        draws = self.draws(noise_only=noise_only)
+        middles = (self.starts + self.ends - 1) / 2
+        scores = grid_scores(middles, points=self.table.points, score_range=self.score_range)
+        first = np.searchsorted(self.starts, edges[:-1])
+        rows = draws.negatives + draws.positives
+        # What each bin's rows are worth less what they score, in rows.
+        off = np.add.reduceat(draws.positives - rows * scores, first, axis=1)
+        return np.abs(off).sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-9)
+
+    def partial_area(self, places: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the mean true positive rate over a range of false positive rates."""
+        heights = _read(*self.draws(noise_only=noise_only).rates, places)
+        return np.trapezoid(heights, places, axis=1) / (places[-1] - places[0])
+
+    @cached_property
+    def _furthest(self) -> dict[tuple[str, bool], Any]:
+        return {}
+
+    def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> "Region":
+        """Where the rows' own curve lies, or that of the population, with this confidence."""
+        return Region(self, level, simultaneous, noise_only)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What holds the curves of this much of the draws: at each place, or wholly."""
+
+    posterior: Posterior
+    level: float
+    simultaneous: bool
+    noise_only: bool
+
+    @property
+    def prevalence(self) -> tuple[float, float]:
+        return interval_of(self.posterior.prevalence(noise_only=self.noise_only), self.level)
+
+    def roc(self, fpr: Any, tpr: Any) -> Band:
+        """The band of the ROC curve at each fpr; it always holds the released curve."""
+        return self._band("roc", np.asarray(fpr, dtype=np.float64), np.asarray(tpr))
+
+    def precision(self, recall: Any, precision: Any) -> Band:
+        """The band of precision at each recall."""
+        return self._band("precision", np.asarray(recall, dtype=np.float64), np.asarray(precision))
+
+    def _band(self, kind: str, places: Any, curve: Any) -> Band:
+        below, above = self._heights(kind, places)
+        low, high = (_ends(each, self.level) for each in (below, above))
+        first, last = low[0], high[1]
+        if self.simultaneous:
+            far = self._deviations(kind)
+            first = np.minimum(first, _middle(below) - far * _spread(below)[0])
+            last = np.maximum(last, _middle(above) + far * _spread(above)[1])
+        first, last = np.clip(first, 0.0, 1.0), np.clip(last, 0.0, 1.0)
+        if kind == "roc":
+            # Nothing is assumed of the order of rows in the cells where curves begin and end.
+            top, bottom = self._end_cells()
+            first = np.where(places < top, 0.0, first)
+            last = np.where(places > bottom, 1.0, last)
+            first = np.where(places >= 1, 1.0, first)
+        else:
+            first, last = np.where(places > 0, first, 0.0), np.where(places > 0, last, 1.0)
+        return Band(places, np.minimum(first, curve), np.maximum(last, curve))
+
+    def _end_cells(self) -> tuple[float, float]:
+        """The false positive rates where the highest cell ends and the lowest begins."""
+        rows = self.posterior
+        false, _ = rows.draws(noise_only=self.noise_only).rates
+        sizes = np.diff(np.append(rows.first, len(rows.starts)))
+        share = (1 - self.level) / 2
+        top = 0.0 if rows.tied[-1] else float(np.quantile(false[:, sizes[-1]], share))
+        bottom = 1.0 if rows.tied[0] else float(np.quantile(false[:, -1 - sizes[0]], 1 - share))
+        return top, bottom
+
+    def _deviations(self, kind: str) -> float:
+        """How many deviations hold this much of the draws wholly; on a grid of places."""
+        known = self.posterior._furthest
+        if (kind, self.noise_only) not in known:
+            drawn = self._heights(kind, _PLACES)
+            most = np.zeros(len(drawn[0]))
+            for heights in drawn:
+                away = heights - _middle(heights)
+                down, up = _spread(heights)
+                off = np.maximum(away / up, -away / down)
+                most = np.maximum(most, off.max(axis=1))
+            known[kind, self.noise_only] = most
+        most = known[kind, self.noise_only]
+        far = float(np.quantile(most, min(self.level, _TAIL)))
+        if self.level > _TAIL:
+            far *= _deviations(self.level) / _deviations(_TAIL)
+        return TOGETHER * far
+
+    def _heights(self, kind: str, places: Any) -> tuple[Any, Any]:
+        """Of each draw the least and largest height near each place: one row less, one more."""
+        draws = self.posterior.draws(noise_only=self.noise_only)
+        (false, true), (m, n) = draws.rates, draws.sizes
+        one_negative, one_positive = 1 / max(float(m.mean()), 1.0), 1 / max(float(n.mean()), 1.0)
+        if kind == "roc":
+            below, above = (
+                _read(false, true, np.clip(places + sign * one_negative, 0.0, 1.0))
+                + sign * one_positive
+                for sign in (-1, 1)
+            )
+            return np.maximum(below, 0.0), np.minimum(above, 1.0)
+        found = []
+        for sign in (1, -1):  # more negatives, less precision
+            wrong = _read(true, false, np.clip(places + sign * one_positive, 0.0, 1.0))
+            wrong = np.clip(wrong + sign * one_negative, 0.0, 1.0) * m[:, None]
+            right = places * n[:, None]
+            called = right + wrong
+            found.append(np.divide(right, called, out=np.ones_like(called), where=called > 0))
+        return found[0], found[1]
+
+
+def _read(x: Any, y: Any, places: Any) -> Any:
+    """Each draw's curve at the places."""
+    return np.stack([np.interp(places, *curve) for curve in zip(x, y, strict=True)])
+
+
+def _middle(heights: Any) -> Any:
+    return heights.mean(axis=0)
+
+
+def _spread(heights: Any) -> tuple[Any, Any]:
+    """Deviations below and above the mean, where a law may be lopsided."""
+    away = heights - _middle(heights)
+    least = 1e-6
+    return tuple(
+        np.sqrt(2 * (np.maximum(sign * away, 0.0) ** 2).mean(axis=0)) + least for sign in (-1, 1)
+    )  # type: ignore[return-value]
+
+
+def _ends(heights: Any, level: float) -> tuple[Any, Any]:
+    """The interval at each place by itself."""
+    within = min(level, _TAIL)
+    low, middle, high = np.quantile(heights, [(1 - within) / 2, 0.5, (1 + within) / 2], axis=0)
+    if level > _TAIL:
+        more = _deviations(level) / _deviations(_TAIL)
+        low, high = middle + (low - middle) * more, middle + (high - middle) * more
+    return low, high
+
 
 def _drawn_scale(area: RankingDraw, posterior: Posterior) -> float:
-    """The size that the noise of an area drawn by itself exceeds as often as Laplace its scale."""
-    n, m = (max(float(each.sum()), 2.0) for each in posterior.counts[::-1])
-    local = area.mechanism.local
-    rung = (
-        np.array([local.rung_size(positives=np.array([n]), negatives=np.array([m]))[0]])
-        / local.protection.rows_per_unit
-    )
-    low, high = math.log(1e-5), math.log(1e2)
+    """The size that the noise of an area drawn by itself exceeds as often as Laplace its scale.
+
+    Over the class counts that the table leaves possible: where it hides a class, the area's noise
+    may be as large as that of few rows.
+    """
+    table, local = posterior.table, area.mechanism.local
+    away = np.linspace(-2.5, 2.5, 21)
+    weights = np.exp(-(away**2) / 2)
+    noise = table.noise.above_deviation[:, 0]
+    n = table.positives.sum() + noise[1] * away
+    m = table.negatives.sum() - noise[0] * away
+    if table.rows is not None:
+        n = (n + table.rows - m) / 2
+        m = table.rows - n
+    rungs = local.rung_size(positives=np.maximum(n, 1.0), negatives=np.maximum(m, 1.0))
+    weights = weights * (1 + PRIOR * float(noise.max()) / np.maximum(rungs, 0.5))
+    rungs = rungs / local.protection.rows_per_unit
+    low, high = math.log(_FINEST), math.log(1e2)
     for _ in range(30):
         middle = (low + high) / 2
-        beyond = float(area.law.survival(rung, math.exp(middle))[0])
+        beyond = float(area.law.survival(rungs, math.exp(middle)) @ weights / weights.sum())
         low, high = (middle, high) if beyond > math.exp(-1) else (low, middle)
     return math.exp(high)

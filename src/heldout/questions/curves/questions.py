@@ -68,7 +68,6 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         "scores."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    draws: ClassVar[int] = 9
     formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
     stores: ClassVar[tuple[type, ...]] = (
         NoisyTable,

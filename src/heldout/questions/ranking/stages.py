@@ -178,10 +178,10 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
-        from heldout.questions.curves.fit import fitted
+        from heldout.questions.curves.posterior import Posterior
 
         return [
-            fitted(answers[f"table of {model}"], score_range=self.ends(model)).curve
+            Posterior(answers[f"table of {model}"], score_range=self.ends(model)).likely_curve
             for model in self.models
         ]
 

@@ -178,7 +178,7 @@ class CrowdedCells(Primitive):
                  that a row costs one rate and not two, and neighbours differ in `moved` rows.
     Numerics:    exact, see `choose_exactly`.
     Refuses:     an epsilon that is not positive.
-    Reference:   McSherry and Talwar 2007; that one rate is enough for counts, proofs/curve-heaps.md.
+    Reference:   McSherry and Talwar 2007; proofs/curve-heaps.md shows that one rate is enough.
     Cost:        about 3 ms on a grid of 65,537 points.
 
     >>> CrowdedCells(epsilon=Fraction(1, 10), moved=2).rate

@@ -25,7 +25,7 @@ from heldout.questions.curves.methods.public_measure import public_edges
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
-AREA_SHARE: Final = Fraction(2, 5)
+AREA_SHARE: Final = Fraction(1, 2)
 LEAST_VISIBLE: Final = 2_000
 """Below so many visible rows no area: counts tell it as well as buying it does."""
 FIRST_SHARE: Final = Fraction(1, 10)
@@ -81,7 +81,7 @@ class TableWithArea(NoisyTable):
     heaps: Any = None
     """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
     values: Any = None
-    """Grid points of the declared scores, if they were: a bin's rows are then all at one of them."""
+    """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
 
     @property
     def beside(self) -> tuple[NamedCounts, ...]:
@@ -107,9 +107,10 @@ class HeldoutCurves:
 
     Claim:       pure DP, epsilon, the exact sum of the parts.        [claim: curves-heldout]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: cuts: `MedianCuts`; cells: `CrowdedCells`; counts of both classes in bins that are public once the cuts
-                 and cells are: disjoint, so `moved` rows move them by `moved`; the first table and counts
-                 between the named thresholds likewise; with an area: `CountsWithArea`.
+    Sensitivity: cuts: `MedianCuts`; cells: `CrowdedCells`; counts of both classes in bins that are
+                 public once the cuts and cells are: disjoint, so `moved` rows move them by
+                 `moved`; the first table and counts between the named thresholds likewise; with an
+                 area: `CountsWithArea`.
     Numerics:    exact.
     Refuses:     a table of other than 2 * points counts; shares that leave nothing for the counts.
     Reference:   sequential composition of the five.
@@ -147,8 +148,9 @@ class HeldoutCurves:
         )  # fmt: skip
         if min(shares) < 0 or sum(shares) >= 1:
             raise ArgumentError(
-                "area_share, edges_share, named_share, first_share and heap_share must leave a part "
-                f"of epsilon for the counts, got {', '.join(map(str, shares))}. Leave them out."
+                "area_share, edges_share, named_share, first_share and heap_share must leave a "
+                f"part of epsilon for the counts, got {', '.join(map(str, shares))}. Leave them "
+                "out."
             )
         if (self.area_share > 0) != (self.first_share > 0):
             raise ArgumentError("first_share must go with area_share. Leave it out.")
