@@ -179,7 +179,7 @@ class Draws:
         return tuple(
             np.pad(np.cumsum(each[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
             for each in (self.negatives, self.positives)
-        )  # type: ignore[return-value]
+        )
 
     @cached_property
     def rates(self) -> tuple[Any, Any]:
@@ -187,7 +187,7 @@ class Draws:
         return tuple(
             above[:, ::-1] / np.maximum(size, 1e-9)[:, None]
             for above, size in zip(self.above, self.sizes, strict=True)
-        )  # type: ignore[return-value]
+        )
 
 
 class Posterior:
@@ -723,18 +723,6 @@ class Posterior:
         """The mean of the draws."""
         return self._assembled(self.rows_drawn)
 
-    @cached_property
-    def likely_curve(self) -> Curve:
-        """That of the most likely rows, without any draws: for those who need no interval."""
-        _, odds, _, rows, chance = self._unpacked(self._best[0][None])
-        by_class = []
-        for held, lean in ((rows * (1 - chance), -chance), (rows * chance, 1 - chance)):
-            law = self.base * np.exp(
-                self._slopes(odds)[:, self.cell] * self._inside * lean[:, self.cell]
-            )
-            by_class.append(law / self._summed(law)[:, self.cell] * held[:, self.cell])
-        return self._assembled(Draws(*by_class))
-
     def _assembled(self, draws: Draws) -> Curve:
         """One curve; a threshold is a little below the lowest score of the part that it calls."""
         points, order, again = self.table.points, *self._vertices
@@ -774,7 +762,7 @@ class Posterior:
         return tuple(
             np.rint(above[:, part + 1] + share * each[:, part])
             for above, each in zip(draws.above, (draws.negatives, draws.positives), strict=True)
-        )  # type: ignore[return-value]
+        )
 
     def areas(self, *, noise_only: bool) -> tuple[Any, Any, Any]:
         """Of each draw: the area under its ROC curve, its average precision, its largest gap."""
@@ -927,7 +915,7 @@ def _spread(heights: Any) -> tuple[Any, Any]:
     least = 1e-6
     return tuple(
         np.sqrt(2 * (np.maximum(sign * away, 0.0) ** 2).mean(axis=0)) + least for sign in (-1, 1)
-    )  # type: ignore[return-value]
+    )
 
 
 def _ends(heights: Any, level: float) -> tuple[Any, Any]:

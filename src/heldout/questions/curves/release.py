@@ -49,6 +49,13 @@ class CurvesRelease(ReadDecisions, Release):
         mapped = drawn.request.parameters.get("score_map")
         self.score_map = None if mapped is None else ScoreMap.parse(mapped)
 
+    @property
+    def mechanism(self) -> dict[str, object]:
+        """How it was drawn; of an answer from before crowded cells were, what its table shows."""
+        if isinstance(self.table, TableWithArea) and self.table.cuts is None:
+            return {"name": "heldout", "thresholds": "median cuts", "bins": self.table.bins}
+        return super().mechanism
+
     def plotted(self) -> dict[str, Measure]:
         """Return the measures that are better when they are higher."""
         return dict(list(self.measures.items())[:3])
@@ -403,7 +410,7 @@ class CurvesRelease(ReadDecisions, Release):
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """How far the order of rows within the cells of the grid can move the metrics. Free."""
         found = rectangles(self.table, level=level, simultaneous=True, noise_only=True)
-        low, high = self.average_precision.noise_interval(level)
+        low, high = self.nothing_assumed.average_precision.noise_interval(level)
         return TieBound(bin_ties(found.low, found.high) / 2, high - low, level, "the curves")
 
     # --- for people and machines -----------------------------------------------------------------

@@ -34,6 +34,7 @@ from heldout.kernel.ranking.metric import METRICS, RankingMetric
 from heldout.kernel.ranking.score_table import ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.fitted_curve import fitted_curve
 
 __all__ = ["RankingStages"]
 
@@ -178,10 +179,8 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
-        from heldout.questions.curves.posterior import Posterior
-
         return [
-            Posterior(answers[f"table of {model}"], score_range=self.ends(model)).likely_curve
+            fitted_curve(answers[f"table of {model}"], score_range=self.ends(model))
             for model in self.models
         ]
 
