@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout.audit.subjects import Pair
 from heldout.audit.violators import plant, snapped
-from heldout.questions.features.baselines import (
+from heldout.questions.features.selection import (
     cluster_selection_2014,
     noisy_cut,
     private_threshold_testing,

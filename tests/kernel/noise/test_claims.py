@@ -2,13 +2,15 @@
 
 import importlib
 import inspect
+import itertools
 import pkgutil
 from fractions import Fraction as F
 from typing import Any
 
 import pytest
 
-import heldout.kernel.noise
+import heldout.kernel
+import heldout.questions
 from heldout.kernel import Loss, Protection, price
 from heldout.kernel.noise.bar import AboveBar, Prepaid
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -25,13 +27,12 @@ from heldout.kernel.ranking.polynomial_tail import PolynomialTail
 from heldout.kernel.ranking.published import Cauchy, CauchyBoyd2015, LaplaceBoyd2015
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import MedianCuts
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.regression.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.questions.regression.cumulative import CumulativeCounts
-from heldout.questions.regression.hilbert import HilbertDawa
+from heldout.questions.regression.mechanisms import CumulativeCounts, HilbertDawa
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")
@@ -92,6 +93,7 @@ CLAIMS: list[tuple[Any, Loss]] = [
     (IntervalChoice(epsilon=THIRD, protection=ROWS, cells=8, price=1), Loss.pure(THIRD)),
     (HilbertDawa(side=8, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (CumulativeCounts(cells=64, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
+    (CrowdedCells(epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (MedianCuts(epsilon=THIRD, levels=3, moved=2, pseudo_rows=9), Loss.pure(THIRD)),
     (
         Disjoint(
@@ -124,11 +126,15 @@ def test_the_price_of_what_is_booked_is_the_loss_that_is_claimed(
 
 def test_every_mechanism_that_books_an_event_has_its_claim_here() -> None:
     found = set()
-    for module in pkgutil.walk_packages(heldout.kernel.noise.__path__, "heldout.kernel.noise."):
+    rooms = (heldout.kernel, heldout.questions)
+    walks = (pkgutil.walk_packages(room.__path__, f"{room.__name__}.") for room in rooms)
+    for module in itertools.chain(*walks):
         for each in vars(importlib.import_module(module.name)).values():
             ours = each is not Primitive and getattr(each, "__module__", "") == module.name
             if inspect.isclass(each) and ours:
                 protocol = getattr(each, "_is_protocol", False)
-                if hasattr(each, "event") and not protocol and not inspect.isabstract(each):
+                draws = hasattr(each, "sample") or ".curves.methods." in module.name
+                whole = not protocol and not inspect.isabstract(each)
+                if hasattr(each, "event") and draws and whole:
                     found.add(each)
     assert found == {type(each) for each, _ in CLAIMS}

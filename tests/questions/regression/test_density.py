@@ -9,8 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heldout.questions.regression.density import simplex, smoothed, whole_numbers
-from heldout.questions.regression.table import laplace_deviation, overlaps
+from heldout.questions.regression.table import (
+    laplace_deviation,
+    overlaps,
+    simplex,
+    smoothed,
+    whole_numbers,
+)
 from heldout.regression import ResidualTable
 
 noisy_tables = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(

@@ -9,11 +9,10 @@ import numpy as np
 
 from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.regression.cumulative import CumulativeCounts
-from heldout.questions.regression.grid_counts import Axis, GridCounts
-from heldout.questions.regression.plan import COUNT_SHARE, ResidualsPlan
-from heldout.questions.regression.power_sums import PowerSums
-from heldout.questions.regression.search import Interval, Search
+from heldout.questions.regression.bounds import Interval, Search
+from heldout.questions.regression.mechanisms import CumulativeCounts
+from heldout.questions.regression.plot_plan import COUNT_SHARE, ResidualsPlan
+from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums
 
 __all__ = ["MetricsPlan"]
 

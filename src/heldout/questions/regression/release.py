@@ -21,15 +21,13 @@ from heldout.questions.regression.measures import RegressionMetrics
 from heldout.questions.regression.plot_plan import PlotPlan
 from heldout.questions.regression.readings import (
     ByPrediction,
+    QuantilePlot,
     coverage_by_prediction,
     mean_by_prediction,
     spread_by_prediction,
 )
-from heldout.questions.regression.readings_normal import QuantilePlot
-from heldout.questions.regression.readings_scores import Score
-from heldout.questions.regression.readings_verdict import Readings, Verdict
-from heldout.questions.regression.similarity import similarity
-from heldout.questions.regression.table import Bounds, ResidualTable
+from heldout.questions.regression.table import Bounds, ResidualTable, similarity
+from heldout.questions.regression.verdict import Readings, Score, Verdict
 
 __all__ = ["ResidualPlot"]
 
