@@ -73,9 +73,6 @@ LEAPS: Final = 6
 FEWEST: Final = 150
 """So many draws, effectively, must be left when the area weighs them."""
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
-TOGETHER: Final = 1.1
-"""How much wider a band is than what holds the draws wholly: the curves are stairs, and the parts
-of a cell are few."""
 _PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
 _TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws as they are
@@ -876,7 +873,7 @@ class Region:
         far = float(np.quantile(most, min(self.level, _TAIL)))
         if self.level > _TAIL:
             far *= _deviations(self.level) / _deviations(_TAIL)
-        return TOGETHER * far
+        return far
 
     def _heights(self, kind: str, places: Any) -> tuple[Any, Any]:
         """Of each draw the least and largest height near each place: one row less, one more."""

@@ -56,6 +56,9 @@ class CurvesRelease(ReadDecisions, Release):
             return {"name": "heldout", "thresholds": "median cuts", "bins": self.table.bins}
         return super().mechanism
 
+    def __str__(self) -> str:
+        return f"{super().__str__()}; {self.ties}" if self.ties else super().__str__()
+
     def plotted(self) -> dict[str, Measure]:
         """Return the measures that are better when they are higher."""
         return dict(list(self.measures.items())[:3])
