@@ -17,10 +17,11 @@ from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.sealed import Sealed
 from heldout.questions.curves.bands import Band, rectangles
+from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
 from heldout.questions.curves.methods.registry import method
-from heldout.questions.curves.posterior import Posterior, interval_of
+from heldout.questions.curves.posterior import Posterior
 from heldout.questions.kept import from_plain, plain
 
 REPLACE = Protection(neighbours="replace-one")

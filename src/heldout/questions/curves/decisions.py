@@ -15,9 +15,10 @@ from heldout.intervals.curve import Curve
 from heldout.intervals.fieller import single_quantile
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.registry import Metric, range_of_costs
-from heldout.questions.curves.bands import Rectangles
+from heldout.questions.curves.bands import Rectangles, Region
 from heldout.questions.curves.calibration import check_probabilities
-from heldout.questions.curves.posterior import Posterior, Region, interval_of
+from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve
 from heldout.questions.curves.threshold import CurveConfusion
 
@@ -318,29 +319,36 @@ class ReadDecisions:
         return self._logistic("calibration intercept", 0)
 
     def _logistic(self, name: str, which: int) -> Measure:
-        """A logistic fit of the bins' noisy counts on the log odds of their mean scores."""
+        """A logistic fit of the bins' counts on the log odds of their mean scores.
+
+        Where there are draws of rows, of the mean count in each of their parts; a draw's own fit is
+        then that of one step from it.
+        """
+        posterior = self._posterior
         positives, negatives, variance = self.calibration._counts
-        rows = np.maximum(positives + negatives, 0.0)
+        scores = [self.calibration.predicted]
+        if posterior is not None:
+            drawn = posterior.rows_drawn
+            positives, negatives = drawn.positives.mean(axis=0), drawn.negatives.mean(axis=0)
+            # Nobody told where in its part a row lies.
+            scores = [posterior.part_scores(share) for share in (0.5, 0.25, 0.75)]
         seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
-        held = np.clip(self.calibration.predicted, 1e-9, 1 - 1e-9)
-        odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
-        design = np.stack([np.ones_like(odds), odds], axis=1)[:, : which + 1]
-        offset = odds if which == 0 else np.zeros_like(odds)
-        found = np.array([0.0, 1.0])[: which + 1]
-        ridge = 1e-6 * np.eye(which + 1)
-        for _ in range(_STEPS):
-            chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
-            weight = rows * chance * (1 - chance)
-            bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
-            step = bread @ (design.T @ (positives - (positives + negatives) * chance))
-            found = found + np.clip(step, -1, 1)
+        fits = [_logistic_fit(positives, negatives, each, slope=which == 1) for each in scores]
+        found, chance, design, bread = fits[0]
+        others = [float(each[0][which] - found[which]) for each in fits]
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if posterior is not None:
+                drawn = posterior.draws(noise_only=noise_only)
+                off = drawn.positives * (1 - chance) - drawn.negatives * chance
+                steps = found[which] + off @ design @ bread[which]
+                low, high = interval_of(steps, level, low=-_FURTHEST, high=_FURTHEST)
+                return low + min(others), high + max(others)
             meat = variance * (chance**2 + (1 - chance) ** 2)
             if not noise_only:
                 # As far as rows are off, not as the fit has it: it need not hold (Huber 1967).
                 off = seen[0] * (1 - chance) ** 2 + seen[1] * chance**2
-                meat = meat + np.maximum(off, weight)
+                meat = meat + np.maximum(off, (seen[0] + seen[1]) * chance * (1 - chance))
             spread = bread @ (design.T @ (design * meat[:, None])) @ bread
             half = single_quantile(level) * math.sqrt(max(float(spread[which, which]), 0.0))
             half = min(half, _FURTHEST)
@@ -350,6 +358,25 @@ class ReadDecisions:
         # intercept of 0, by what that makes of a probability of one half.
         share = (lambda x: max(x, 0.0) / (1 + max(x, 0.0))) if which else _logistic_law
         return self._measure(name, float(found[which]), interval, share)
+
+
+def _logistic_fit(
+    positives: Any, negatives: Any, scores: Any, *, slope: bool
+) -> tuple[Any, Any, Any, Any]:
+    """Intercept and slope (taken as 1 if not asked for), chances, design, inverse curvature."""
+    held = np.clip(scores, 1e-9, 1 - 1e-9)
+    odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
+    design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
+    offset = np.zeros_like(odds) if slope else odds
+    found, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
+    rows = np.maximum(positives + negatives, 0.0)
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
+        weight = rows * chance * (1 - chance)
+        bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
+        step = bread @ (design.T @ (positives - (positives + negatives) * chance))
+        found = found + np.clip(step, -1, 1)
+    return found, chance, design, bread
 
 
 def _logistic_law(odds: float) -> float:

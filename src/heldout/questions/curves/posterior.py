@@ -14,8 +14,7 @@ about once in 10^9 releases.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +23,13 @@ from heldout.intervals.auc_interval import PRIOR
 from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.normal import normal_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.questions.curves.bands import Band
+from heldout.questions.curves.bands import Region, read_curves
+from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
 from heldout.questions.curves.methods.monotone import monotone_cubic
 
-__all__ = ["Draws", "Posterior", "Region", "interval_of"]
+__all__ = ["Posterior"]
 
 # --- what is believed beforehand, the same for all data ------------------------------------------
 MASS: Final = 0.1
@@ -73,118 +73,7 @@ LEAPS: Final = 6
 FEWEST: Final = 150
 """So many draws, effectively, must be left when the area weighs them."""
 _CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
-_PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
 _FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
-_TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws as they are
-_EDGE: Final = 0.25  # an interval that ends so near 0 or 1, in widths of its own, goes on to it
-
-
-@lru_cache(maxsize=64)
-def _hashes(stream: int, size: int) -> Any:
-    """Whole numbers of 64 bits that look random: SplitMix64 (Steele, Lea and Flood 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = np.arange(1, size + 1, dtype=np.uint64) + np.uint64(stream << 40)
-        mixed = mixed * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    mixed.setflags(write=False)
-    return mixed
-
-
-def _uniform(stream: int, *shape: int) -> Any:
-    """Numbers in (0, 1).
-
-    >>> _uniform(1, 3).round(4).tolist()
-    [0.3484, 0.1216, 0.2214]
-    """
-    return ((_hashes(stream, math.prod(shape)) >> np.uint64(11)) + 0.5).reshape(shape) * 2.0**-53
-
-
-@lru_cache(maxsize=16)
-def _normal(stream: int, *shape: int) -> Any:
-    drawn = normal_quantile(_uniform(stream, *shape))
-    drawn.setflags(write=False)
-    return drawn
-
-
-@lru_cache(maxsize=16)
-def _nearly_normal(stream: int, *shape: int) -> Any:
-    """Sums of four uniform numbers, of mean 0 and variance 1: for scatter, where tails are moot."""
-    quarters = _hashes(stream, math.prod(shape)).view(np.uint16).reshape(-1, 4)
-    drawn = (quarters.sum(axis=1, dtype=np.int64) - 131070.0) * (math.sqrt(3) / 65536)
-    drawn = drawn.reshape(shape)
-    drawn.setflags(write=False)
-    return drawn
-
-
-def _gamma(stream: int, shape: Any) -> Any:
-    """Gamma numbers of these shapes: the cube of a normal one (Wilson and Hilferty 1931).
-
-    Of a shape below 1, that of one more times a power of a uniform number.
-    """
-    small = shape < 1
-    whole = np.where(small, shape + 1, shape)
-    root = 1 / (3 * np.sqrt(whole))
-    cube = np.maximum(1 - root * root + root * _nearly_normal(stream, *shape.shape), 0.01)
-    drawn = whole * cube**3
-    if small.any():
-        places = np.nonzero(small)
-        uniform = _uniform(stream + 1, *shape.shape)[places]
-        drawn[places] *= np.exp(np.maximum(np.log(uniform) / shape[places], -600.0))
-    return drawn
-
-
-def interval_of(
-    draws: Any, level: float, *, low: float = 0.0, high: float = 1.0
-) -> tuple[float, float]:
-    """Where this much of the draws lies, the same share of the rest on either side.
-
-    Beyond `_TAIL` it grows as that of a normal law, as draws are few there. One that comes near an
-    end of the range goes on to it: no draw lies quite there, and the truth may.
-    """
-    within = min(level, _TAIL)
-    ends = np.quantile(draws, [(1 - within) / 2, 0.5, (1 + within) / 2])
-    if level > _TAIL:
-        more = _deviations(level) / _deviations(_TAIL)
-        ends = ends[1] + (ends - ends[1]) * more
-    first, last = float(ends[0]), float(ends[2])
-    room = _EDGE * (last - first)
-    first = low if first - low <= room else first
-    last = high if high - last <= room else last
-    return max(first, low), min(last, high)
-
-
-def _deviations(level: float) -> float:
-    return float(normal_quantile(np.array([(1 + level) / 2]))[0])
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Rows of both classes by part of the grid, one table a draw; lowest scores first."""
-
-    negatives: Any
-    positives: Any
-
-    @cached_property
-    def sizes(self) -> tuple[Any, Any]:
-        return self.negatives.sum(axis=1), self.positives.sum(axis=1)
-
-    @cached_property
-    def above(self) -> tuple[Any, Any]:
-        """How many rows lie at or above the start of each part; 0 after the last."""
-        return tuple(
-            np.pad(np.cumsum(each[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
-            for each in (self.negatives, self.positives)
-        )
-
-    @cached_property
-    def rates(self) -> tuple[Any, Any]:
-        """False and true positive rates from the highest threshold down."""
-        return tuple(
-            above[:, ::-1] / np.maximum(size, 1e-9)[:, None]
-            for above, size in zip(self.above, self.sizes, strict=True)
-        )
 
 
 class Posterior:
@@ -508,8 +397,8 @@ class Posterior:
             return cost, gradient @ root
 
         steps = self._warm + self._kept
-        kicks = _normal(11, steps + 1, chains, size)
-        tries, lengths = np.log(_uniform(12, steps, chains)), 0.7 + 0.5 * _uniform(13, steps)
+        kicks = normal(11, steps + 1, chains, size)
+        tries, lengths = np.log(uniform(12, steps, chains)), 0.7 + 0.5 * uniform(13, steps)
         here, stride, found = 0.6 * kicks[-1], 0.9 / size**0.25, []
         cost, gradient = pulled(here)
         for step in range(steps):
@@ -594,11 +483,11 @@ class Posterior:
         logs = np.log(mixed[:, ~has_heap]).sum(axis=1) + has_heap.sum() * np.log(LUMPS)[:, None]
         weights = np.exp(logs - logs.max())
         ends = np.cumsum(weights.ravel() / weights.sum())
-        pick = np.minimum(np.searchsorted(ends, _uniform(21, draws)), weights.size - 1)
+        pick = np.minimum(np.searchsorted(ends, uniform(21, draws)), weights.size - 1)
         share, which = LUMPS[pick // len(EVEN)][:, None], pick % len(EVEN)
         chance = share * lump[:, 0] / (share * lump[:, 0] + (1 - share) * even[:, which].T)
         chance = np.where(has_heap, share, chance)
-        lumpy = _uniform(22, *chance.shape) < chance
+        lumpy = uniform(22, *chance.shape) < chance
         return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
 
     @cached_property
@@ -608,8 +497,8 @@ class Posterior:
         draws, cell = len(points), self.cell
         _, odds, _, rows, chance = self._unpacked(points)
         evenness, lumpy = self._evenness(draws)
-        place = np.where(lumpy[:, cell], _uniform(23, draws, len(cell)), np.nan)
-        mass = _gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
+        place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
+        mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
         # Log odds go on within a cell as between its neighbours, and bend as they do between cells.
         tilt = self._tilts(odds)[:, cell] * self._inside
         by_class = []
@@ -620,7 +509,7 @@ class Posterior:
             law = mass * np.exp(tilt * lean[:, cell])
             law = law / self._summed(law)[:, cell]
             inside = held[:, cell]
-            scattered = _gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
+            scattered = gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
             by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
         chosen, self._sum_error = self._weighed(points, *by_class)
         negatives, positives = (each[chosen] for each in by_class)
@@ -650,9 +539,9 @@ class Posterior:
         """The same as it may be within: steeper, and bent as the law bends between cells."""
         bent = self._bend * np.diff(self._rank[1]) / REACH
         steeper = np.array(STEEPER)[
-            np.searchsorted(np.cumsum(STEEPER_CHANCES), _uniform(25, *odds.shape))
+            np.searchsorted(np.cumsum(STEEPER_CHANCES), uniform(25, *odds.shape))
         ]
-        tilts = self._slopes(odds) * steeper + bent * _nearly_normal(24, *odds.shape)
+        tilts = self._slopes(odds) * steeper + bent * nearly_normal(24, *odds.shape)
         return np.clip(tilts, -STEEPEST, STEEPEST)
 
     def _weighed(self, points: Any, negatives: Any, positives: Any) -> tuple[Any, Any]:
@@ -683,7 +572,7 @@ class Posterior:
         )
         smaller = np.maximum(smaller, area.placements.smaller / 4)
         error = (of_parts - of_cells) * self.area_scale / (STEPS * smaller)
-        return chosen, error[chosen] + self._order_deviation(points) * _nearly_normal(26, draws)
+        return chosen, error[chosen] + self._order_deviation(points) * nearly_normal(26, draws)
 
     def _order_deviation(self, points: Any) -> float:
         """That of the area by the order of rows within cells, which nobody told.
@@ -708,7 +597,7 @@ class Posterior:
     def population_drawn(self) -> Draws:
         """The population of the rows: a Bayesian bootstrap (Rubin 1981) of each draw."""
         rows = self.rows_drawn
-        return Draws(_gamma(41, rows.negatives + 1e-3), _gamma(43, rows.positives + 1e-3))
+        return Draws(gamma(41, rows.negatives + 1e-3), gamma(43, rows.positives + 1e-3))
 
     def draws(self, *, noise_only: bool) -> Draws:
         return self.rows_drawn if noise_only else self.population_drawn
@@ -782,11 +671,25 @@ class Posterior:
         m, n = self.draws(noise_only=noise_only).sizes
         return n / np.maximum(n + m, 1e-9)
 
+    def part_scores(self, share: float = 0.5) -> Any:
+        """The scores so far along the parts."""
+        middles = self.starts + share * (self.ends - 1 - self.starts)
+        if self.table.values is not None:
+            values = self.table.values
+            at = np.searchsorted(values, self.starts, side="right") - 1
+            middles = np.maximum(values[np.maximum(at, 0)], self.starts)
+        return grid_scores(middles, points=self.table.points, score_range=self.score_range)
+
+    def bin_shares(self, edges: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the share of positives in each bin of scores, with half a row of either."""
+        draws, first = self.draws(noise_only=noise_only), np.searchsorted(self.starts, edges[:-1])
+        m, n = (np.add.reduceat(each, first, axis=1) for each in (draws.negatives, draws.positives))
+        sign = np.where(np.arange(len(n)) % 2, 0.5, -0.5)[:, None]  # shares of whole rows
+        return np.clip((n + sign) / np.maximum(n + m, 1.0), 0.0, 1.0)
+
     def calibration_error(self, edges: Any, *, noise_only: bool) -> Any:
         """Of each draw: the mean distance of observed from predicted shares, over bins."""
-        draws = self.draws(noise_only=noise_only)
-        middles = (self.starts + self.ends - 1) / 2
-        scores = grid_scores(middles, points=self.table.points, score_range=self.score_range)
+        draws, scores = self.draws(noise_only=noise_only), self.part_scores()
         first = np.searchsorted(self.starts, edges[:-1])
         rows = draws.negatives + draws.positives
         # What each bin's rows are worth less what they score, in rows.
@@ -795,134 +698,16 @@ class Posterior:
 
     def partial_area(self, places: Any, *, noise_only: bool) -> Any:
         """Of each draw: the mean true positive rate over a range of false positive rates."""
-        heights = _read(*self.draws(noise_only=noise_only).rates, places)
+        heights = read_curves(*self.draws(noise_only=noise_only).rates, places)
         return np.trapezoid(heights, places, axis=1) / (places[-1] - places[0])
 
     @cached_property
-    def _furthest(self) -> dict[tuple[str, bool], Any]:
+    def furthest(self) -> dict[tuple[str, bool], Any]:
         return {}
 
-    def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> "Region":
+    def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> Region:
         """Where the rows' own curve lies, or that of the population, with this confidence."""
         return Region(self, level, simultaneous, noise_only)
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """What holds the curves of this much of the draws: at each place, or wholly."""
-
-    posterior: Posterior
-    level: float
-    simultaneous: bool
-    noise_only: bool
-
-    @property
-    def prevalence(self) -> tuple[float, float]:
-        return interval_of(self.posterior.prevalence(noise_only=self.noise_only), self.level)
-
-    def roc(self, fpr: Any, tpr: Any) -> Band:
-        """The band of the ROC curve at each fpr; it always holds the released curve."""
-        return self._band("roc", np.asarray(fpr, dtype=np.float64), np.asarray(tpr))
-
-    def precision(self, recall: Any, precision: Any) -> Band:
-        """The band of precision at each recall."""
-        return self._band("precision", np.asarray(recall, dtype=np.float64), np.asarray(precision))
-
-    def _band(self, kind: str, places: Any, curve: Any) -> Band:
-        below, above = self._heights(kind, places)
-        low, high = (_ends(each, self.level) for each in (below, above))
-        first, last = low[0], high[1]
-        if self.simultaneous:
-            far = self._deviations(kind)
-            first = np.minimum(first, _middle(below) - far * _spread(below)[0])
-            last = np.maximum(last, _middle(above) + far * _spread(above)[1])
-        first, last = np.clip(first, 0.0, 1.0), np.clip(last, 0.0, 1.0)
-        if kind == "roc":
-            # Nothing is assumed of the order of rows in the cells where curves begin and end.
-            top, bottom = self._end_cells()
-            first = np.where(places < top, 0.0, first)
-            last = np.where(places > bottom, 1.0, last)
-            first = np.where(places >= 1, 1.0, first)
-        else:
-            first, last = np.where(places > 0, first, 0.0), np.where(places > 0, last, 1.0)
-        return Band(places, np.minimum(first, curve), np.maximum(last, curve))
-
-    def _end_cells(self) -> tuple[float, float]:
-        """The false positive rates where the highest cell ends and the lowest begins."""
-        rows = self.posterior
-        false, _ = rows.draws(noise_only=self.noise_only).rates
-        sizes = np.diff(np.append(rows.first, len(rows.starts)))
-        share = (1 - self.level) / 2
-        top = 0.0 if rows.tied[-1] else float(np.quantile(false[:, sizes[-1]], share))
-        bottom = 1.0 if rows.tied[0] else float(np.quantile(false[:, -1 - sizes[0]], 1 - share))
-        return top, bottom
-
-    def _deviations(self, kind: str) -> float:
-        """How many deviations hold this much of the draws wholly; on a grid of places."""
-        known = self.posterior._furthest
-        if (kind, self.noise_only) not in known:
-            drawn = self._heights(kind, _PLACES)
-            most = np.zeros(len(drawn[0]))
-            for heights in drawn:
-                away = heights - _middle(heights)
-                down, up = _spread(heights)
-                off = np.maximum(away / up, -away / down)
-                most = np.maximum(most, off.max(axis=1))
-            known[kind, self.noise_only] = most
-        most = known[kind, self.noise_only]
-        far = float(np.quantile(most, min(self.level, _TAIL)))
-        if self.level > _TAIL:
-            far *= _deviations(self.level) / _deviations(_TAIL)
-        return far
-
-    def _heights(self, kind: str, places: Any) -> tuple[Any, Any]:
-        """Of each draw the least and largest height near each place: one row less, one more."""
-        draws = self.posterior.draws(noise_only=self.noise_only)
-        (false, true), (m, n) = draws.rates, draws.sizes
-        one_negative, one_positive = 1 / max(float(m.mean()), 1.0), 1 / max(float(n.mean()), 1.0)
-        if kind == "roc":
-            below, above = (
-                _read(false, true, np.clip(places + sign * one_negative, 0.0, 1.0))
-                + sign * one_positive
-                for sign in (-1, 1)
-            )
-            return np.maximum(below, 0.0), np.minimum(above, 1.0)
-        found = []
-        for sign in (1, -1):  # more negatives, less precision
-            wrong = _read(true, false, np.clip(places + sign * one_positive, 0.0, 1.0))
-            wrong = np.clip(wrong + sign * one_negative, 0.0, 1.0) * m[:, None]
-            right = places * n[:, None]
-            called = right + wrong
-            found.append(np.divide(right, called, out=np.ones_like(called), where=called > 0))
-        return found[0], found[1]
-
-
-def _read(x: Any, y: Any, places: Any) -> Any:
-    """Each draw's curve at the places."""
-    return np.stack([np.interp(places, *curve) for curve in zip(x, y, strict=True)])
-
-
-def _middle(heights: Any) -> Any:
-    return heights.mean(axis=0)
-
-
-def _spread(heights: Any) -> tuple[Any, Any]:
-    """Deviations below and above the mean, where a law may be lopsided."""
-    away = heights - _middle(heights)
-    least = 1e-6
-    return tuple(
-        np.sqrt(2 * (np.maximum(sign * away, 0.0) ** 2).mean(axis=0)) + least for sign in (-1, 1)
-    )
-
-
-def _ends(heights: Any, level: float) -> tuple[Any, Any]:
-    """The interval at each place by itself."""
-    within = min(level, _TAIL)
-    low, middle, high = np.quantile(heights, [(1 - within) / 2, 0.5, (1 + within) / 2], axis=0)
-    if level > _TAIL:
-        more = _deviations(level) / _deviations(_TAIL)
-        low, high = middle + (low - middle) * more, middle + (high - middle) * more
-    return low, high
 
 
 def _drawn_scale(area: RankingDraw, posterior: Posterior) -> float:

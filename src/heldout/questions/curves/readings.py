@@ -10,8 +10,9 @@ from heldout.intervals.exported import framed
 from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import Measure, checked_level
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.questions.curves.bands import Band, Rectangles, rectangles
-from heldout.questions.curves.posterior import Posterior, Region
+from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
+from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.posterior import Posterior
 
 __all__ = ["CalibrationCurve", "Lift", "PrecisionRecallCurve", "RocCurve"]
 
@@ -188,6 +189,16 @@ class CalibrationCurve(_Reading):
         self, level: float = 0.95, *, simultaneous: bool = False, noise_only: bool = False
     ) -> Band:
         """Where the true share of positives of each bin lies."""
+        each = len(self.observed) if simultaneous else 1
+        if self._posterior is not None:
+            shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
+            alone = 1 - (1 - checked_level(level)) / each
+            ends = np.array([interval_of(share, alone) for share in shares.T])
+            return Band(
+                self.predicted,
+                np.minimum(ends[:, 0], self.observed),
+                np.maximum(ends[:, 1], self.observed),
+            )
         positives, negatives, variance = self._counts
         rows = np.maximum(positives + negatives, 0.0) + np.sqrt(2 * variance)
         low, high = ratio_bounds(
@@ -196,9 +207,7 @@ class CalibrationCurve(_Reading):
             top_variance=variance,
             rest_variance=variance,
             rows=0.0 if noise_only else rows,
-            quantile=single_quantile(
-                checked_level(level), of=len(self.observed) if simultaneous else 1
-            ),
+            quantile=single_quantile(checked_level(level), of=each),
         )
         observed = self.observed
         return Band(self.predicted, np.minimum(low, observed), np.maximum(high, observed))

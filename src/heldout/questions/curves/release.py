@@ -19,11 +19,12 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.score_table import ScoreTable
-from heldout.questions.curves.bands import Rectangles, rectangles
+from heldout.questions.curves.bands import Rectangles, Region, rectangles
 from heldout.questions.curves.calibration import calibration_curve, check_probabilities
 from heldout.questions.curves.decisions import ReadDecisions
+from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
-from heldout.questions.curves.posterior import Posterior, Region, interval_of
+from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve, Lift, PrecisionRecallCurve, RocCurve
 from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
 from heldout.questions.ranking.release import AucRelease, RankingRelease
@@ -227,7 +228,8 @@ class CurvesRelease(ReadDecisions, Release):
     def calibration(self) -> CalibrationCurve:
         """The reliability diagram; scores must be probabilities."""
         check_probabilities(self.score_range)
-        return calibration_curve(self.table, self._curve, score_range=self.score_range)
+        found = calibration_curve(self.table, self._curve, score_range=self.score_range)
+        return replace(found, _posterior=self._posterior)
 
     @property
     def judges_probabilities(self) -> bool:

@@ -14,8 +14,9 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.readings import CELLS, ConfusionReadings
 from heldout.intervals.registry import Metric
 from heldout.kernel.noise.tables.table import NoisyTable, laplace_deviation
+from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts
-from heldout.questions.curves.posterior import Posterior, interval_of
+from heldout.questions.curves.posterior import Posterior
 
 __all__ = ["BetweenEdges", "CurveConfusion", "FromDraws", "Named"]
 
