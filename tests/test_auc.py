@@ -13,8 +13,8 @@ import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError, HeldoutError, PrivacyError
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.choose import METHODS
-from heldout.kernel.ranking.ranked import RankingStatistic
+from heldout.kernel.ranking.mechanism import METHODS
+from heldout.kernel.ranking.statistic import RankingStatistic
 from heldout.kernel.statistic import compute
 from heldout.questions.ranking.questions import LEAST_EPSILON
 from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease

@@ -17,8 +17,7 @@ from heldout.cli import main
 from heldout.errors import ArgumentError, DataError, ScoreOutOfRange, UndeclaredRival
 from heldout.examples import readmission
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.ranked import RankedRows, RankedTable
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import compute
 
 RANDOM = np.random.default_rng(2015)

@@ -8,6 +8,7 @@ from heldout.arguments import as_array, shown
 from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
 from heldout.data.declared import other_label
+from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
 from heldout.one_off import declared
@@ -254,7 +255,9 @@ class Search:
         dataset = _scored(estimator, *self._tests[size], dict(self._labels))
         session = Session(dataset, ledger=self._counted, account=f"fold of {size}")
         if self.metric in DECIDED:
-            middle = session.dataset.middle
+            about = session.dataset
+            assert isinstance(about, ScoredRows)
+            middle = about.middle
             name = "f1_score" if self.metric == "f1" else self.metric
             return float(getattr(session.confusion(threshold=middle, epsilon=self.each), name))
         if self.metric == "neg_brier_score":

@@ -23,12 +23,17 @@ from heldout import kernel, questions
 from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.influence import STEPS, InfluenceMoments
-from heldout.kernel.ranking.metric import METRICS
-from heldout.kernel.ranking.ranked import RankedRows, RankedTable, TiedPairs
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import (
+    METRICS,
+    STEPS,
+    InfluenceMoments,
+    RankedRows,
+    RankedTable,
+    ScoreTable,
+    TiedPairs,
+)
 from heldout.kernel.statistic import Statistic, compute, registered
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 for _room in (kernel, questions):  # statistics live in the kernel and in families
     for _module in pkgutil.walk_packages(_room.__path__, f"{_room.__name__}."):

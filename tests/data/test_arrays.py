@@ -14,10 +14,9 @@ from heldout.data.duckdb_engine import DuckDBEngine
 from heldout.errors import HeldoutError
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.discrete_laplace import unseal
-from heldout.kernel.ranking.ranked import RankedRows, RankedTable
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import Statistic, compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 RANGES = [(0.0, 1.0), (-1.0, 3.0), (0.1, 0.7)]
 

@@ -25,7 +25,7 @@ from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.text import Vocabulary
 from heldout.errors import ArgumentError, BudgetExceeded, DataError, UnreadableTable
 from heldout.models.predictions import join_predictions, read_predictions
-from heldout.questions.kept import plain
+from heldout.questions.answers import plain
 
 D = Decimal
 

@@ -19,7 +19,7 @@ from heldout.errors import UnreadableTable
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 OURS = [
     *("label", "score", "rival", "n", "cell", "point", "total", "interval_number", "count"),

@@ -16,11 +16,10 @@ import heldout as ho
 from heldout.data import sql, validation
 from heldout.data.dialects import transpile
 from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.ranking.ranked import RankedRows
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import RankedRows, ScoreTable
 from heldout.kernel.statistic import Statistic
-from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.classes.questions import CallCounts
+from heldout.questions.counts import ThresholdCounts
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 DIALECTS = ("duckdb", "postgres", "spark")

@@ -27,9 +27,9 @@ from heldout.errors import (
     UnreadableTable,
 )
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import Statistic, compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 MANY = 200
 

@@ -14,9 +14,9 @@ import heldout as ho
 from heldout.data.score_map import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore, ScoreOutOfRange
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 AWKWARD = [
     *(-math.inf, -1.7976931348623157e308, -1e200, -1e16, -7.5, -1.0, -(2.0**-30), -5e-324, -0.0),

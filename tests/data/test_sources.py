@@ -18,9 +18,9 @@ import heldout as ho
 from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 ROWS = 40
 GENERATOR = np.random.default_rng(11)

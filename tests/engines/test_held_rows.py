@@ -17,7 +17,7 @@ from heldout.data.regression_table import RegressionTable
 from heldout.errors import UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 ROWS = pa.table(
     {

@@ -9,8 +9,7 @@ from sklearn import metrics as reference
 
 import heldout as ho
 from heldout.intervals import Metric, contrasts, registered
-from heldout.intervals.readings import CELLS
-from heldout.intervals.registry import METRICS, attribute
+from heldout.intervals.readings import CELLS, METRICS, attribute
 
 GENERATOR = np.random.default_rng(17)
 SCORES = GENERATOR.random(800)

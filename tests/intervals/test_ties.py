@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import heldout as ho
 import heldout.questions.ranking.questions
-from heldout.questions.ranking.ties import TieBound
+from heldout.questions.ranking.release import TieBound
 
 
 def rows(count: int, *, decimals: int, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:

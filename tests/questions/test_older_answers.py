@@ -8,7 +8,7 @@ import pytest
 
 import heldout as ho
 from heldout import questions as q
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 from heldout.questions.registry import kind_of, section_name
 
 FOLDER = Path(__file__).parents[1] / "golden" / "answers"

@@ -9,8 +9,7 @@ from heldout.audit.events import stacked
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
 from heldout.audit.violators import plant
 from heldout.kernel.loss import Loss
-from heldout.kernel.noise.bar import AboveBar, secret_of
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector, secret_of
 from heldout.kernel.sealed import Sealed
 
 

@@ -20,7 +20,7 @@ from heldout.kernel.loss import Loss
 from heldout.pooling.shares import hand_in
 from heldout.questions.boards.board import Board
 from heldout.questions.boards.plan import Plan
-from heldout.questions.counts.questions import Confusion
+from heldout.questions.counts import Confusion
 
 __all__ = ["DOORS", "HERE"]
 

@@ -184,7 +184,7 @@ def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: A
 def _write(place: Path, bought: Bought) -> None:
     """Write the page of an answer: its own if it has one."""
     from heldout.drawing.place import write_page
-    from heldout.questions.report.answers import answers_page
+    from heldout.questions.report.page import answers_page
 
     [release] = bought.releases
     if hasattr(release, "save"):
@@ -198,7 +198,7 @@ def _write(place: Path, bought: Bought) -> None:
 
 def _option(form_field: "FormField") -> tuple[str, Any, Field[Any]]:
     """Return the option of one field, as a field of a dataclass."""
-    from heldout.questions.rules import Flag
+    from heldout.questions.base import Flag
 
     flag = isinstance(form_field.rule, Flag)
     several = form_field.rule.takes_several

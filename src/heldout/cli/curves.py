@@ -87,13 +87,9 @@ def curves(
         _checked_out(out, divided=bool(by))
         if remote.given and out.suffix.lower() == ".svg":
             raise ArgumentError("--out must end in .html with --server, which makes the page.")
+    curves = q.Curves(epsilon=epsilon, method=method, **_named(method, thresholds))
     bought = buy(
-        q.Curves(
-            epsilon=epsilon,
-            method=method,
-            **_named(method, thresholds),
-            by=(by[0] if len(by) == 1 else by) or None,
-        ),
+        q.By(curves, by[0] if len(by) == 1 else by) if by else curves,
         table=table,
         rows=rows,
         options=Rows,

@@ -156,9 +156,6 @@ def _ledger(place: str) -> tuple[str, str]:
 
 
 def _key(place: str) -> tuple[str, str]:
-    book = _opened(place)
-    identity = book._watch.look(book._watch.check)
-    if not identity.key_check:
+    if not _opened(place).check_key():
         return FINE, "none is needed yet"
-    book._key(identity)
     return FINE, "the one under which this ledger remembers rows"

@@ -13,7 +13,7 @@ from heldout.cli.rows import Address, Custody, Rows
 
 if TYPE_CHECKING:
     from heldout.questions import Question
-    from heldout.questions.answered import Answered
+    from heldout.questions.answers import Answered
 
 __all__ = ["NO_MODEL", "NO_SERVER", "Bought", "buy", "deliver"]
 
@@ -125,7 +125,7 @@ def _buy_from_server(
 
 def _elsewhere(question: "Question[Any]") -> "Question[Any]":
     """Name the other model as a server names it: its file is sent along."""
-    from heldout.questions.rules import Rival
+    from heldout.questions.base import Rival
 
     named = question.rival_field()
     if named is None:
@@ -164,7 +164,7 @@ def _better(question: "Question[Any]", about: Any, guess: Any) -> str:
     for price in TRIED:
         if price <= 2 * question.price:
             continue
-        dearer = replace(question, epsilon=price)
+        dearer = question.at(price)
         if not dearer.hidden_by_noise(about, guess):
             release = dearer.typical_release(about, guess)
             width = "" if release is None else HalfWidths.of(release.headline, LEVEL).noise

@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 from heldout.cli.values import Json
 
 if TYPE_CHECKING:
-    from heldout.kernel.ledger.account import Account
     from heldout.kernel.ledger.ledger import Ledger
+    from heldout.kernel.ledger.records import Account
     from heldout.kernel.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
@@ -290,7 +290,7 @@ def show(
     """
     from heldout.cli.ledger_tables import print_summary, standing
     from heldout.cli.output import console, print_json
-    from heldout.kernel.ledger.summary import summarise
+    from heldout.drawing.ledger import summarise
 
     with _opened(place, read_only=True) as ledger:
         history = ledger.history(account)

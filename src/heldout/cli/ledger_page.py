@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.colours import PALETTE
+from heldout.drawing.ledger import asked
 from heldout.drawing.page import rendered
 from heldout.drawing.words import amount, decimal
-from heldout.kernel.ledger.summary import asked
 
 if TYPE_CHECKING:
-    from heldout.kernel.ledger.summary import Summary
+    from heldout.drawing.ledger import Summary
 
 __all__ = ["page"]
 

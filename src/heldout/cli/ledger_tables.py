@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heldout.kernel.ledger.summary import Standing, Summary
+    from heldout.drawing.ledger import Standing, Summary
     from heldout.kernel.loss import Budget, Loss
 
 __all__ = ["print_summary", "standing"]
@@ -13,8 +13,8 @@ BAR = 10
 
 def print_summary(found: "Summary", last: int) -> None:
     from heldout.cli.output import print_table
+    from heldout.drawing.ledger import asked
     from heldout.drawing.words import amount
-    from heldout.kernel.ledger.summary import asked
 
     print_table(
         ("account", "budget", "spent", "left", "protection"),

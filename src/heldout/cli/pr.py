@@ -214,7 +214,7 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
 
 
 def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
-    from heldout.questions.report.precision_recall import page
+    from heldout.questions.report.page import precision_recall_page
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
@@ -222,7 +222,7 @@ def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: s
         )
     alone = out.suffix.lower() == ".svg"
     svg = drawn.svg(confidence=facts["interval"]["confidence"], title=title if alone else "")
-    whole = svg if alone else page(facts, name=name, svg=svg, title=title)
+    whole = svg if alone else precision_recall_page(facts, name=name, svg=svg, title=title)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(whole, encoding="utf-8")
@@ -237,7 +237,7 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from heldout.questions.report.precision_recall import REMARKS
+    from heldout.questions.report.page import REMARKS
 
     console = Console(highlight=False)
     ends = facts["interval"]

@@ -25,7 +25,7 @@ from heldout.errors import (
     UnusableModel,
 )
 from heldout.kernel import Budget, Loss
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 
 if TYPE_CHECKING:
     import pyarrow

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heldout.arguments import as_number
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
-from heldout.intervals.auc_interval import Look
+from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
-from heldout.intervals.readings import CELLS, ConfusionReadings
-from heldout.intervals.registry import (
+from heldout.intervals.readings import (
+    CELLS,
+    ConfusionReadings,
     Contrast,
     Metric,
     attribute,
@@ -177,7 +179,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         )
 
     @property
-    def by_class(self) -> Any:
+    def by_class(self) -> Ints:
         """The counts as drawn: below and above the threshold; negatives first."""
         return np.asarray(self._drawn.values)[:4].reshape(2, 2)
 
@@ -242,7 +244,7 @@ def noisy_counts(
     )
 
 
-def usual_weights(counts: NoisyCounts) -> Any:
+def usual_weights(counts: NoisyCounts) -> Floats | float:
     """What a row of each cell counts for, as a share of the most it may: by squares over sums.
 
     A deviation of the noise is added above and below, so what noise drowned counts as the most.

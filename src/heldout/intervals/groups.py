@@ -182,7 +182,7 @@ class ByGroup(Release, Generic[Part_co]):
         """Return nothing: the groups have a picture of their own."""
         return {}
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> object:
         return {name: release._noisy() for name, release in self.groups.items()}
 
     def __str__(self) -> str:

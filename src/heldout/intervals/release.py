@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
-from heldout.intervals.exported import Exported
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Exported, Interval, Measure
 from heldout.kernel import Loss, Protection, Receipt, price
 from heldout.kernel.door import Drawn
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.intervals.auc_interval import Look
+    from heldout.intervals.areas import Look
 
 __all__ = ["Answer", "Release"]
 
@@ -155,7 +154,7 @@ class Release(Answer):
             "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> object:
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
 

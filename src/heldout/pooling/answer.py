@@ -18,12 +18,11 @@ from heldout.drawing.page import card, rendered
 from heldout.drawing.place import write_page
 from heldout.drawing.words import digits, spread
 from heldout.errors import ArgumentError
-from heldout.intervals.bounded_mean import mean, noisy_sums, share_counts, share_of
+from heldout.intervals.bounded_mean import list_sums, mean, noisy_sums, share_counts, share_of
 from heldout.intervals.confusion import NoisyConfusion, noisy_counts
-from heldout.intervals.lists import list_sums
 from heldout.intervals.measure import Interval, Measure, checked_level
 from heldout.intervals.ratio import NoisyCounts
-from heldout.intervals.registry import Contrast
+from heldout.intervals.readings import Contrast
 from heldout.intervals.release import Answer
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise import DiscreteLaplace

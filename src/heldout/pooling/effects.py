@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
-from heldout.kernel.noise.bisection import halved
+from heldout.kernel.noise.exact import halved
 
 __all__ = ["Effects"]
 

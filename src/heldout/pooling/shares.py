@@ -14,13 +14,13 @@ from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import NoisyConfusion, noisy_counts
 from heldout.intervals.measure import Measure
-from heldout.intervals.registry import Contrast
+from heldout.intervals.readings import Contrast
 from heldout.kernel import Receipt
 from heldout.kernel.door import Request, release
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.pooling.answer import summed
-from heldout.questions.counts.questions import Confusion
+from heldout.questions.counts import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 
@@ -43,7 +43,7 @@ def hand_in(
     and keep it to themselves: the number of sites less those that may drop out, lie or collude.
     The price is the whole question's, for people who are in this site alone.
     """
-    if not isinstance(question, Confusion) or question.by is not None or question.weighted:
+    if not isinstance(question, Confusion) or question.weighted:
         raise ArgumentError("A confusion matrix, not by group and not weighted, can be handed in.")
     count = as_whole(honest)
     if count is None or not 1 <= count <= 10_000:

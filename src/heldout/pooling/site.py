@@ -11,7 +11,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
 from heldout.kernel import Loss
-from heldout.kernel.noise.bisection import halved
+from heldout.kernel.noise.exact import halved
 
 __all__ = ["Site", "checked_sites"]
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError
-from heldout.questions.base import KINDS, Question
-from heldout.questions.sections import Section
+from heldout.questions.base import KINDS, Question, Section
 
 __all__ = [
     "GROUP",

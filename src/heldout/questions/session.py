@@ -2,36 +2,43 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from heldout import questions as q
 from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
-from heldout.data.description import Description
+from heldout.data.description import Description, ScoredRows
+from heldout.drawing.ledger import Booking
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
-from heldout.kernel.ledger.summary import Booking
 from heldout.kernel.rational import Rational
+from heldout.questions.groups import Divisible
 from heldout.questions.quote import booked_together
 
 if TYPE_CHECKING:
     from heldout.intervals.bounded_mean import MeanRelease
     from heldout.intervals.confusion import ConfusionRelease
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
-    from heldout.intervals.lists import ListsRelease
-    from heldout.questions.answered import Answered
-    from heldout.questions.classes.matrix import RankRelease
+    from heldout.intervals.release import Release
+    from heldout.questions.answers import Answered
+    from heldout.questions.classes.release import RankRelease
     from heldout.questions.curves.by_group import CurvesByGroup
     from heldout.questions.curves.release import CurvesRelease
-    from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
-    from heldout.questions.ranking.ties import TiesRelease
+    from heldout.questions.lists import ListsRelease
+    from heldout.questions.ranking.release import (
+        AucRelease,
+        CompareRelease,
+        RankingRelease,
+        TiesRelease,
+    )
     from heldout.questions.report import Report
 
 Epsilon = Rational
 Columns = str | Sequence[str]
 """A declared group, or several to cross."""
+Groups = TypeVar("Groups", bound="ByGroup[Release]")
 First = TypeVar("First")
 Second = TypeVar("Second")
 Third = TypeVar("Third")
@@ -120,7 +127,7 @@ class PrivateSession:
     ) -> tuple[First, Second, Third]: ...
     @overload
     def ask(self, *questions: q.Question[Any]) -> Any: ...
-    def ask(self, *questions: q.Question[Any]) -> Any:
+    def ask(self, *questions: q.Question[Any]) -> object:
         """Book all of the questions in one ledger entry, or none; then draw the answers.
 
         One question gives its release, several a tuple of them. What cannot be asked or paid in
@@ -140,7 +147,7 @@ class PrivateSession:
 
         `reference` is the asker's own name for this booking, which the ledger keeps with it.
         """
-        from heldout.questions.answered import Answered
+        from heldout.questions.answers import Answered
 
         if not (reference is None or (isinstance(reference, str) and reference)):
             raise ArgumentError(f"reference must be a text, got {shown(reference)}.")
@@ -227,22 +234,35 @@ class Session(PrivateSession):
     holds = Dataset
 
     @property
-    def dataset(self) -> Any:
+    def dataset(self) -> ScoredRows | ClassifiedRows:
         """What is public about the rows. The rows themselves stay behind the session."""
+        assert isinstance(self._about, ScoredRows | ClassifiedRows)
         return self._about
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several
     # classes have types of their own: `ask(q.ClassAuc(...))` and its siblings state them.
 
-    def _of_rows(
-        self, kind: type[q.Question[Any]], of_classes: type[q.Question[Any]], **given: Any
-    ) -> Any:
-        """Ask the question, or of several classes its sibling, which has fewer fields."""
-        if not isinstance(self._about, ClassifiedRows):
-            return self.ask(kind(**given))
-        usual = {field.name: field.default for field in kind.form() if not field.required}
-        content = {name: value for name, value in given.items() if value != usual.get(name, ...)}
-        return self.ask(of_classes.of_fields(content))
+    def _ask(
+        self,
+        kind: type[Divisible[First, Groups]],
+        by: Columns | None,
+        of_classes: type[q.Question[object]] | None = None,
+        **fields: Any,
+    ) -> First | Groups:
+        """Ask a question, by group if groups are named.
+
+        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
+        """
+        if of_classes is not None and isinstance(self._about, ClassifiedRows):
+            usual = {field.name: field.default for field in kind.form() if not field.required}
+            fields = {
+                name: value for name, value in fields.items() if value != usual.get(name, ...)
+            }
+            divided = {} if by is None else {"by": by}
+            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
+        question: Divisible[First, Groups] = kind(**fields)
+        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
+        return self.ask(asked)
 
     @overload
     def confusion(
@@ -275,17 +295,16 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.questions.classes.matrix.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.release.ClassConfusionRelease`).
         """
-        found: ConfusionRelease | DecisionsByGroup = self._of_rows(
+        return self._ask(
             q.Confusion,
+            by,
             q.ClassConfusion,
             epsilon=epsilon,
             threshold=threshold,
-            by=by,
             weighted=weighted,
         )
-        return found
 
     @overload
     def brier(
@@ -299,7 +318,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        return self.ask(q.Brier(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.Brier, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def log_loss(
@@ -318,7 +337,7 @@ class Session(PrivateSession):
         weighted: bool = False,
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean of -ln of the probability given to the truth, at least `clip`."""
-        return self.ask(q.LogLoss(epsilon=epsilon, clip=clip, by=by, weighted=weighted))
+        return self._ask(q.LogLoss, by, epsilon=epsilon, clip=clip, weighted=weighted)
 
     @overload
     def mean_absolute_error(
@@ -332,7 +351,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean distance of the score from the end of its range that the label stands for."""
-        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.MeanAbsoluteError, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def mean_squared_error(
@@ -346,7 +365,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean squared distance of the score from its label's end of the range."""
-        return self.ask(q.MeanSquaredError(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.MeanSquaredError, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def auc(
@@ -384,19 +403,18 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.questions.classes.areas.ClassAreas`.
+        `heldout.questions.classes.release.ClassAreas`.
         """
-        found: AucRelease | ByGroup[AucRelease] = self._of_rows(
+        return self._ask(
             q.Auc,
+            by,
             q.ClassAuc,
             epsilon=epsilon,
-            by=by,
             method=method,
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
         )
-        return found
 
     @overload
     def average_precision(
@@ -434,17 +452,16 @@ class Session(PrivateSession):
 
         Of several classes: that of each against all others, and their mean.
         """
-        found: RankingRelease | ByGroup[RankingRelease] = self._of_rows(
+        return self._ask(
             q.AveragePrecision,
+            by,
             q.ClassAveragePrecision,
             epsilon=epsilon,
-            by=by,
             method=method,
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
         )
-        return found
 
     def versus(self, name: str) -> "Session":
         """Of several classes: a session on one against all others, by its score, same budget.
@@ -469,7 +486,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "RankRelease | ByGroup[RankRelease]":
         """Of several classes: how often the true one has one of the k highest scores, any k."""
-        return self.ask(q.TopK(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.TopK, by, epsilon=epsilon, weighted=weighted)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
         """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
@@ -541,10 +558,8 @@ class Session(PrivateSession):
         """
         if method != "heldout" and thresholds is not None:
             options["thresholds"], thresholds = thresholds, None  # how many: an option of theirs
-        asked = q.Curves(
-            epsilon=epsilon, method=method, options=options, thresholds=thresholds, by=by
-        )
-        return self.ask(asked)
+        chosen: dict[str, Any] = {"options": options, "thresholds": thresholds}
+        return self._ask(q.Curves, by, epsilon=epsilon, method=method, **chosen)
 
     def report(
         self,

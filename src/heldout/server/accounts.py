@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany, checked_path_name
 from heldout.server.storage import new_id, now, people, tokens, tries
 

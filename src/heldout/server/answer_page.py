@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from heldout.drawing.page import rendered
 from heldout.errors import ArgumentError
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 from heldout.questions.report import Report
-from heldout.questions.report.answers import answers_page
+from heldout.questions.report.page import answers_page
 
 __all__ = ["answer_page", "statement_of"]
 

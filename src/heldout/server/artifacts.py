@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.models.isolate import START
 from heldout.server import jobs, limits
 from heldout.server.accounts import Person

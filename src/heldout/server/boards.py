@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.questions.boards.board import certificate_of
 from heldout.questions.boards.plan import Plan
 from heldout.server import artifacts, jobs, limits

@@ -15,7 +15,7 @@ from heldout.data.description import ScoredRows
 from heldout.data.sql import kind_of
 from heldout.errors import ArgumentError
 from heldout.kernel import Account, Budget
-from heldout.questions.kept import from_plain
+from heldout.questions.answers import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.declaration import Declared, budget_of, checked_facts, checked_source

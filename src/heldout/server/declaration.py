@@ -14,7 +14,7 @@ from heldout.data.groups import declared_groups
 from heldout.data.score_map import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.server.service import Settings
 
 __all__ = ["SCORE", "Declared", "budget_of", "check_place", "checked_facts", "checked_source"]

@@ -15,11 +15,10 @@ from heldout import questions as q
 from heldout.arguments import shown
 from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
-from heldout.kernel.ledger.books import checked_name
+from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
-from heldout.questions.answered import Answered
-from heldout.questions.kept import from_plain, plain
-from heldout.questions.rules import Rival
+from heldout.questions.answers import Answered, from_plain, plain
+from heldout.questions.base import Rival
 from heldout.server import artifacts, jobs, limits
 from heldout.server.accounts import Person
 from heldout.server.datasets import Held, find, seen, share_of

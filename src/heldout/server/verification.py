@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from heldout.errors import ArgumentError
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 from heldout.server.answer_page import answer_page, statement_of
 from heldout.server.signing import verify
 

@@ -18,7 +18,7 @@ from heldout.arguments import shown
 from heldout.errors import AlreadyBooked, AnswerLost, HeldoutError, PrivacyError, ScoringFailed
 from heldout.kernel.ledger.witness import Witness
 from heldout.models import load
-from heldout.questions.kept import plain
+from heldout.questions.answers import plain
 from heldout.questions.session import Session
 from heldout.server import artifacts, jobs, judging, limits, receipts, rows
 from heldout.server.accounts import Person

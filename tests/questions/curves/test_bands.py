@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.sealed import Sealed

@@ -16,13 +16,13 @@ from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.sealed import Sealed
+from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, rectangles
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, Placements
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.posterior import Posterior
-from heldout.questions.kept import from_plain, plain
 
 REPLACE = Protection(neighbours="replace-one")
 PLACES = np.linspace(0, 1, 20_001)

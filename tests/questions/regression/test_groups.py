@@ -13,7 +13,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Statistic, compute
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
 from heldout.regression import RegressionSession, RegressionTable
 

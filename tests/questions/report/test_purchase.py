@@ -11,8 +11,8 @@ from heldout import Budget, Dataset, Session
 from heldout import questions as q
 from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError, BudgetExceeded
+from heldout.questions.base import Choice, shared
 from heldout.questions.registry import places
-from heldout.questions.sections import Choice, shared
 
 SECTIONS = [
     place

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
-from heldout.intervals.normal import normal_quantile
+from heldout.intervals.noise import normal_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.draws import TAIL, ends_of, interval_of, normal_deviations
 
@@ -329,4 +329,4 @@ def _primes(count: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _normal_column() -> Any:
-    return normal_quantile(np.arange(1, _DRAWS + 1) * np.pi % 1.0)
+    return normal_quantile(np.arange(1.0, _DRAWS + 1) * np.pi % 1.0)

@@ -12,9 +12,9 @@ import numpy as np
 from heldout.arguments import as_number, shown
 from heldout.errors import ArgumentError
 from heldout.intervals.curve import Curve
-from heldout.intervals.fieller import single_quantile
 from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.registry import Metric, range_of_costs
+from heldout.intervals.ratio import single_quantile
+from heldout.intervals.readings import Metric, range_of_costs
 from heldout.questions.curves.bands import Rectangles, Region
 from heldout.questions.curves.calibration import check_probabilities
 from heldout.questions.curves.draws import interval_of

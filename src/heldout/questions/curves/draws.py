@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.normal import normal_quantile
+from heldout.intervals.noise import normal_quantile
 
 __all__ = [
     "TAIL",

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.auc_interval import PRIOR
+from heldout.intervals.areas import PRIOR
 from heldout.intervals.curve import Curve, grid_scores
-from heldout.intervals.normal import normal_quantile
+from heldout.intervals.noise import normal_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import Region, read_curves
 from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform

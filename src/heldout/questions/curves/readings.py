@@ -6,9 +6,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from heldout.intervals.exported import framed
-from heldout.intervals.fieller import ratio_bounds, single_quantile
-from heldout.intervals.measure import Measure, checked_level
+from heldout.intervals.measure import Measure, checked_level, framed
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
 from heldout.questions.curves.draws import interval_of

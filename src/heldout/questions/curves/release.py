@@ -18,7 +18,7 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import Rectangles, Region, rectangles
 from heldout.questions.curves.calibration import calibration_curve, check_probabilities
 from heldout.questions.curves.decisions import ReadDecisions
@@ -27,8 +27,7 @@ from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
 from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve, Lift, PrecisionRecallCurve, RocCurve
 from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
-from heldout.questions.ranking.release import AucRelease, RankingRelease
-from heldout.questions.ranking.ties import TieBound, bin_ties
+from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
 __all__ = ["CurvesRelease"]
 

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from heldout.intervals.curve import Curve
-from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.readings import CELLS, ConfusionReadings
-from heldout.intervals.registry import Metric
+from heldout.intervals.ratio import ratio_bounds, single_quantile
+from heldout.intervals.readings import CELLS, ConfusionReadings, Metric
 from heldout.kernel.noise.tables.table import NoisyTable, laplace_deviation
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts

@@ -48,7 +48,7 @@ bound.
 """
 
 
-class FeatureStatistic(Statistic):
+class FeatureStatistic(Statistic[Any]):
     """A statistic of all rows of a feature matrix."""
 
     def body(self) -> str:

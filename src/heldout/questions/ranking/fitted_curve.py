@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.intervals.curve import Curve, grid_scores
-from heldout.intervals.normal import normal_quantile, normal_share
+from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
 from heldout.questions.curves.methods.influence import worse_than_chance

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Step
 from heldout.kernel.events import Event
@@ -170,7 +171,7 @@ class IntervalChoice(Primitive):
         place = choose_exactly((end - first) ** 3, penalties, self.rate, randomness=randomness)
         return int(first[place]), int(end[place])
 
-    def candidates(self, counts: Any) -> tuple[Any, Any, Any]:
+    def candidates(self, counts: Ints) -> tuple[Ints, Ints, Ints]:
         """Every interval: its first cell, its end, and its penalty in rows."""
         below = np.append(0, np.cumsum(counts[:-1]))
         first, end = np.triu_indices(self.cells + 1, 1)

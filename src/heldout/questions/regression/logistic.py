@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Bools, Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
@@ -23,19 +24,19 @@ __all__ = ["BinnedResiduals", "LogisticDiagnostics", "binned_residuals", "logist
 class BinnedResiduals:
     """Observed share less mean prediction, by bin of the prediction."""
 
-    predicted: Any
-    residual: Any
-    share: Any
+    predicted: Floats
+    residual: Floats
+    share: Floats
     _calibration: CalibrationCurve
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends by bin: sampling and privacy noise."""
         band = self._calibration.band(level)
         low, high = band.low - self.predicted, band.high - self.predicted
         return np.minimum(low, self.residual), np.maximum(high, self.residual)
 
     @property
-    def misfits(self) -> Any:
+    def misfits(self) -> Bools:
         """Bins whose interval at 95% does not hold 0, true or false by bin."""
         low, high = self.interval(0.95)
         return (low > 0) | (high < 0)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.regression.bounds import Interval, Search
@@ -151,7 +152,7 @@ class MetricsPlan(ResidualsPlan):
         visible = self.typical_size(answers) * self.part("quantiles") / self.protection.rows_moved
         return MANY if visible >= ENOUGH else FEW
 
-    def residual_edges(self, answers: Answers) -> Any:
+    def residual_edges(self, answers: Answers) -> Floats:
         bound = self.residual_bound(answers)
         return np.linspace(-bound, bound, self.cells(answers) + 1)
 

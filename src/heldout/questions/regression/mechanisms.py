@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -67,7 +68,7 @@ class CumulativeCounts:
 
 
 @lru_cache(maxsize=8)
-def hilbert_order(side: int) -> Any:
+def hilbert_order(side: int) -> Ints:
     """Indices of a square's cells, row by row numbered, in the order of the curve.
 
     Each cell shares an edge with the next, so that an interval of the order is a connected patch.
@@ -88,8 +89,8 @@ def hilbert_order(side: int) -> Any:
 class SquareCounts:
     """Estimates of the cells, row by row, and of the rows outside the square."""
 
-    cells: Any
-    deviation: Any
+    cells: Floats
+    deviation: Floats
     """Standard deviation of the noise of each cell; its bucket's unevenness is not in it."""
     outside: int
     outside_scale: Fraction

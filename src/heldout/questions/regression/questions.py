@@ -14,15 +14,14 @@ from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess, Question
-from heldout.questions.base import R_co
-from heldout.questions.groups import divided, how_many, named
+from heldout.questions.base import Flag, Grid, GroupColumns, Intervals, Number, OneOf, R_co, Whole
+from heldout.questions.groups import count_groups, group_columns, parameters_by_group
 from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.mechanisms import SquareCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
-from heldout.questions.rules import By, Flag, Grid, Intervals, Number, OneOf, Whole
 from heldout.questions.worst_cases import Pair, WorstCase, numbers
 
 __all__ = ["RegressionMetrics", "ResidualPlot"]
@@ -57,7 +56,7 @@ class _OfResiduals(Question[R_co]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
-    by: By = None
+    by: GroupColumns = None
 
     @abstractmethod
     def plan(self, about: FittedRows) -> Any:
@@ -66,8 +65,8 @@ class _OfResiduals(Question[R_co]):
     def request(self, about: FittedRows) -> Staged:
         plan = self.plan(about)
         columns = {"observed": about.observed, "predicted": about.predicted}
-        staged: Staged = plan.staged(**columns, **named(self.by, about))
-        return replace(staged, view=divided(self.by))
+        staged: Staged = plan.staged(**columns, **parameters_by_group(self.by, about))
+        return replace(staged, view=group_columns(self.by))
 
     def _facts(self, about: FittedRows) -> dict[str, Any]:
         """What every plan is told."""
@@ -77,7 +76,7 @@ class _OfResiduals(Question[R_co]):
             "rows": about.rows,
             "expected_rows": self.expected_rows,
             "scale": self.scale,
-            "groups": how_many(self.by, about),
+            "groups": count_groups(self.by, about),
         }
 
     draws: ClassVar[int] = 5
@@ -92,7 +91,7 @@ class _OfResiduals(Question[R_co]):
         mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
         residual = self.scale * guess.spread * ndtri(mixed)
         predicted = 3 * self.scale * guess.spread * (2 * at - 1)
-        groups = how_many(self.by, about)
+        groups = count_groups(self.by, about)
         made_up = RegressionTable(
             {
                 "observed": predicted + residual,
@@ -104,7 +103,7 @@ class _OfResiduals(Question[R_co]):
             groups={"group": list(range(max(groups - 1, 1)))},
             neighbours=about.protection.neighbours,
         )
-        view = None if self.by is None else divided("group")
+        view = None if self.by is None else group_columns("group")
         return replace(self.request(about), view=view).draw(made_up)
 
 

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.drawing.words import numbers
-from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import Measure, checked_level
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.questions.regression.table import ResidualTable, laplace_deviation
 
 __all__ = [
@@ -77,7 +78,7 @@ def tail_chance(deviations: float, *, kurtosis: float = 0.0) -> float:
 class Sum:
     """A weighted sum of a table's noisy counts: its value, and the variance of both its errors."""
 
-    def __init__(self, table: ResidualTable, weights: Any) -> None:
+    def __init__(self, table: ResidualTable, weights: Floats) -> None:
         weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), table.noisy.shape)
         self.value = float((weights * table.noisy).sum())
         self.noise_variance = table.noise_variance(weights)
@@ -121,28 +122,28 @@ class ByPrediction:
     """One number for each band of predicted values, with intervals."""
 
     name: str
-    edges: Any
-    values: Any
-    rows: Any
+    edges: Floats
+    values: Floats
+    rows: Floats
     _bounds: Bounds
 
     @property
-    def predicted(self) -> Any:
+    def predicted(self) -> Floats:
         """The middle of each band."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends by band: sampling and privacy noise, each band for itself."""
         return self._around(level, False)
 
-    def noise_interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends by band: privacy noise alone."""
         return self._around(level, True)
 
     def measure(self, share: Callable[[float], float], *, terms: str) -> Measure:
         """The one number of a reading of the whole table; `share` as in `Measure`."""
 
-        def only(ends: tuple[Any, Any]) -> tuple[float, float]:
+        def only(ends: tuple[Floats, Floats]) -> tuple[float, float]:
             return float(ends[0][0]), float(ends[1][0])
 
         return Measure(
@@ -154,7 +155,7 @@ class ByPrediction:
             share=share,
         )
 
-    def _around(self, level: float, noise_only: bool) -> tuple[Any, Any]:
+    def _around(self, level: float, noise_only: bool) -> tuple[Floats, Floats]:
         low, high = self._bounds(checked_level(level), noise_only)
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
@@ -171,7 +172,7 @@ class ByPrediction:
         }
 
 
-def bands(table: ResidualTable) -> Any:
+def bands(table: ResidualTable) -> Ints:
     """Column indices at which bands of predictions begin, and the number of columns at the end.
 
     Bands hold about the same number of rows; the more noise there is, the fewer bands.
@@ -204,7 +205,7 @@ def mean_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPredic
     banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
     values, found = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
 
-    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+    def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
         low, high = found(level, noise_only)
         return unit * low, unit * high
 
@@ -221,7 +222,7 @@ def spread_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPred
     squares = (middle[:, None] - means) ** 2 - width
     values, square_bounds = banded.ratio(squares, -float(width.max()), (high - low) ** 2)
 
-    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+    def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
         # The mean is not known exactly; squares about another point are larger by its distance.
         below, above = square_bounds(level, noise_only)
         first, last = mean_bounds(level, noise_only)
@@ -260,16 +261,16 @@ def coverage_by_prediction(
 class _Banded:
     """A table's counts by residual cell and band of predictions."""
 
-    starts: Any
-    counts: Any
-    variance: Any
-    density: Any
+    starts: Ints
+    counts: Floats
+    variance: Floats
+    density: Floats
 
     @classmethod
     def of(cls, table: ResidualTable, whole: bool = False) -> "_Banded":
         starts = np.array([0, table.noisy.shape[1]]) if whole else bands(table)
 
-        def summed(values: Any) -> Any:
+        def summed(values: Floats) -> Floats:
             return np.add.reduceat(values, starts[:-1], axis=1)
 
         deviation = table.cell_deviation
@@ -280,10 +281,11 @@ class _Banded:
         return cls(starts, summed(table.noisy), variance, summed(table.density))
 
     @property
-    def rows(self) -> Any:
-        return self.density.sum(axis=0)
+    def rows(self) -> Floats:
+        result: Floats = self.density.sum(axis=0)
+        return result
 
-    def ratio(self, weights: Any, low: float, high: float) -> tuple[Any, Bounds]:
+    def ratio(self, weights: Floats, low: float, high: float) -> tuple[Floats, Bounds]:
         """sum(weights counts)/sum(counts) by band, and its Fieller bounds within [low, high]."""
         weights = np.broadcast_to(weights, self.counts.shape)
         top, bottom = (weights * self.counts).sum(axis=0), self.counts.sum(axis=0)
@@ -295,7 +297,7 @@ class _Banded:
         certain = bottom > 3 * np.sqrt(self.variance.sum(axis=0))
         values = np.clip(np.divide(top, bottom, out=values, where=certain), low, high)
 
-        def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+        def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
             errors = self.variance if noise_only else self.variance + self.density
             quantile = self._quantile(level, (weights - values) ** 2, errors)
             # (top - r bottom)^2 <= quantile^2 sum (weights - r)^2 errors, a parabola in r.
@@ -312,7 +314,7 @@ class _Banded:
 
         return values, bounds
 
-    def _quantile(self, level: float, squares: Any, errors: Any) -> Any:
+    def _quantile(self, level: float, squares: Floats, errors: Floats) -> Floats:
         total = (squares * errors).sum(axis=0)
         fourth = (squares**2 * self.variance**2).sum(axis=0)
         kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total**2 > 0)
@@ -324,7 +326,7 @@ def _unit(table: ResidualTable) -> float:
     return float(np.abs(table.residual_edges).max())
 
 
-def _middles(table: ResidualTable) -> Any:
+def _middles(table: ResidualTable) -> Floats:
     edges = table.residual_edges / _unit(table)
     return (edges[:-1] + edges[1:]) / 2
 
@@ -372,7 +374,7 @@ CUT_SHARP: Final = 0.05
 
 
 def unexplained(
-    table: ResidualTable, *, across: Any, down: Any, whole: Any, largest: float
+    table: ResidualTable, *, across: Floats, down: Floats, whole: Floats, largest: float
 ) -> float:
     """How many deviations of the sum of A B are left, if any.
 
@@ -401,7 +403,7 @@ def unexplained(
     return max(found)
 
 
-def _ends(density: Any, whole: Any) -> list[Any]:
+def _ends(density: Floats, whole: Floats) -> list[Any]:
     """Residuals of the cells at the lower and at the upper end that hold OUTER of the rows."""
     found = []
     for sizes in (-whole, whole):
@@ -412,7 +414,7 @@ def _ends(density: Any, whole: Any) -> list[Any]:
     return found
 
 
-def _against(table: ResidualTable, across: Any, end: Any, value: float) -> float:
+def _against(table: ResidualTable, across: Floats, end: Floats, value: float) -> float:
     """How far A of some rows, weighed by their residuals, may lie on the other side of a sum."""
     lean = Sum(table, across[None, :] * end)
     doubt: float = DOUBT * lean.variance(noise_only=False) ** 0.5
@@ -431,15 +433,15 @@ class QuantilePlot:
     the quartiles.
     """
 
-    residual: Any
+    residual: Floats
     """Edges of the cells, where shares are known without any assumption."""
-    share: Any
+    share: Floats
     """Of the rows within the bounds, below each of them."""
-    _counts: Any
+    _counts: tuple[Floats | float, ...]
     """Noisy counts below and above, their variances, and the rows."""
 
     @property
-    def theoretical(self) -> Any:
+    def theoretical(self) -> Floats:
         """Normal quantiles of the shares."""
         return _quantile(self.share)
 
@@ -453,7 +455,7 @@ class QuantilePlot:
 
     def interval(
         self, level: float = 0.95, *, noise_only: bool = False, simultaneous: bool = False
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Floats, Floats]:
         """Low and high ends of the normal quantiles, each for itself or all at once."""
         below, above, below_variance, above_variance, rows = self._counts
         low, high = ratio_bounds(
@@ -496,7 +498,8 @@ def quantile_plot(table: ResidualTable) -> QuantilePlot:
     return QuantilePlot(table.residual_edges[1:-1], kept[:-1] / total, counts)
 
 
-def _quantile(share: Any) -> Any:
+def _quantile(share: Floats) -> Floats:
     from scipy.special import ndtri
 
-    return ndtri(np.clip(share, _EDGE, 1 - _EDGE))
+    result: Floats = ndtri(np.clip(share, _EDGE, 1 - _EDGE))
+    return result

@@ -8,8 +8,8 @@ from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.rational import Rational
+from heldout.questions.base import GroupColumns
 from heldout.questions.regression import questions as asked
-from heldout.questions.rules import By
 from heldout.questions.session import Columns, PrivateSession
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def residual_plot(
     bounds: Mapping[str, Any] | None = None,
     grid: tuple[int, int] | int | None = None,
     expected_rows: int | None = None,
-    by: By = None,
+    by: GroupColumns = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
@@ -154,7 +154,7 @@ def metrics(
     bounds: Mapping[str, Any] | None = None,
     r_squared: bool = True,
     expected_rows: int | None = None,
-    by: By = None,
+    by: GroupColumns = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,

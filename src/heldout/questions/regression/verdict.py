@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.measure import Measure
 from heldout.questions.regression.readings import (
     ByPrediction,
@@ -57,21 +58,21 @@ PLAIN: Final = 0.15
 class _Weights:
     """A of the prediction and B of the residual (by cell), with the correlation's denominators."""
 
-    across: Any
-    down: Any
-    whole: Any
+    across: Floats
+    down: Floats
+    whole: Floats
     """B without the weights by which cells that hold mostly noise count less."""
 
     @property
-    def product(self) -> Any:
+    def product(self) -> Floats:
         return self.across[None, :] * self.down
 
-    def squares(self, counts: Any) -> tuple[float, float]:
+    def squares(self, counts: Floats) -> tuple[float, float]:
         """Sums of A squared and of B squared over the rows."""
         across, down = self.across[None, :] ** 2, self.down**2
         return float((across * counts).sum()), float((down * counts).sum())
 
-    def vary(self, counts: Any) -> bool:
+    def vary(self, counts: Floats) -> bool:
         """Whether both A and B differ between the rows by more than rounding."""
         rows = float(np.sum(counts))
         largest = [float((each**2).max(initial=0.0)) for each in (self.across, self.down)]
@@ -80,7 +81,7 @@ class _Weights:
             for square, most in zip(self.squares(counts), largest, strict=True)
         )
 
-    def correlation(self, counts: Any) -> float:
+    def correlation(self, counts: Floats) -> float:
         """Of A and B over rows counted by cell, both with mean 0."""
         first, second = self.squares(counts)
         size = (first * second) ** 0.5
@@ -120,7 +121,7 @@ def curvature(table: ResidualTable, *, terms: str = "") -> Score:
     return _score(table, _weights(table, degree=2, sizes=False), "curvature", terms, cut=CUT_BEND)
 
 
-def fan(table: ResidualTable, *, terms: str = "", centre: Any = None) -> Score:
+def fan(table: ResidualTable, *, terms: str = "", centre: Floats | None = None) -> Score:
     """Positive: residuals are larger where predictions are higher.
 
     `centre` is the mean residual by predicted cell, if it is not the same everywhere.
@@ -129,7 +130,7 @@ def fan(table: ResidualTable, *, terms: str = "", centre: Any = None) -> Score:
     return _score(table, weights, "fan", terms, least=0.0 if centre is None else PLAIN)
 
 
-def curve(table: ResidualTable) -> Any:
+def curve(table: ResidualTable) -> Floats:
     """The mean residual by predicted cell, as a parabola: what a fan is measured around."""
     density = table.density
     held = density.sum(axis=0)
@@ -141,10 +142,13 @@ def curve(table: ResidualTable) -> Any:
     basis = np.vander(_standardised(_middles(table.predicted_edges), shares), 3, increasing=True)
     root = np.sqrt(shares)
     found, *_ = np.linalg.lstsq(basis * root[:, None], means * root, rcond=None)
-    return np.clip(basis @ found, middle[0], middle[-1])
+    result: Floats = np.clip(basis @ found, middle[0], middle[-1])
+    return result
 
 
-def _weights(table: ResidualTable, *, degree: int, sizes: bool, centre: Any = None) -> _Weights:
+def _weights(
+    table: ResidualTable, *, degree: int, sizes: bool, centre: Floats | None = None
+) -> _Weights:
     density = table.density
     total = max(float(density.sum()), 1e-9)
     columns, rows = density.sum(axis=0) / total, density.sum(axis=1) / total
@@ -228,35 +232,37 @@ def visible(table: ResidualTable) -> float:
     return float(table.density.sum()) / noise if noise > 0 else np.inf
 
 
-def _taper(shares: Any, total: float, noise: float) -> Any:
+def _taper(shares: Floats, total: float, noise: float) -> Floats:
     """How much of a row or column of cells is rows and not noise, from 0 to 1."""
     held = shares * total
     return np.divide(held, held + noise, out=np.zeros_like(held), where=held > 0)
 
 
-def _bell(values: Any, shares: Any) -> Any:
+def _bell(values: Floats, shares: Floats) -> Floats:
     """The shares of a normal law with the same mean and spread: two numbers hold little noise."""
     mean = float((shares * values).sum())
     variance = float((shares * (values - mean) ** 2).sum())
     if variance <= 0:
         return shares
     found = np.exp(-((values - mean) ** 2) / (2 * variance))
-    return found / found.sum()
+    result: Floats = found / found.sum()
+    return result
 
 
-def _median(values: Any, shares: Any) -> float:
+def _median(values: Floats, shares: Floats) -> float:
     """Of cells with these middles, all as wide, each filled evenly."""
     below = np.cumsum(shares) - shares / 2
     return float(np.interp(below[-1] / 2 + shares[-1] / 4, below, values))
 
 
-def _level(shares: Any) -> Any:
+def _level(shares: Floats) -> Floats:
     """Each share with a part of its neighbours'."""
     padded = np.concatenate([shares[:1], shares, shares[-1:]])
-    return (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    result: Floats = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    return result
 
 
-def _residue(basis: Any, weights: Any) -> Any:
+def _residue(basis: Floats, weights: Floats) -> Floats:
     """The last column less its weighted projection on the others."""
     root = np.sqrt(np.maximum(weights, 0.0))[:, None]
     others, last = basis[:, :-1], basis[:, -1]
@@ -265,13 +271,13 @@ def _residue(basis: Any, weights: Any) -> Any:
     return np.where(np.abs(left) < 1e-9, 0.0, left)
 
 
-def _standardised(values: Any, shares: Any) -> Any:
+def _standardised(values: Floats, shares: Floats) -> Floats:
     mean = float((shares * values).sum())
     spread = float((shares * (values - mean) ** 2).sum()) ** 0.5
     return (values - mean) / spread if spread > 0 else np.zeros_like(values)
 
 
-def _middles(edges: Any) -> Any:
+def _middles(edges: Floats) -> Floats:
     """Of cells, in units of the largest edge: scores have no unit, and no square may overflow."""
     edges = edges / np.abs(edges).max()
     return (edges[:-1] + edges[1:]) / 2

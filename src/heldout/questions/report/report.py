@@ -14,12 +14,10 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.page import measures_card
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
-from heldout.intervals.exported import Exported
-from heldout.intervals.measure import NO_INFORMATION, Measure
+from heldout.intervals.measure import NO_INFORMATION, Exported, Measure
 from heldout.intervals.release import Release
 from heldout.kernel import Budget, Loss
-from heldout.questions.ranking.release import AucRelease
-from heldout.questions.ranking.ties import TieBound
+from heldout.questions.ranking.release import AucRelease, TieBound
 from heldout.questions.registry import places, section_name
 
 SCHEMA = 2

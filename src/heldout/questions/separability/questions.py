@@ -17,7 +17,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
-from heldout.questions.rules import Rule
+from heldout.questions.base import Rule
 from heldout.questions.separability.separator import (
     Recipe,
     SeparabilityRelease,

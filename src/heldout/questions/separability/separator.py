@@ -175,7 +175,7 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic):
+class Separator(Statistic[Any]):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
