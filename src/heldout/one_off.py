@@ -8,7 +8,7 @@ from typing import Any
 
 from heldout.arguments import as_array, shown
 from heldout.data import Dataset
-from heldout.data.declared import other_label
+from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
 from heldout.kernel import Budget, exact

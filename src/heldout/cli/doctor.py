@@ -103,7 +103,7 @@ def _noise() -> tuple[str, str]:
 
 
 def _duckdb() -> tuple[str, str]:
-    from heldout.data.duckdb_engine import open_local
+    from heldout.data.duckdb import open_local
     from heldout.data.validation import check_hash
 
     check_hash(open_local({"a": [1]}))

@@ -94,7 +94,7 @@ def register(
 
     table = None
     if rows is not None:
-        from heldout.data.people import People
+        from heldout.data.table import People
 
         table = People(rows, unit=unit, rows_per_unit=rows_per_unit, row_key=row_key)
     with Ledger.open(place) as ledger:

@@ -67,7 +67,7 @@ class Remote:
             raise ArgumentError("--server must go with --token-file and --dataset.")
         key = None
         if self.server_key is not None:
-            from heldout.server.verification import key_of
+            from heldout.server.signing import key_of
 
             key = key_of(self.server_key)
         return opened(self.server, self.token_file, key=key).dataset(self.dataset)

@@ -95,7 +95,7 @@ def select(
 
 def _meanings(known: list[str], rows: FeatureOptions, found: Any) -> dict[str, list[str]]:
     """Which public words fall on the places that were selected."""
-    from heldout.data.text import HashedText
+    from heldout.data.feature_sources import HashedText
 
     selected = {int(each) for each in found.indices}
     by_place: dict[str, list[str]] = {}

@@ -20,6 +20,7 @@ def serve(
     hosts: Annotated[list[str] | None, Parameter(consume_multiple=True, negative="")] = None,
     demo: Annotated[bool, Parameter(negative="")] = False,
     prepare: Annotated[bool, Parameter(negative="")] = False,
+    accept_ledger: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Let analysts ask about data that nobody may look at: web pages, API and workers.
 
@@ -62,6 +63,9 @@ def serve(
     prepare
         As the owner of the PostgreSQL database, make or upgrade the tables, give the roles
         heldout_web and heldout_worker their rights, and end.
+    accept_ledger
+        Once, if the newest ledger is lost for good: take the older copy for the truth. Bookings
+        after its end are forgotten; the log says which. Without it such a ledger is refused.
     """
     from heldout.server.run import serve as run
 
@@ -77,6 +81,7 @@ def serve(
         hosts=hosts or (),
         demo=demo,
         prepare_only=prepare,
+        accept_ledger=accept_ledger,
     )
 
 

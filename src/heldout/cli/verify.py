@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heldout.server.verification import Genuine
+    from heldout.server.signing import Genuine
 
 LARGEST = 50_000_000  # bytes of a page
 
@@ -18,6 +18,7 @@ def verify(
     server_key: str,
     server: str | None = None,
     token_file: Path | None = None,
+    model: Path | None = None,
     out: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
 ) -> None:
@@ -29,6 +30,7 @@ def verify(
 
     ```
     heldout verify report.html --server-key signing.pub
+    heldout verify report.html --server-key signing.pub --model model.onnx
     heldout verify report.html --server-key signing.pub --out again.html --json
     heldout verify report.html --server-key signing.pub \\
       --server https://evaluate.example.org --token-file token.txt
@@ -44,6 +46,8 @@ def verify(
         Ask this server whether the booking is still in its ledger.
     token_file
         A file that holds your token for it.
+    model
+        Check that the answer is about this file: a model, or predictions, as it was submitted.
     out
         Write the page that the signed numbers make to this .html file.
     as_json
@@ -53,12 +57,13 @@ def verify(
     from heldout.drawing.place import write_page
     from heldout.drawing.words import amount
     from heldout.errors import ArgumentError, NotGenuine
-    from heldout.server.verification import Genuine, key_of
+    from heldout.server.signing import Genuine, key_of
 
     if (server is None) != (token_file is None):
         raise ArgumentError("--server must go with --token-file.")
     given = _text(page)
     found = Genuine.in_page(given, key=key_of(server_key))
+    about_model = None if model is None else found.check_model(model)
     again = found.page()
     if out is not None:
         write_page(out, lambda: again)
@@ -76,12 +81,15 @@ def verify(
                 "answers": [each.as_dict() for each in found.answered.releases],
                 "page": "as signed" if same else "another",
                 "in_ledger": in_ledger,
+                "subject": found.subject,
+                "model": about_model,
             }
         )
     else:
         _print_numbers(found)
         say = console()
         say.print("Signature: good.")
+        _print_subject(found, model)
         say.print(f"Paid: {amount(receipt.loss)}, entry {receipt.sequence} of the ledger.")
         print(f"Receipt: {receipt.hash}")
         if in_ledger is not None:
@@ -94,6 +102,21 @@ def verify(
         )
     if not as_json:
         print("Page: every byte is as the signed numbers make it.")
+
+
+def _print_subject(found: "Genuine", model: Path | None) -> None:
+    """Print what the answer is about, where the statement says so."""
+    from heldout.arguments import visible
+
+    if found.subject is None:
+        return
+    for each in found.subject["models"]:
+        print(f"Model: {visible(each['name'])}, SHA-256 {each['sha256']}")
+    registration = found.subject["registration"]["revision"]
+    print(f"Data set: {visible(found.subject['dataset'])}, registration {registration}")
+    print(f"Evaluation: {found.evaluation}, {found.subject['time']}")
+    if model is not None:
+        print(f"{visible(model.name)} is the file that the answer is about.")
 
 
 def _text(page: Path) -> str:

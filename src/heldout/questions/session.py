@@ -1,7 +1,7 @@
 """The analyst's handle: private rows, a budget and a ledger, and the questions that they pay."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from heldout import questions as q
@@ -142,10 +142,16 @@ class PrivateSession:
         releases = self.answer(*questions).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question[Any], reference: str | None = None) -> "Answered":
+    def answer(
+        self,
+        *questions: q.Question[Any],
+        reference: str | None = None,
+        subject: Mapping[str, object] | None = None,
+    ) -> "Answered":
         """As `ask`, with all that is needed to keep the answer and to build it again.
 
-        `reference` is the asker's own name for this booking, which the ledger keeps with it.
+        `reference` is the asker's own name for this booking, and `subject` is public JSON of what
+        it is about, such as a model's digest; the ledger keeps both with it.
         """
         from heldout.questions.answers import Answered
 
@@ -157,13 +163,14 @@ class PrivateSession:
             "model": self._about.model,
             "questions": [question.booked() for question in questions],
         }
+        named = {"reference": reference, "subject": subject}
         drawn = release(
             request,
             rows=self._table,
             about=self._about,
             ledger=self._ledger,
             account=self._account,
-            words=words if reference is None else words | {"reference": reference},
+            words=words | {name: value for name, value in named.items() if value is not None},
         )
         return Answered(questions, drawn)
 
