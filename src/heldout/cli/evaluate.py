@@ -10,6 +10,7 @@ from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Paged, buy
 from heldout.cli.output import (
     Flag,
     Several,
+    console,
     one_line,
     print_measures,
     print_paid,
