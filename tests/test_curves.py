@@ -79,6 +79,7 @@ def test_a_wrong_request_costs_nothing(bad: dict[str, Any]) -> None:
     assert one.spent.epsilon == 0
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_every_reading(name: str) -> None:
     options = {"levels": 5} if name in LEVELLED else {}
@@ -123,6 +124,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("rows", AWKWARD.values(), ids=AWKWARD)
 @pytest.mark.filterwarnings("error")
 def test_awkward_rows_have_a_valid_curve_and_a_wide_band(rows: Any) -> None:
@@ -146,6 +148,7 @@ def test_the_one_off_forms_give_the_same_release() -> None:
         assert release.neighbours == "add-remove"
 
 
+@pytest.mark.chance(1e-7)
 def test_a_report_may_hold_the_curves() -> None:
     one = session()
     report = one.report(epsilon="2", curves=True)

@@ -54,7 +54,8 @@ def modules() -> list[str]:
 
 def file_of(module: str) -> Path:
     path = SOURCE.parent.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    inside = path / "__init__.py"  # a folder may be left of a module that has moved
+    return inside if inside.is_file() else path.with_suffix(".py")
 
 
 def imported(module: str) -> Iterator[str]:

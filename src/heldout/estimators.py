@@ -9,8 +9,8 @@ from heldout.arguments import as_array, shown
 from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
 from heldout.data.classes import ClassifiedRows
-from heldout.data.declared import other_label
 from heldout.data.description import ScoredRows
+from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
 from heldout.one_off import Array, declared

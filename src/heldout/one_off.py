@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.arguments import as_array, check_columns, no_such
 from heldout.data import Dataset
-from heldout.data.declared import other_label
+from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease

@@ -33,13 +33,17 @@ def as_published(content: Any) -> Any:
 
 
 def alike(now: Any, before: Any) -> bool:
-    """Machines add floats in their own order; all else is the same."""
+    """All but floats is the same, and floats nearly.
+
+    Processors add floats in their own order, so that the curves that were fitted to the same counts
+    differ by up to 8e-7 (OpenBLAS for Haswell, Zen, Skylake and Prescott).
+    """
     if isinstance(now, dict):
         return now.keys() == before.keys() and all(alike(now[k], before[k]) for k in now)
     if isinstance(now, list):
         return len(now) == len(before) and all(map(alike, now, before))
     if isinstance(now, float):
-        return bool(now == pytest.approx(before, rel=1e-6, abs=1e-6))
+        return bool(now == pytest.approx(before, rel=1e-6, abs=1e-5))
     return bool(now == before)
 
 

@@ -91,7 +91,8 @@ def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
     file = str(write_rows(tmp_path / "rows.parquet"))
     for name, more in (("rare", {"prevalence": 0.02}), ("unsaid", {"new": True})):
         body = {"name": name, "source": file, "declaration": DECLARATION | more, "budget": "3"}
-        site.client("carol").post("/api/v1/datasets", json=body).raise_for_status()
+        wait = {"Prefer": "wait=0"}
+        site.client("carol").post("/api/v1/datasets", json=body, headers=wait).raise_for_status()
         site.work()
         site.grant(name=name)
     client = site.client("ana")

@@ -28,6 +28,7 @@ TABLE = {
     "sex": np.arange(600) % 2,
     "species": TRUTH,
 }
+AT_ONCE = {"Prefer": "wait=0"}
 FULL = [
     {"question": "class-confusion", "epsilon": "4"},
     {"question": "class-auc", "epsilon": "6"},
@@ -78,8 +79,13 @@ def flowers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flowers]:
     folder = tmp_path_factory.mktemp("classes")
     found = Flowers(folder / "server")
     pyarrow.parquet.write_table(pyarrow.table(TABLE), folder / "flowers.parquet")
-    body = {"source": str(folder / "flowers.parquet"), "declaration": DECLARATION, "budget": "100"}
-    sent = found.client("carol").post("/api/v1/datasets", json={"name": "flowers"} | body)
+    body: dict[str, Any] = {
+        "source": str(folder / "flowers.parquet"),
+        "declaration": DECLARATION,
+        "budget": "100",
+    }
+    body["name"] = "flowers"
+    sent = found.client("carol").post("/api/v1/datasets", json=body, headers=AT_ONCE)
     sent.raise_for_status()
     found.work()
     found.grant(name="flowers", budget="90")
@@ -101,6 +107,7 @@ def test_the_classes_are_public_and_the_twin_has_them(flowers: Flowers) -> None:
     assert binary["classes"] is None
 
 
+@pytest.mark.chance(1e-7)
 def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: Flowers) -> None:
     to_onnx = pytest.importorskip("skl2onnx").to_onnx
     from sklearn.linear_model import LogisticRegression
@@ -128,6 +135,7 @@ def test_a_model_with_a_score_for_each_class_is_judged_by_their_names(flowers: F
     assert (page.status_code, "heldout-statement" in page.text) == (200, True)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("names", [("a", "b", "c"), ("c", "a", "b")])
 def test_predictions_have_a_column_for_each_class(flowers: Flowers, names: Any) -> None:
     sent = flowers.send("said.csv", predictions(*names), "text/csv")
@@ -193,8 +201,13 @@ def test_no_column_may_have_the_name_of_a_score(flowers: Flowers, tmp_path: Path
     table = pyarrow.table(TABLE | {"SCORE_A": TABLE["x"]})
     pyarrow.parquet.write_table(table, tmp_path / "taken.parquet")
     declared = DECLARATION | {"features": ["x", "SCORE_A"], "new": True}
-    body = {"name": "taken", "source": str(tmp_path / "taken.parquet"), "budget": "1"}
-    sent = flowers.client("carol").post("/api/v1/datasets", json=body | {"declaration": declared})
+    body: dict[str, Any] = {
+        "name": "taken",
+        "source": str(tmp_path / "taken.parquet"),
+        "budget": "1",
+    }
+    body["declaration"] = declared
+    sent = flowers.client("carol").post("/api/v1/datasets", json=body, headers=AT_ONCE)
     sent.raise_for_status()
     flowers.work()
     facts = flowers.client("carol").get("/api/v1/datasets/taken").json()

@@ -536,6 +536,7 @@ def two_workers(opened: Site) -> Iterator[Site]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_small_question_takes_at_most_three_times_as_long_while_another_has_100_jobs(
     two_workers: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

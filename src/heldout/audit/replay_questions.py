@@ -14,7 +14,7 @@ from heldout.audit.replay_tables import Column
 from heldout.data import Dataset
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.regression_table import RegressionTable
-from heldout.data.truth import Truth
+from heldout.data.two_tables import Truth
 from heldout.errors import ArgumentError
 from heldout.questions import Question
 from heldout.questions.session import PrivateSession, Session

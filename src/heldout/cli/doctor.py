@@ -91,7 +91,7 @@ def _noise() -> Verdict:
 
 
 def _duckdb() -> Verdict:
-    from heldout.data.duckdb_engine import open_local
+    from heldout.data.duckdb import open_local
     from heldout.data.validation import check_hash
 
     check_hash(open_local({"a": [1]}))

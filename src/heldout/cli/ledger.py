@@ -129,7 +129,7 @@ def register(
 
     table = None
     if rows is not None:
-        from heldout.data.people import People
+        from heldout.data.table import People
 
         unit, rows_per_unit = registration.unit, registration.rows_per_unit
         table = People(rows, unit=unit, rows_per_unit=rows_per_unit, row_key=row_key)

@@ -14,8 +14,8 @@ from heldout.errors import ArgumentError
 if TYPE_CHECKING:
     from heldout.data.description import Description
     from heldout.data.feature_matrix import FeatureMatrix
+    from heldout.data.feature_sources import Space
     from heldout.data.postgres import PostgresTable
-    from heldout.data.text import Space
     from heldout.models import ScoredRows
     from heldout.questions import Question
     from heldout.questions.session import PrivateSession
@@ -411,7 +411,7 @@ class FeatureOptions(Labelled, Custody):
         return self.open_session(PrivateSession, self.private(source), asked=asked)
 
     def _space(self) -> "Space":
-        from heldout.data.text import HashedText, Vocabulary
+        from heldout.data.feature_sources import HashedText, Vocabulary
 
         if self.words is None:
             return HashedText(size=self.hash_size, longest=self.longest)
@@ -423,7 +423,7 @@ class TruthOptions(Custody):
     """True rows, beside the privatized copy that the question brings."""
 
     def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
-        from heldout.data.truth import Truth
+        from heldout.data.two_tables import Truth
         from heldout.questions.session import PrivateSession
 
         public = asked[0].table  # type: ignore[attr-defined]
@@ -443,7 +443,7 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     from heldout.data.description import ScoredRows
     from heldout.data.feature_matrix import FeatureRows
     from heldout.data.regression_table import FittedRows
-    from heldout.data.truth import TruthRows
+    from heldout.data.two_tables import TruthRows
 
     known: dict[type[Description], type[Custody]] = {
         ScoredRows: Rows,

@@ -99,7 +99,7 @@ def _meanings(
     known: list[str], rows: FeatureOptions, selected: "Selection"
 ) -> dict[str, list[str]]:
     """Return which public words fall on the places that were selected."""
-    from heldout.data.text import HashedText
+    from heldout.data.feature_sources import HashedText
 
     chosen = {int(index) for index in selected.indices}
     by_place: dict[str, list[str]] = {}

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from heldout.arguments import as_number, is_one_of, shown
-from heldout.data.declared import ends_of
 from heldout.data.groups import Groups, chosen_groups, crossed_names
-from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
 

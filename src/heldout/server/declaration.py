@@ -24,7 +24,7 @@ from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.dataset import Dataset
 from heldout.data.description import ScoredRows
 from heldout.data.groups import declared_groups
-from heldout.data.score_map import FURTHEST
+from heldout.data.scores import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
@@ -145,7 +145,7 @@ class Declaration(BaseModel):
     ) = Field(None, alias="schema")
     people: Annotated[str | None, BeforeValidator(_people)] = None
     new: Annotated[bool, _rule("true or false", lambda value: isinstance(value, bool))] = False
-    _content: Json = PrivateAttr(default_factory=dict)
+    _declared: Json = PrivateAttr(default_factory=dict)
 
     @classmethod
     def of(cls, content: object) -> "Declaration":
@@ -157,7 +157,7 @@ class Declaration(BaseModel):
             declaration = cls.model_validate(given)
         except ValidationError as error:
             raise _in_words(error) from None
-        declaration._content.update(_beyond_defaults(given))
+        declaration._declared.update(_beyond_defaults(given))
         return declaration
 
     @model_validator(mode="after")
@@ -174,7 +174,7 @@ class Declaration(BaseModel):
     @property
     def content(self) -> Json:
         """What was declared, as JSON, without what holds anyway."""
-        return self._content
+        return self._declared
 
     @property
     def lowest(self) -> float:

@@ -12,9 +12,9 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.data import Dataset, sql
+from heldout.data.engine import or_raise
 from heldout.data.folder import files_of
-from heldout.data.people import People
-from heldout.data.reading import or_raise
+from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score

@@ -84,6 +84,7 @@ def test_a_guess_or_named_bins_take_the_place_of_the_count(protection: Protectio
         assert isinstance(made(protection, **named), HeldoutCurves)
 
 
+@pytest.mark.chance(1e-7)
 def test_few_rows_get_public_bins_and_many_get_cuts() -> None:
     protection, rows = Protection(neighbours="add-remove"), 60_000
     assert made(protection).after(150).most_bins == PUBLIC_BINS

@@ -310,6 +310,7 @@ def apart(one: Any, two: Any) -> float:
     return float(np.mean(np.abs(np.interp(PLACES, *one) - np.interp(PLACES, *two))))
 
 
+@pytest.mark.chance(1e-7)
 def test_without_noise_the_curve_is_that_of_the_rows() -> None:
     counts = counted(*binormal(20_000, seed=1))
     made = method("heldout", epsilon=Fraction(60), protection=REPLACE, points=POINTS, rows=20_000)
@@ -320,6 +321,7 @@ def test_without_noise_the_curve_is_that_of_the_rows() -> None:
     assert abs(curve.positives - counts[1].sum()) < 3
 
 
+@pytest.mark.chance(1e-7)
 def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -> None:
     random = np.random.default_rng(2)
     labels = (random.random(30_000) < 0.4).astype(np.int64)
@@ -331,6 +333,7 @@ def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -
     assert apart((curve.fpr, curve.tpr), true_curves(counts)[0]) < 0.01
 
 
+@pytest.mark.chance(1e-7)
 def test_the_curve_is_nearer_to_the_truth_than_a_quantile_tree() -> None:
     counts = counted(*binormal(2_000, seed=3))
     true, _ = true_curves(counts)

@@ -103,6 +103,16 @@ def test_wrong_parameters_are_refused_before_anything_is_booked(bad: dict[str, A
         made(**bad)
 
 
+@pytest.mark.chance(1e-100)
+def test_a_row_at_a_named_threshold_lies_above_it() -> None:
+    one = made(epsilon=Fraction(400), named=(60, 200))
+    places = np.repeat([59, 60, 61, 199, 200, 201], 300)
+    table = one.sample(sealed(np.arange(1800) % 2, places))
+    assert table.named is not None
+    assert np.abs(table.named.counts - np.array([[150, 450, 300]] * 2)).max() < 10
+
+
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("protection", PROTECTIONS, ids=lambda each: each.describe())
 def test_named_counts_have_the_stated_noise_and_price(protection: Protection) -> None:
     known = 400 if protection.row_count_is_public else None
@@ -156,6 +166,19 @@ def test_a_weight_that_doubles_cannot_hold_is_still_possible_and_never_fails() -
     weights = np.array([1, 2**32])
     assert choose_exactly(weights, np.array([0, 10**9]), Fraction(1)) == 0
     assert choose_exactly(weights, np.array([10**12, 10**12]), Fraction(1, 7)) in (0, 1)
+
+
+def test_an_index_that_doubles_propose_too_often_is_drawn_again() -> None:
+    """The second has a chance of exp(-10^6), and as a whole-numbered proposal one of 2^-39."""
+    last = int(np.ceil(2.0**39 * (1 + 2.0**-30)))
+    script = [last.to_bytes(5, "big"), b"\xff" * 12, bytes(5), bytes(12)]
+
+    def stream(count: int) -> bytes:
+        assert len(script[0]) == count
+        return script.pop(0)
+
+    chosen = choose_exactly(np.array([1, 1]), np.array([0, 10**6]), Fraction(1), randomness=stream)
+    assert (chosen, script) == (0, [])
 
 
 def test_the_choice_is_the_same_for_the_same_randomness() -> None:
@@ -272,6 +295,7 @@ def test_a_table_of_another_size_is_refused() -> None:
         made().sample(Sealed(np.zeros(10, dtype=np.int64)))
 
 
+@pytest.mark.chance(1e-7)
 def test_counts_are_unbiased_and_their_noise_has_the_stated_deviation() -> None:
     random = np.random.default_rng(1)
     rows = sealed(random.integers(0, 2, 600), random.integers(0, POINTS, 600))

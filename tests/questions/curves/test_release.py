@@ -36,6 +36,7 @@ def noisy() -> CurvesRelease:
     return ho.roc_curve(LABELS, SCORES, epsilon="1/2")
 
 
+@pytest.mark.chance(1e-7)
 def test_numbers_are_those_of_scikit_learn_when_there_is_no_noise(exactly: CurvesRelease) -> None:
     assert abs(exactly.auc - roc_auc_score(LABELS, SCORES)) < 1e-3
     expected = average_precision_score(LABELS, SCORES)
@@ -76,6 +77,7 @@ def test_calibration_is_that_of_the_rows_when_there_is_no_noise(exactly: CurvesR
     assert found.expected_calibration_error == found.error
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize(
     ("asked", "attribute"),
     [({"recall": 0.9}, "recall"), ({"specificity": 0.8}, "specificity"),
@@ -97,6 +99,7 @@ def test_a_threshold_for_anything_else_is_refused(
         noisy.threshold_for(**bad)
 
 
+@pytest.mark.chance(1e-7)
 def test_intervals_hold_the_truth_and_the_noise_is_a_part_of_them(noisy: CurvesRelease) -> None:
     true = {
         "auc": roc_auc_score(LABELS, SCORES),

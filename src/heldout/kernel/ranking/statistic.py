@@ -9,7 +9,7 @@ import numpy as np
 
 from heldout.arguments.rules import OneOf
 from heldout.arrays import Floats, Ints
-from heldout.data.grid import CELLS, MANY_ROWS, grid_body
+from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection

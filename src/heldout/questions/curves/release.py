@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from heldout.arguments.rules import OneOf
-from heldout.data.score_map import ScoreMap
+from heldout.data.scores import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import noise_reach

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from heldout.arguments.rules import OneOf
-from heldout.data.feature_bound import mixed
 from heldout.data.feature_matrix import MOST_ROWS
+from heldout.data.feature_sources import mixed
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection

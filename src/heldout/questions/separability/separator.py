@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heldout.data.sql import Columns
-from heldout.data.truth import MOST_TIMES
-from heldout.data.two_tables import Table, number_array, text_array
+from heldout.data.two_tables import MOST_TIMES, Table, number_array, text_array
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio
 from heldout.intervals.release import Release
