@@ -10,6 +10,7 @@ from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Paged, buy
 from heldout.cli.output import (
     Flag,
     Several,
+    console,
     one_line,
     print_measures,
     print_paid,
@@ -286,6 +287,8 @@ def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
             measures[f"recall at {threshold:g}{group}"] = at.recall
             measures[f"precision at {threshold:g}{group}"] = at.precision
     print_measures(measures)
+    if not isinstance(release, CurvesByGroup) and release.ties:
+        console().print(f"{release.ties[0].upper()}{release.ties[1:]}.")
     if not isinstance(release, CurvesByGroup) and release.auc.informative:
         _print_rates(release, 0.95)
     print_paid(release, bought.remaining)

@@ -19,9 +19,9 @@ _BAND = (
     "noise and chance of the sample both."
 )
 _FITTED = (
-    " It lies around a fitted curve and assumes that the true one is smooth: binormal, bent where "
-    "the counts say so, with margins for misfit that were chosen on test data. A curve with sharp "
-    "corners, as tied scores give, may leave it."
+    " It holds the curves of the rows that the released counts leave possible. Scores that many "
+    "rows share were looked for and counted; between them it assumes that the share of positives "
+    "changes smoothly with the score. A curve with a sharp corner elsewhere may leave it."
 )
 _EDGES = (
     " It goes by the counts at the edges of the released table alone, and assumes nothing of the "
