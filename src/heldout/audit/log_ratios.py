@@ -7,15 +7,19 @@ maximum or a training the exact log ratio of what did come out.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from heldout.audit.tape import Draw, Tape
+
 __all__ = [
     "choice",
     "laplace",
+    "loss_of",
     "medians",
     "objective",
     "partitions",
@@ -93,7 +97,7 @@ def _reached(law: Any, rung: int) -> Any:
 
 def _corners(ladder: Any, rung: int) -> Any:
     """Distances at which the density of a rung has a corner, and one beyond them all."""
-    heights = np.array([float(each) for each in ladder.exact_height])
+    heights = ladder._floats[0]
     step = ladder.step(rung)
     top = 0.0
     if step > 0:
@@ -315,3 +319,55 @@ def _detours(moved: Any, low: int, high: int) -> list[float]:
         ]
         best.append(min(options))
     return best
+
+
+# --- the loss of all draws -----------------------------------------------------------------------
+
+
+def loss_of(first: Tape, second: Tape) -> Fraction | float:
+    """Return the loss of all draws together; exact where every draw has Laplace noise."""
+    total: Fraction | float = Fraction(0)
+    bars: dict[int, list[tuple[Draw, Draw]]] = {}
+    for one, two in zip(first.draws, second.draws, strict=True):
+        if one.kind == "bar":  # all queries of one bar are one draw
+            bars.setdefault(one.mechanism.paid, []).append((one, two))
+        else:
+            total += LOSSES[one.kind](one, two)
+    for queries in bars.values():
+        total += _bar(queries)
+    return total
+
+
+def _vector(one: Draw, two: Draw) -> Fraction:
+    return laplace(one.exact, two.exact, one.mechanism.scale)
+
+
+def _sparse(one: Draw, two: Draw) -> float:
+    first, second = ((draw.exact[0], [draw.exact[1]] * len(draw.exact[0])) for draw in (one, two))
+    return sparse(one.mechanism, first, second, one.output)
+
+
+def _bar(queries: list[tuple[Draw, Draw]]) -> float:
+    """The booking of the bar pays for all of its answers."""
+    first, second = (
+        ([draw.exact for draw in side], [draw.mechanism.threshold for draw in side])
+        for side in zip(*queries, strict=True)
+    )
+    given = [one.output for one, _ in queries]
+    return realised_sparse(queries[0][0].mechanism.test, first, second, given)
+
+
+LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Any]]] = {
+    "discrete Laplace": _vector,
+    "class counts": _vector,
+    "share of noise": _vector,
+    "order": lambda one, two: 0,
+    "choice": lambda one, two: choice(one.exact, two.exact),
+    "smooth noise": lambda one, two: smooth(one.mechanism, one.exact, two.exact),
+    "median": lambda one, two: medians(one.mechanism, one.exact, two.exact),
+    "sparse vector": _sparse,
+    "top k": lambda one, two: top_k(one.mechanism, one.exact, two.exact, one.output),
+    "objective": lambda one, two: objective(one.mechanism, one.exact, two.exact, one.output),
+    "partition": lambda one, two: partitions(one.mechanism, one.exact, two.exact, one.output),
+}
+"""The loss of a draw by its kind."""

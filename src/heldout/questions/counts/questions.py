@@ -77,6 +77,12 @@ class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
         old_name="groups",
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"weighted": True},
+        {"threshold": 0.25},
+    )
     threshold: Annotated[float, Number(), "Rows with at least this score are called positive."] = (
         0.5
     )
@@ -166,6 +172,7 @@ class _MeanError(Question[MeanRelease | ByGroup[MeanRelease]]):
     """The mean of a bounded error; by group, or weighted, if that is asked."""
 
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
     title: ClassVar[str]
     error: ClassVar[str]
     by: By = None
@@ -326,6 +333,10 @@ class LogLoss(_OfProbabilities):
     """
 
     kind: ClassVar[str] = "log-loss"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *_OfProbabilities.replayed,
+        {"clip": 0.25},
+    )
     asks: ClassVar[str] = "How much probability did it give to the truth?"
     tells: ClassVar[str] = (
         "The log loss: the mean of -ln of the probability that the model gave to what was true."

@@ -68,6 +68,18 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         "scores."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"thresholds": [0.5, 0.25]},
+        {"options": {"area_share": "1/2", "levels": 1}},
+        {"options": {"levels": 3, "expected_rows": 40}},
+        {"method": "laplace", "options": {"thresholds": 4}},
+        {"method": "recursive-medians", "options": {"levels": 3}},
+        {"method": "fixed-space", "options": {"thresholds": 8, "counts": "dawa"}},
+        {"method": "hierarchical-quantile", "options": {"quantiles": 4}},
+        {"method": "chen-2016-priroc", "options": {"levels": 2}},
+    )
     draws: ClassVar[int] = 9
     formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
     stores: ClassVar[tuple[type, ...]] = (

@@ -173,6 +173,14 @@ class _Area(_Ranking[Area_co | ByGroup[Area_co]], Generic[Area_co]):
     where their number is public.
     """
 
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"scores": "grid"},
+        {"method": "polynomial-tail"},
+        {"method": "cauchy"},
+        {"smaller_class": 5},
+    )
     delta: Annotated[
         Any, Exact(), "The delta of (epsilon, delta) privacy, for methods that need one."
     ] = None
@@ -370,6 +378,7 @@ class Compare(_Ranking[CompareRelease]):
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"smaller_class": 5})
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
