@@ -102,10 +102,10 @@ class _Job(NamedTuple):
 
 def compared(job: _Job) -> list[dict[str, Any]]:
     """All methods on the same rows: areas on fresh rows, and the private estimates of them."""
-    from heldout.features import PrivateLogisticRegression
     from sklearn.metrics import roc_auc_score as exact_area
 
     import heldout as ho
+    from heldout.features import PrivateLogisticRegression
 
     random = np.random.default_rng(job.seed)
     features, labels, _ = simulated(job.rows, random)

@@ -10,12 +10,10 @@ import numpy as np
 
 from heldout.arguments import shown
 from heldout.arguments.rules import OneOf, Share, Whole
-from heldout.audit.bounds import epsilon_bound
-from heldout.audit.doors import DOORS
-from heldout.audit.events import Event, Features, as_table, best_event, learn, stacked
+from heldout.audit.events import Event, Features, as_table, best_event, learn, stack
 from heldout.audit.parallel import Progress, mapper
-from heldout.audit.result import AuditResult, Finding
-from heldout.audit.subjects import VIOLATOR, Subject, find, registered
+from heldout.audit.result import AuditResult, Finding, Floats, epsilon_bound
+from heldout.audit.subjects import DOORS, VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
 from heldout.kernel import exact
 from heldout.questions.session import Epsilon
@@ -75,17 +73,17 @@ def audit(
     delta, error = float(claimed.delta), 1 - confidence
     with mapper(workers, 2 * (1 + samples // _CHUNK[door])) as mapped:
 
-        def draw(wanted: Mapping[str, int], through: str) -> dict[tuple[str, int], Any]:
+        def draw(wanted: Mapping[str, int], through: str) -> dict[tuple[str, int], Floats]:
             jobs = list(_jobs(checked, wanted, price, through))
             return _drawn(mapped, jobs, checked.name, progress)
 
         def explore(among: Sequence[str], many: int) -> None:
             for key, rows in draw(dict.fromkeys(among, max(LEAST // 4, many)), "replay").items():
-                seen[key] = stacked([seen[key], rows]) if key in seen else rows
+                seen[key] = stack([seen[key], rows]) if key in seen else rows
             for name in among:
                 found[name] = _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
 
-        seen: dict[tuple[str, int], Any] = {}
+        seen: dict[tuple[str, int], Floats] = {}
         found: dict[str, _Found] = {}
         ranked = names
         if len(names) > PROMISING:
@@ -123,7 +121,9 @@ class _Found:
     promise: float
     width: int
 
-    def test(self, pair: str, first: Any, second: Any, *, error: float, delta: float) -> Finding:
+    def test(
+        self, pair: str, first: Floats, second: Floats, *, error: float, delta: float
+    ) -> Finding:
         """Count the event on fresh samples."""
         here, there = (
             self.features.hits(self.event, _fitted(each, self.width))
@@ -135,9 +135,9 @@ class _Found:
         return Finding(pair, towards, str(self.event), here, there, trials, bound)
 
 
-def _explore(first: Any, second: Any, error: float, delta: float, *, trials: int) -> _Found:
+def _explore(first: Floats, second: Floats, error: float, delta: float, *, trials: int) -> _Found:
     """Half of the samples teach features, the other half chooses an event."""
-    both = as_table(stacked([first, second]))
+    both = as_table(stack([first, second]))
     halves = [
         (each[: len(each) // 2], each[len(each) // 2 :]) for each in np.split(both, [len(first)])
     ]
@@ -152,7 +152,7 @@ def _explore(first: Any, second: Any, error: float, delta: float, *, trials: int
     return best
 
 
-def _fitted(rows: Any, width: int) -> Any:
+def _fitted(rows: Floats, width: int) -> Floats:
     """As many numbers as the explored outcomes had; features know no others."""
     missing = width - rows.shape[1]
     padded = np.pad(rows, ((0, 0), (0, max(0, missing))), constant_values=np.nan)
@@ -189,7 +189,7 @@ def own_confidence(subjects: Sequence[Subject], confidence: float, *, more: int 
     return 1 - (1 - confidence) / max(own, 1)
 
 
-def _columns(rows: Any) -> Any:
+def _columns(rows: Floats) -> Floats:
     rows = np.asarray(rows, dtype=np.float64)
     return rows[:, None] if rows.ndim == 1 else rows
 
@@ -207,16 +207,16 @@ def _jobs(
 
 def _drawn(
     mapped: Callable[..., Any], jobs: Sequence[Job], name: str, progress: Progress | None
-) -> dict[tuple[str, int], Any]:
-    drawn: dict[tuple[str, int], list[Any]] = {}
+) -> dict[tuple[str, int], Floats]:
+    drawn: dict[tuple[str, int], list[Floats]] = {}
     for done, (job, rows) in enumerate(mapped(_work, jobs), start=1):
         drawn.setdefault((job[1], job[2]), []).append(_columns(rows))
         if progress is not None:
             progress(name, done, len(jobs))
-    return {key: stacked(tables) for key, tables in drawn.items()}
+    return {key: stack(tables) for key, tables in drawn.items()}
 
 
-def _work(job: Job) -> tuple[Job, Any]:
+def _work(job: Job) -> tuple[Job, Floats]:
     name, pair, side, epsilon, count, door = job
     subject = find(name)
     return job, np.asarray(subject.draw(subject.pair(pair), side, epsilon, count, door))

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.audit.result import Floats
 from heldout.audit.tape import Draw, Tape
 
 __all__ = [
@@ -82,20 +83,20 @@ def smooth(law: Any, first: Any, second: Any) -> float:
     return float(np.abs(both[0] - both[1]).max())
 
 
-def _log_density(law: Any, rung: int, far: Any) -> Any:
+def _log_density(law: Any, rung: int, far: Floats) -> Floats:
     if hasattr(law, "ladder"):
-        return law.ladder.log_density(np.full(far.shape, rung), far)
-    return law.log_density(far / law.scale(rung)) - math.log(law.scale(rung))
+        return np.asarray(law.ladder.log_density(np.full(far.shape, rung), far))
+    return np.asarray(law.log_density(far / law.scale(rung)) - math.log(law.scale(rung)))
 
 
-def _reached(law: Any, rung: int) -> Any:
+def _reached(law: Any, rung: int) -> Floats:
     """Distances at which a ratio may be largest: corners, or a fine grid where there are none."""
     if hasattr(law, "ladder"):
         return _corners(law.ladder, rung)
-    return law.scale(rung) * np.geomspace(1e-6, 1e9, 4000)
+    return np.asarray(law.scale(rung) * np.geomspace(1e-6, 1e9, 4000))
 
 
-def _corners(ladder: Any, rung: int) -> Any:
+def _corners(ladder: Any, rung: int) -> Floats:
     """Distances at which the density of a rung has a corner, and one beyond them all."""
     heights = ladder._floats[0]
     step = ladder.step(rung)
@@ -153,7 +154,7 @@ def realised_sparse(test: Any, first: Any, second: Any, given: Any) -> float:
     return abs(both[0] - both[1])
 
 
-def _bars(test: Any, *several: Any) -> tuple[Any, Any]:
+def _bars(test: Any, *several: Any) -> tuple[Floats, Floats]:
     """Noise of the bar on a lattice, and the logarithm of its probability."""
     scale, wide = float(test.threshold_scale), float(test.query_scale)
     far = [query - bar for pair in several for query, bar in zip(*pair, strict=True)]
@@ -161,10 +162,10 @@ def _bars(test: Any, *several: Any) -> tuple[Any, Any]:
     step = max(1, math.ceil(2 * reach / _POINTS))
     noise = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1) * step
     assert step == 1 or step < min(scale, wide) / 50, "too coarse for an exact ratio"
-    return noise, -np.abs(noise) / scale
+    return noise.astype(np.float64), -np.abs(noise) / scale
 
 
-def _answers(test: Any, queries: Any, bars: Any) -> tuple[list[Any], list[Any]]:
+def _answers(test: Any, queries: Any, bars: Any) -> tuple[list[Floats], list[Floats]]:
     """Logarithms of the chances to be above and below, for each query at each bar."""
     scale = float(test.query_scale)
     above, below = [], []
@@ -216,11 +217,11 @@ def _noisy_top_k(mechanism: Any, scores: list[int], given: Any) -> float:
     values = np.arange(min(scores), max(scores) + math.ceil(_FAR * scale) + 1)
     one = -math.expm1(-1 / scale)
 
-    def at(place: int) -> Any:  # P(score + noise = value)
+    def at(place: int) -> Floats:  # P(score + noise = value)
         far = values - scores[place]
         return np.where(far >= 0, one * np.exp(-np.maximum(far, 0) / scale), 0.0)
 
-    def up_to(place: int, winner: int) -> Any:  # P(score + noise comes after the winner's value)
+    def up_to(place: int, winner: int) -> Floats:  # P(score + noise comes after the winner's value)
         far = values - scores[place] + (1 if place > winner else 0)
         return np.where(far >= 1, -np.expm1(-np.maximum(far, 0) / scale), 0.0)
 
@@ -357,7 +358,7 @@ def _bar(queries: list[tuple[Draw, Draw]]) -> float:
     return realised_sparse(queries[0][0].mechanism.test, first, second, given)
 
 
-LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Any]]] = {
+LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
     "discrete Laplace": _vector,
     "class counts": _vector,
     "share of noise": _vector,

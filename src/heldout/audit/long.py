@@ -1,16 +1,31 @@
-"""The long audit: everything that is registered, in one run and in a given time."""
+"""The long audit: everything that is registered, in one run and in a given time, and its page.
+
+How many answers a subject gets follows from what one costs, and from nothing else: that is measured
+before any answer is looked at, so that the number of answers cannot follow from what they say.
+"""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from heldout.audit.auditor import audit, own_confidence, present
-from heldout.audit.page import LongAudit
+import heldout
+from heldout.audit.auditor import (
+    BESIDE,
+    CLOSER,
+    EVERY,
+    LEAST,
+    PROMISING,
+    audit,
+    own_confidence,
+    present,
+)
 from heldout.audit.parallel import Progress, cores, pool
 from heldout.audit.result import AuditResult
 from heldout.audit.samplers import (
+    Check,
     check_law_at,
     check_streams,
     lattice_check,
@@ -18,13 +33,213 @@ from heldout.audit.samplers import (
     lattice_jobs,
     samplers,
 )
-from heldout.audit.schedule import Cost, answers_for, cost_of, most_answers
-from heldout.audit.subjects import MECHANISM, VIOLATOR, Subject
+from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find
 from heldout.errors import ArgumentError
 
-__all__ = ["LongAudit", "long_audit"]
+__all__ = ["Cost", "LongAudit", "answers_for", "cost_of", "long_audit", "most_answers"]
 
-REPLAYED = ("confusion", "auc", "average-precision")
+_NEAR = 0.6  # of the claim; a bound below it needs a word
+
+_HEAD = """# The latest audit
+
+Made by `heldout audit --all`, which `make audit` runs, with version {version}; do not edit.
+How it is done, and what it can and cannot show: [security](security.md#the-audit).
+
+An *empirical lower bound* says: with a confidence of {confidence}, for all rows of this page
+together, the true epsilon is not below it. A bound above the claimed epsilon would be a broken
+promise. A bound far below it proves nothing: the pair of data sets or the event is not the worst,
+or the noise is larger than it need be; the last column says why, as far as we know. *Answers* is
+how many tested the worst pair, on each of its two data sets. It was decided by what one answer
+costs in time, before any was looked at. Everything here is from one run, at the epsilons that are
+declared with the subjects.
+
+{verdict}
+"""
+
+
+@dataclass(frozen=True)
+class LongAudit:
+    """Results of everything."""
+
+    results: Sequence[AuditResult]
+    replayed: Sequence[AuditResult]
+    missing: Mapping[str, str]
+    checks: Sequence[Check]
+    confidence: float
+    door: str
+    seconds: float
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Subjects whose audit broke, and how."""
+
+    @property
+    def bad(self) -> list[str]:
+        """What is not as it should be, by name."""
+        every = [*self.results, *self.replayed]
+        flagged = [each.subject for each in every if each.violated != (each.kind == VIOLATOR)]
+        return [*flagged, *self.failed, *(each.name for each in self.checks if not each.passed)]
+
+    def of(self, kind: str) -> list[AuditResult]:
+        return [each for each in self.results if each.kind == kind]
+
+    def markdown(self) -> str:
+        """The page."""
+        caught = sum(each.violated for each in self.of(VIOLATOR))
+        planted = len(self.of(VIOLATOR))
+        own = len(self.results) - planted
+        flagged = sum(each.violated for each in self.results if each.kind != VIOLATOR)
+        passed = sum(each.passed for each in self.checks)
+        verdict = (
+            f"**{flagged} of {own} releases and mechanisms flagged; {caught} of {planted} planted "
+            f"violators caught; {passed} of {len(self.checks)} checks of samplers passed.**"
+        )
+        head = _HEAD.format(
+            version=heldout.__version__, confidence=f"{self.confidence:.1%}", verdict=verdict
+        )
+        parts = [
+            head,
+            "## Releases\n",
+            _DOORS[self.door],
+            _table(self.of(RELEASE)),
+            *(["Some of them again, replayed:\n", _table(self.replayed)] if self.replayed else []),
+            "## Mechanisms\n",
+            _table(self.of(MECHANISM)),
+            "## Planted violators\n",
+            "Each claims its epsilon and is not private. An audit that misses one is blind.\n",
+            _planted(self.of(VIOLATOR)),
+            "## Samplers\n",
+            _checks(self.checks),
+        ]
+        if self.missing or self.failed:
+            parts += ["## Not audited\n", _missing({**self.missing, **self.failed})]
+        parts.append(f"The whole took {self.seconds / 60:.0f} minutes.\n")
+        return "\n".join(parts)
+
+
+_DOORS = {
+    "public": "Every answer that tests was asked of a session: booked, read and drawn anew.\n",
+    "replay": "Answers were asked of a session once; then only their noise was drawn anew.\n",
+}
+
+
+def _table(results: Sequence[AuditResult]) -> str:
+    lines = [
+        "| subject | claimed | at least | of claimed | worst pair | event | answers | why not |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in results:
+        worst, flag = each.worst, " **not as claimed**" if each.violated else ""
+        why = find(each.subject).why if each.share < _NEAR else ""
+        lines.append(
+            f"| {each.subject} | {each.claimed} | {each.epsilon:.3f}{flag} | {each.share:.0%} | "
+            f"{worst.pair if each.epsilon else ''} | {worst.event.replace('|', '')} | "
+            f"{each.samples:,} | {why} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _planted(results: Sequence[AuditResult]) -> str:
+    lines = ["| planted | what is wrong with it | claimed | at least | |", "|---|---|---|---|---|"]
+    for each in results:
+        verdict = "caught" if each.violated else "**missed**"
+        note = find(each.subject).note
+        lines.append(
+            f"| {each.subject} | {note} | {each.claimed} | {each.epsilon:.3f} | {verdict} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _checks(checks: Sequence[Check]) -> str:
+    lines = ["| check | found | |", "|---|---|---|"]
+    lines += [
+        f"| {each.name} | {each.found} | {'passed' if each.passed else '**failed**'} |"
+        for each in checks
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _missing(missing: Mapping[str, str]) -> str:
+    return "\n".join(f"- {name}: {why}." for name, why in missing.items()) + "\n"
+
+
+Key = tuple[str, str]
+_LONG_ENOUGH = 0.08  # seconds; a shorter time is measured again with more answers
+_FEWEST, _MOST = 16, 1024
+QUICK = 10
+"""A mechanism without rows is quick: it is asked so many times more often than a release."""
+_LEARNING = 2e-6  # seconds an answer and number of it, to teach features and to choose an event
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that one answer that tests takes, with all that is explored and tested beside it."""
+
+    subject: str
+    door: str
+    seconds: float
+    fixed: float
+
+    @property
+    def key(self) -> Key:
+        return self.subject, self.door
+
+
+def cost_of(name: str, door: str) -> Cost:
+    """Measured on the first and on the last pair, through both doors."""
+    subject = find(name)
+    price = Fraction(subject.epsilon)
+    replayed: list[float] = []
+    asked: list[float] = []
+    opened, width = 0.0, 1
+    for pair in {each.name: each for each in (subject.pairs[0], subject.pairs[-1])}.values():
+        for way, found in (("replay", replayed), (door, asked)):
+
+            def timed(count: int, pair: Pair = pair, way: str = way) -> tuple[float, Any]:
+                begun = time.perf_counter()
+                drawn = subject.draw(pair, 1, price, count, way)
+                return time.perf_counter() - begun, drawn
+
+            timed(1)  # what is loaded or looked up the first time
+            alone, count = min(timed(1)[0], timed(1)[0]), _FEWEST
+            while True:
+                took, drawn = timed(1 + count)
+                if took > 2 * alone + _LONG_ENOUGH or count >= _MOST:
+                    break
+                count *= 4
+            width = max(width, 1 if drawn.ndim == 1 else drawn.shape[1])
+            found.append(max((took - alone) / count, 1e-6))
+            opened += 4 * alone
+    pairs = len(subject.pairs)
+    explored = pairs * sum(replayed) / len(replayed) / EVERY if pairs > PROMISING else 0.0
+    explored += min(pairs, PROMISING) * max(replayed) / CLOSER
+    tested = max(asked) + (pairs - 1) * sum(asked) / len(asked) / BESIDE
+    learning = _LEARNING * (20 + width) * (pairs / EVERY + PROMISING / 2)
+    return Cost(name, door, 2 * (explored + tested + learning), opened)
+
+
+def most_answers(subject: Subject, samples: int) -> int:
+    """However quick a subject is."""
+    return samples * (QUICK if subject.kind == MECHANISM else 1)
+
+
+def answers_for(
+    costs: Sequence[Cost], most: Mapping[Key, int], seconds: float
+) -> Mapping[Key, int]:
+    """The same time for each, and what those that are quick leave for the others.
+
+    >>> quick, slow = Cost("quick", "public", 0.001, 0.0), Cost("slow", "public", 0.1, 0.0)
+    >>> list(answers_for([quick, slow], {quick.key: 20_000, slow.key: 20_000}, 120.0).values())
+    [20000, 1000]
+    """
+    left = seconds - sum(each.fixed for each in costs)
+    found: dict[Key, int] = {}
+    # The one that needs least for all that it may get comes first.
+    waiting = sorted(costs, key=lambda each: each.seconds * most[each.key])
+    for place, each in enumerate(waiting):
+        share = max(left, 0.0) / (len(waiting) - place)
+        fitting = round(share / each.seconds)
+        found[each.key] = max(LEAST, min(most[each.key], fitting))
+        left -= found[each.key] * each.seconds
+    return found
 
 
 def long_audit(
@@ -49,7 +264,7 @@ def long_audit(
     there, missing = present()
     planted = [each for each in there if each.kind == VIOLATOR]
     own = [each for each in there if each.kind != VIOLATOR]
-    again = REPLAYED if door == "public" else ()
+    again = [each.name for each in own if each.both_doors and door == "public"]
     one = own_confidence(own, confidence, more=len(again))
     words = {"confidence": one, "workers": 1}
     with pool(workers) as executor:

@@ -23,9 +23,9 @@ from unittest.mock import patch
 
 import heldout
 from heldout import questions as q
-from heldout.audit.doors import EVERYTHING
 from heldout.audit.log_ratios import loss_of
 from heldout.audit.parallel import Progress, cores, pool
+from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import (
     ADD_REMOVE,
     ENTRANCES,
@@ -418,6 +418,8 @@ class _Corner:
                 (question, record(_asking(session, question, reading=turn % READ == 0)))
                 for question in self._chosen(session, turn)
             ]
+            if not first:
+                return
             for place, rows in enumerate(around.others):
                 with connections.lent():
                     other = self._open(around, rows, turn)

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heldout import questions as q
-from heldout.audit.doors import EVERYTHING
 from heldout.audit.replay import (
     AROUND,
     BY_ROW,
@@ -26,6 +25,7 @@ from heldout.audit.replay import (
     compare,
     record,
 )
+from heldout.audit.subjects import EVERYTHING
 from heldout.audit.tables import REPLACE_ONE, Row, draw_neighbours, store_list
 from heldout.board import Board, Plan
 from heldout.data import Dataset

@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from heldout.audit.parallel import Progress, mapper
+from heldout.audit.result import Floats
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.bisection import falls_to
@@ -47,8 +49,8 @@ class Sampler:
     """Draws noise around a value, and the chance that the noise is larger than a distance."""
 
     name: str
-    draw: Callable[[int], Any]
-    survival: Callable[[Any, float], Any]  # of the law with its scale times a factor
+    draw: Callable[[int], Floats]
+    survival: Callable[[Floats, float], Floats]  # of the law with its scale times a factor
     step: float  # the lattice it lives on
 
 
@@ -58,21 +60,22 @@ def _smooth(method: str, rung: int) -> Sampler:
     law: NoiseLaw = choose(method, epsilon=Fraction(1), local=local, rows=2000, delta=delta)
     step = 2.0**-40
 
-    def draw(count: int) -> Any:
+    def draw(count: int) -> Floats:
         return np.array([law.sample(Fraction(0), rung=rung) for _ in range(count)]) * step
 
-    def survival(distance: Any, factor: float) -> Any:
-        return law.survival(np.full(np.shape(distance), rung), distance / factor)
+    def survival(distance: Floats, factor: float) -> Floats:
+        return np.asarray(law.survival(np.full(np.shape(distance), rung), distance / factor))
 
     return Sampler(f"{method}, rung {rung}", draw, survival, step)
 
 
 def _discrete(scale: Fraction) -> Sampler:
-    def draw(count: int) -> Any:
+    def draw(count: int) -> Floats:
         mechanism = DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=count)
-        return mechanism.sample(Sealed(np.zeros(count, dtype=np.int64))).astype(float)
+        drawn = mechanism.sample(Sealed(np.zeros(count, dtype=np.int64)))
+        return np.asarray(drawn, dtype=np.float64)
 
-    def survival(distance: Any, factor: float) -> Any:
+    def survival(distance: Floats, factor: float) -> Floats:
         """P(|x| > t) for whole x, at a t that need not be whole."""
         rate = 1 / (factor * float(scale))
         return np.exp(-rate * (np.floor(distance) + 1)) / ((1 + math.exp(-rate)) / 2)
@@ -108,10 +111,10 @@ def check_law(sampler: Sampler, *, draws: int) -> Check:
     )
 
 
-def _rejected(sampler: Sampler, edges: Any, counts: Any, scale: float) -> bool:
+def _rejected(sampler: Sampler, edges: Floats, counts: npt.NDArray[np.int64], scale: float) -> bool:
     from scipy.special import chdtrc, ndtr
 
-    def chances(factor: float) -> Any:
+    def chances(factor: float) -> Floats:
         beyond = np.concatenate([[1.0], sampler.survival(edges, factor), [0.0]])
         return -np.diff(beyond)
 
@@ -123,7 +126,7 @@ def _rejected(sampler: Sampler, edges: Any, counts: Any, scale: float) -> bool:
     return bool(2 * ndtr(-abs(score)) < FALSE_ALARM or chdtrc(counts.size - 1, off) < FALSE_ALARM)
 
 
-def _edges(sampler: Sampler) -> Any:
+def _edges(sampler: Sampler) -> Floats:
     """Borders of about forty cells, from the centre to one in ten thousand."""
     levels = np.concatenate([np.linspace(0.97, 0.03, 32), np.geomspace(0.02, 1e-4, 6)])
     edges = np.array([_quantile(sampler, level) for level in levels])
@@ -135,7 +138,7 @@ def _quantile(sampler: Sampler, level: float) -> float:
 
 
 LatticeJob = tuple[str, int, int]
-LatticeCounts = tuple[str, int, Any]
+LatticeCounts = tuple[str, int, npt.NDArray[np.int64]]
 
 
 def check_lattice(
@@ -204,7 +207,7 @@ def lattice_job(job: LatticeJob) -> LatticeCounts:
     return name, side, np.bincount(lowest, minlength=17)
 
 
-def _uniform(counts: Any) -> float:
+def _uniform(counts: npt.NDArray[np.int64]) -> float:
     from scipy.special import chdtrc
 
     expected = counts.sum() / counts.size

@@ -117,7 +117,7 @@ def draw_neighbours(
     return Neighbourhood(rows, others, columns, custody)
 
 
-def _row(columns: Columns, random: Random, mixed: bool, typed: bool = False, **keys: Any) -> Row:
+def _row(columns: Columns, random: Random, mixed: bool, typed: bool, **keys: Any) -> Row:
     cells = {name: column.draw(random) for name, column in columns.items()} | keys
     names = [WHO] if typed else cells
     forms = {name: random.choice(FORMS[2:4] if typed else FORMS) for name in names if mixed}
@@ -128,13 +128,13 @@ def _by_row(
     columns: Columns, random: Random, relation: str, count: int, mixed: bool
 ) -> tuple[list[Row], list[list[Row]]]:
     """Return a table and others with one row more or less, or another in its place."""
-    rows = [_row(columns, random, False, **{KEY: at}) for at in range(random.randint(6, 20))]
+    rows = [_row(columns, random, False, False, **{KEY: at}) for at in range(random.randint(6, 20))]
     if random.random() < 0.5:  # ties: whole rows come several times
         rows += [Row({**random.choice(rows).cells, KEY: 100 + i}) for i in range(6)]
     others = []
     for _ in range(count):
         at, other = random.randrange(len(rows)), list(rows)
-        come = _row(columns, random, mixed, **{KEY: random.choice([777, LARGE + 3])})
+        come = _row(columns, random, mixed, False, **{KEY: random.choice([777, LARGE + 3])})
         if relation == REPLACE_ONE:
             other[at] = come
         elif random.random() < 0.7:

@@ -58,7 +58,7 @@ def attack(
     most
         Rows to attack at most.
     """
-    from heldout.audit.exposure import exposure_of, most_success
+    from heldout.audit.attacks import exposure_of, most_success
     from heldout.cli.output import patience, print_json
     from heldout.cli.values import label_value
     from heldout.data import Dataset

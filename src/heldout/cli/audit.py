@@ -151,7 +151,7 @@ def _replay(
     *, pairs: int, minutes: float | None, workers: int | None, out: Path | None, as_json: bool
 ) -> None:
     from heldout.arguments.rules import Whole
-    from heldout.audit.replay_run import replay_everywhere
+    from heldout.audit.replay import replay_everywhere
     from heldout.cli.output import print_json, print_table
     from heldout.errors import PrivacyError
 

@@ -122,6 +122,8 @@ class WorstCase:
     """Where the rows are: "memory" or "postgres"."""
     formerly: str = ""
     """What the subject was called before subjects went by kinds."""
+    both_doors: bool = False
+    """Whether the long audit also draws it with the statistic computed once."""
 
 
 def rows(positives: Sequence[float], negatives: Sequence[float]) -> Rows:

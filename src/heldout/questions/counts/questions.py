@@ -130,7 +130,7 @@ class Confusion(Question[ConfusionRelease | DecisionsByGroup]):
             grouped_pair(pairs[3], "ab", "bc"),
         )
         return (
-            WorstCase(pairs=pairs, note="all cells jointly"),
+            WorstCase(pairs=pairs, note="all cells jointly", both_doors=True),
             WorstCase(
                 name="by-group",
                 pairs=grouped,

@@ -263,7 +263,7 @@ class Auc(_Area[AucRelease]):
         few = (*pairs[1:4], pairs[-1])
         grouped = (*crossings(rows(*hundreds())), grouped_pair(pairs[3], "a", "b"))
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES),
+            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
             WorstCase(
                 name="by-group",
                 pairs=grouped,
@@ -358,7 +358,7 @@ class AveragePrecision(_Area[RankingRelease]):
                 rows(positives, [*few, 0.99]),
             ),
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     def _guessed(self, guess: Guess) -> float:
         return guess.precision()
@@ -394,7 +394,7 @@ class Compare(_Ranking[CompareRelease]):
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         areas = worst_areas()
         pairs = tuple(map(_two_models, (areas[0], areas[1], areas[5], areas[-1])))
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
@@ -471,7 +471,7 @@ class GridTies(_Ranking[TiesRelease]):
             ),
             table_pair("the last positive leaves", rows([0.5], tied), rows([], tied), **REMOVE),
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid"
