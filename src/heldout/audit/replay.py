@@ -52,7 +52,7 @@ __all__ = [
     "Connections",
     "Recording",
     "Replay",
-    "compare",
+    "compare_with",
     "record",
     "replay_all",
     "replay_everywhere",
@@ -121,7 +121,7 @@ def record(ask: Ask, forced: Tape | None = None) -> Recording:
     return Recording(tape, shown, loss.epsilon)
 
 
-def compare(first: Recording, ask: Ask) -> Comparison:
+def compare_with(first: Recording, ask: Ask) -> Comparison:
     """Ask a neighbour with the noise of what was asked before; what it shows must be the same."""
     try:
         second = record(ask, forced=first.tape)
@@ -429,7 +429,7 @@ class _Corner:
                     reading = turn % READ == 0 and place == 0
                     mixed = any(row.forms for row in rows)
                     for question, recording in first:
-                        result = compare(recording, _asking(other, question, reading=reading))
+                        result = compare_with(recording, _asking(other, question, reading=reading))
                         cell = (question.kind, self.relation, self.unit, entrance.name)
                         replay.cell(*cell).add(result, str(question.booked()), mixed=mixed)
                         self.asked[question.kind] = self.asked.get(question.kind, 0) + 1

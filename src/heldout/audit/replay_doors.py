@@ -22,7 +22,7 @@ from heldout.audit.replay import (
     Connections,
     Recording,
     Replay,
-    compare,
+    compare_with,
     record,
 )
 from heldout.audit.subjects import EVERYTHING
@@ -74,7 +74,7 @@ def _replay_boards(replay: Replay, random: Random, connections: Connections) -> 
             _make_worst(other, first, random)
         with connections.lent():
             place = ("board", REPLACE_ONE, BY_ROW, HERE)
-            replay.cell(*place).add(compare(first, _ask_board(other)), "board")
+            replay.cell(*place).add(compare_with(first, _ask_board(other)), "board")
 
 
 def _make_worst(rows: list[Labelled], first: Recording, random: Random) -> None:
@@ -151,7 +151,7 @@ def _replay_searches(replay: Replay, random: Random, connections: Connections) -
         other[random.randrange(len(other))] = draw()
         with connections.lent():
             place = ("search", REPLACE_ONE, BY_ROW, HERE)
-            replay.cell(*place).add(compare(first, _ask_search(other, metric)), "search")
+            replay.cell(*place).add(compare_with(first, _ask_search(other, metric)), "search")
 
 
 def _ask_search(rows: list[tuple[int, float]], metric: str) -> Ask:
@@ -215,7 +215,7 @@ def _replay_shares(replay: Replay, random: Random, connections: Connections) -> 
                     other = open_session(rows)
                     for question, first in shared:
                         place = (f"share-of-{question.kind}", relation, unit, HERE)
-                        result = compare(first, _ask_share(other, question))
+                        result = compare_with(first, _ask_share(other, question))
                         replay.cell(*place).add(result, question.kind)
 
 
