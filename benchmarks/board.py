@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from heldout.board import Plan
 
+from heldout.board import Plan
 from heldout.questions.boards.board import certificate_of
 
 ATTACKS = ("best-of-many", "boosting", "greedy")

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from heldout.features import HashedText, PrivateNaiveBayes, PrivatePipeline
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.figure import judge
 from heldout.data.feature_bound import bounded
+from heldout.features import HashedText, PrivateNaiveBayes, PrivatePipeline
 
 FOLDS = 10
 GUESS = 5000

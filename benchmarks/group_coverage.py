@@ -12,9 +12,9 @@ import sys
 from itertools import product
 
 import numpy as np
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
+from heldout.regression import RegressionSession, RegressionTable
 
 RANDOM = np.random.default_rng(12)
 GRID = tuple(product((300, 2_000, 20_000), ("1/4", "1", "4")))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figure import judge, seconds
-from heldout.questions.regression.readings_verdict import Readings
+from heldout.questions.regression.verdict import Readings
 from heldout_papers.chen_2016_residuals_data import KINDS, Fitted, dataset, fitted
 from heldout_papers.chen_2016_residuals_draw import ours
 from heldout_papers.chen_2016_residuals_study import Job, compared, run

@@ -15,7 +15,7 @@ SOURCE = Path(heldout.__file__).parent
 
 # A room may import from the rooms before it, and from itself.
 ORDER = [
-    ("heldout.errors", "heldout.workers"),
+    ("heldout.arrays", "heldout.errors", "heldout.workers"),
     ("heldout.arguments",),
     (  # the kernel's books: what is a neighbour, what does it cost, who has spent what
         *("heldout.kernel.rational", "heldout.kernel.loss", "heldout.kernel.neighbours"),

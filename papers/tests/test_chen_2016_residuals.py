@@ -5,8 +5,8 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.grid_counts import Axis, GridCounts
-from heldout.questions.regression.similarity import Reference
+from heldout.questions.regression.statistics import Axis, GridCounts
+from heldout.questions.regression.table import Reference
 from heldout_papers.chen_2016_residuals_census import ACS, CPS
 from heldout_papers.chen_2016_residuals_data import dataset, family, private_model
 from heldout_papers.chen_2016_residuals_draw import METHODS, counted, ours

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 _PLACES = {
     "FeatureMatrix": "heldout.data.feature_matrix",
     "HashedText": "heldout.data.text",
-    "PrivateLogisticRegression": "heldout.questions.features.logistic",
-    "PrivateNaiveBayes": "heldout.questions.features.naive_bayes",
-    "PrivatePipeline": "heldout.questions.features.pipeline",
+    "PrivateLogisticRegression": "heldout.questions.features.estimators",
+    "PrivateNaiveBayes": "heldout.questions.features.estimators",
+    "PrivatePipeline": "heldout.questions.features.estimators",
     "Selection": "heldout.questions.features.selection",
     "Vocabulary": "heldout.data.text",
     "select": "heldout.questions.features.selector",
@@ -28,9 +28,11 @@ __all__ = [
 if TYPE_CHECKING:
     from heldout.data.feature_matrix import FeatureMatrix
     from heldout.data.text import HashedText, Vocabulary
-    from heldout.questions.features.logistic import PrivateLogisticRegression
-    from heldout.questions.features.naive_bayes import PrivateNaiveBayes
-    from heldout.questions.features.pipeline import PrivatePipeline
+    from heldout.questions.features.estimators import (
+        PrivateLogisticRegression,
+        PrivateNaiveBayes,
+        PrivatePipeline,
+    )
     from heldout.questions.features.selection import Selection
     from heldout.questions.features.selector import select
 

@@ -10,7 +10,7 @@ _PLACES = {
     "RegressionTable": "heldout.data.regression_table",
     "ResidualPlot": "heldout.questions.regression.release",
     "ResidualTable": "heldout.questions.regression.table",
-    "binned_residuals": "heldout.questions.regression.readings_logistic",
+    "binned_residuals": "heldout.questions.regression.logistic",
     "logistic_diagnostics": "heldout.questions.regression.logistic",
     "metrics": "heldout.questions.regression.session",
     "residual_plot": "heldout.questions.regression.session",
@@ -31,9 +31,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from heldout.data.regression_table import RegressionTable
-    from heldout.questions.regression.logistic import LogisticDiagnostics, logistic_diagnostics
+    from heldout.questions.regression.logistic import (
+        LogisticDiagnostics,
+        binned_residuals,
+        logistic_diagnostics,
+    )
     from heldout.questions.regression.measures import RegressionMetrics
-    from heldout.questions.regression.readings_logistic import binned_residuals
     from heldout.questions.regression.release import ResidualPlot
     from heldout.questions.regression.session import RegressionSession, metrics, residual_plot
     from heldout.questions.regression.table import ResidualTable

@@ -27,8 +27,7 @@ from heldout.kernel.ranking.ranked import RankedRows
 from heldout.kernel.ranking.score_table import ScoreTable, ScoreTables
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.counts.statistic import ThresholdCounts
-from heldout.questions.regression.grid_counts import Axis, GridCounts, RowCount
-from heldout.questions.regression.power_sums import PowerSums
+from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
 KINDS = list(itertools.product(range(GROUPS), (0, 1), (0.0, 1.0)))

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.regression.grid_counts import Axis, GridCounts, RowCount
-from heldout.questions.regression.power_sums import PowerSums
+from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(21)
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-300, 1e300, -1e300, 0.25, 0.5, 1.0, 3.0, 4.0]

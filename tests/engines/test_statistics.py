@@ -20,7 +20,7 @@ from heldout.kernel.ranking.score_table import ScoreTable
 from heldout.kernel.statistic import Statistic, compute, registered
 from heldout.questions.classes.statistic import CallCounts
 from heldout.questions.counts.statistic import ThresholdCounts
-from heldout.questions.regression.grid_counts import Axis, GridCounts
+from heldout.questions.regression.statistics import Axis, GridCounts
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from heldout.regression import RegressionTable
 
 import heldout as ho
 from heldout.errors import (
@@ -20,6 +19,7 @@ from heldout.errors import (
     UnusableModel,
 )
 from heldout.models import sandbox
+from heldout.regression import RegressionTable
 
 attacks: Any = importlib.import_module("attacks")
 swapping: Any = importlib.import_module("swapping")

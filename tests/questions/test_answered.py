@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout import questions as q
@@ -20,6 +19,7 @@ from heldout.questions.answered import Answered
 from heldout.questions.kept import from_plain, plain, stored_classes
 from heldout.questions.report import Report
 from heldout.questions.session import PrivateSession
+from heldout.regression import RegressionSession, RegressionTable
 
 RANDOM = np.random.default_rng(7)
 LABELS = (RANDOM.random(3_000) < 0.4).astype(int)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout import questions as q
@@ -18,6 +17,7 @@ from heldout.errors import AnswerLost, ArgumentError, BudgetExceeded
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.base import KINDS
 from heldout.questions.session import PrivateSession
+from heldout.regression import RegressionSession, RegressionTable
 
 RANDOM = np.random.default_rng(5)
 LABELS = (RANDOM.random(600) < 0.4).astype(int)

@@ -39,7 +39,7 @@ def alike(now: Any, before: Any) -> bool:
     if isinstance(now, list):
         return len(now) == len(before) and all(map(alike, now, before))
     if isinstance(now, float):
-        return bool(now == pytest.approx(before, rel=1e-9, abs=1e-9))
+        return bool(now == pytest.approx(before, rel=1e-6, abs=1e-6))
     return bool(now == before)
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 from scipy.special import ndtri
 from sklearn.metrics import average_precision_score
 
 import heldout as ho
 from heldout import questions as q
+from heldout.regression import RegressionSession, RegressionTable
 
 RUNS = 9
 TINY = 2e-4  # of a share that is nearly 0

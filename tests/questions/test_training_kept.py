@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.features import FeatureMatrix
 
 import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError
+from heldout.features import FeatureMatrix
 from heldout.questions.answered import Answered
 from heldout.questions.session import PrivateSession
 

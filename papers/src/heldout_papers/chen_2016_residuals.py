@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from heldout.drawing.colours import INK, PALETTE
-from heldout.questions.regression.readings_verdict import Readings
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.verdict import Readings
 from heldout_papers.chen_2016_residuals_census import ACS, CPS, income
 from heldout_papers.chen_2016_residuals_data import KINDS, Fitted, dataset, private_model
 from heldout_papers.chen_2016_residuals_draw import MEANT, METHODS

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.questions.regression.similarity import (
+from heldout.questions.regression.table import (
     CountedPlot,
     Reference,
     best_threshold,

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from heldout.data.feature_bound import bounded
-from heldout.questions.features.baselines import (
+from heldout.questions.features.selection import (
     cluster_selection_2014,
+    clusters,
     noisy_cut,
     private_threshold_testing,
 )
-from heldout.questions.features.clusters import clusters
-from heldout.questions.features.feature_scores import SCORES, Counted, counted
+from heldout.questions.features.statistics import SCORES, Counted, counted
 from heldout_papers.stoddard_2014_words import WordSet, fold, naive_bayes, word_set
 
 __all__ = ["BROKEN", "SAMPLED", "Job", "Result", "chosen_by", "f1", "run", "true_scores"]

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from heldout.audit.result import Floats
 from heldout.audit.subjects import VIOLATOR, Pair, Subject, register
 from heldout.kernel.loss import Loss
-from heldout.questions.features.baselines import (
+from heldout.questions.features.selection import (
     cluster_selection_2014,
     noisy_cut,
     private_threshold_testing,

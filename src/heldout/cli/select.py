@@ -63,7 +63,7 @@ def select(
     from heldout import questions as q
     from heldout.cli.output import print_json
     from heldout.errors import ArgumentError
-    from heldout.questions.features.baselines import BASELINES
+    from heldout.questions.features.selection import BASELINES
     from heldout.questions.features.selector import select_from
 
     if legend is not None and rows.text is None:

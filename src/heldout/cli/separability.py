@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 from heldout.cli.values import Json
 
 if TYPE_CHECKING:
-    from heldout.questions.separability.release import SeparabilityRelease
     from heldout.questions.separability.result import Separability
+    from heldout.questions.separability.separator import SeparabilityRelease
 
 
 def separability(

@@ -9,6 +9,7 @@ from heldout.kernel.loss import Budget, Loss
 from heldout.kernel.neighbours import Neighbours, Protection
 
 if TYPE_CHECKING:
+    from heldout.arrays import Floats
     from heldout.intervals.measure import Measure
 
 __all__ = [
@@ -111,7 +112,7 @@ def decimal(number: Fraction) -> str:
     return short if "e" not in short and Fraction(short) == number else str(number)
 
 
-def numbers(values: Sequence[float]) -> Callable[[float], str]:
+def numbers(values: "Sequence[float] | Floats") -> Callable[[float], str]:
     """Numbers as a person writes them: as many decimals as the width of the values asks for.
 
     >>> numbers([0, 52000])(1234.5), numbers([0, 52])(1.2345), numbers([8, 8.4])(8.12345)

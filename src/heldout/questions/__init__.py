@@ -1,5 +1,6 @@
 """Questions as values: `session.ask(Auc(epsilon="1/2"))`, and JSON to send, store and price them.
 
+>>> from heldout.questions import Confusion
 >>> question = Confusion(threshold=0.3, epsilon="1/2")
 >>> question.as_dict()
 {'question': 'confusion', 'version': 1, 'epsilon': '1/2', 'threshold': 0.3}

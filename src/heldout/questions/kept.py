@@ -184,6 +184,8 @@ def _fits(value: Any, hint: Any) -> bool:
         length = len(value) if isinstance(value, tuple) else -1
         hints = [inner[0]] * length if inner[-1] is ... else inner
         return len(hints) == length and all(map(_fits, value, hints))
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray)
     if origin is not None:  # a mapping from names
         return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
     if hint is Any or isinstance(value, bool):

@@ -252,7 +252,7 @@ def test_a_ledger_on_read_only_media_can_be_looked_at(path, event, tmp_path):
         shutil.copy(each, tmp_path / "closed" / each.name)
     assert (tmp_path / "open" / "ledger.sqlite-wal").stat().st_size
     code = (
-        "import os, sys; from heldout.kernel import Ledger, storage\n"
+        "import os, sys; from heldout.kernel.ledger import storage; from heldout import Ledger\n"
         "os.getuid() or os.setuid(65534)  # root may write anywhere\n"
         "with Ledger.open(sys.argv[1], read_only=True) as ledger:\n"
         "    print(len(ledger.entries()), ledger.verify().entries)"

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.board import Board, Plan
 
 import heldout as ho
+from heldout.board import Board, Plan
 
 ROWS = 2000
 LABELS = np.arange(ROWS) % 2

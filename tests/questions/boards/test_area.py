@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.board import Board, Plan
 from sklearn.metrics import roc_auc_score
 
 import heldout as ho
+from heldout.board import Board, Plan
 from heldout.errors import ArgumentError
-from heldout.questions.boards.merit import AreaMerit
+from heldout.questions.boards.plan import AreaMerit
 
 ROWS = [(label, score) for label in (0, 1) for score in (0.0, 0.5, 1.0)]
 

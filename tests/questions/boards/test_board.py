@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from heldout.board import Board, Plan
-from tests.board.conftest import scored
+from tests.questions.boards.conftest import scored
 
 import heldout as ho
+from heldout.board import Board, Plan
 from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
 from heldout.kernel import Loss
 from heldout.kernel.noise.bar import Prepaid
@@ -241,7 +241,7 @@ def test_a_plan_is_json_and_back(plan: Plan) -> None:
 
 
 def test_the_state_does_not_show_the_bar(opened: Any, tmp_path: Path) -> None:
-    from heldout.questions.boards.state import StateFile
+    from heldout.questions.boards.board import StateFile
 
     opened()
     state = StateFile(tmp_path / "board.json").read()

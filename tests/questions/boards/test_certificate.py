@@ -6,8 +6,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from benchmarks.board import ATTACKS, attacked
-from heldout.board import Plan, certified
 
+from heldout.board import Plan, certified
 from heldout.questions.boards.board import certificate_of
 
 
@@ -28,9 +28,7 @@ def test_every_score_that_can_be_shown_is_counted(spacing: float) -> None:
     plan = Plan(rows=10**6, price=8, improvements=1, submissions=3, start=0, step=spacing)
     noisy = np.linspace(-0.5, 2.0, 9999) * plan.whole
     shown = {plan.shown_score([int(each)], 0.5) for each in noisy}
-    with patch(
-        "heldout.questions.boards.certificate._transcripts", return_value=0.0
-    ) as transcripts:
+    with patch("heldout.questions.boards.plan._transcripts", return_value=0.0) as transcripts:
         plan.certificate()
     assert len(shown) <= transcripts.call_args.args[2] <= len(shown) + 1
 

@@ -8,16 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from scipy.sparse import csr_array
 
 from heldout.errors import ArgumentError, DataError
+from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.objective import SLACK, ObjectivePerturbation, even_noise
 from heldout.kernel.sealed import Sealed
-from heldout.questions.features.joint_counts import UNIT, row_units
-from heldout.questions.features.logistic_loss import MARGIN, LogisticLoss, Rows
-from heldout.questions.features.logistic_plan import LogisticPlan
+from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, Rows
+from heldout.questions.features.statistics import UNIT, row_units
 
 FEATURES = 2
 ROWS = [(label, mask) for label in (0, 1) for mask in itertools.product((0, 1), repeat=FEATURES)]

@@ -7,21 +7,31 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from scipy.sparse import csr_array
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataError, UnknownLabel
+from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from heldout.kernel import Budget, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.top_k import PermuteAndFlip
 from heldout.questions.features.budget import features_to_take, selection_share, shares_for
-from heldout.questions.features.cut import STEP, Cuts
-from heldout.questions.features.joint_counts import SIZES, UNIT, JointCounts, place_of
-from heldout.questions.features.naive_bayes_plan import NaiveBayesPlan, size_units
-from heldout.questions.features.right_calls import RightCalls, SummedScores
-from heldout.questions.features.shrinkage import log_odds
-from heldout.questions.features.stages import Stages
+from heldout.questions.features.plans import (
+    STEP,
+    Cuts,
+    NaiveBayesPlan,
+    Stages,
+    log_odds,
+    size_units,
+)
+from heldout.questions.features.statistics import (
+    SIZES,
+    UNIT,
+    JointCounts,
+    RightCalls,
+    SummedScores,
+    place_of,
+)
 
 FEATURES = 3
 ROWS = [
@@ -171,7 +181,7 @@ def test_the_steps_cost_epsilon_together_and_no_more():
             steps = (plan.learn(), plan.cut(weights))
             spent = [price(step.mechanism.event()).epsilon for step in steps]
             assert sum(spent) == epsilon
-            assert [ho.privacy.price(each).epsilon for each in plan.prices()] == spent
+            assert [price(each).epsilon for each in plan.prices()] == spent
             counts = steps[0].statistic
             assert steps[0].mechanism.l1_sensitivity == counts.sensitivity(protection)
 

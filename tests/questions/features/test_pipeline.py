@@ -1,22 +1,25 @@
 """Select and train under one price."""
 
 from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from heldout.features import (
-    FeatureMatrix,
-    PrivateLogisticRegression,
-    PrivateNaiveBayes,
-    PrivatePipeline,
-)
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
-from heldout.questions.features.selection_methods import METHODS
+from heldout.features import (
+    FeatureMatrix,
+    PrivateLogisticRegression,
+    PrivateNaiveBayes,
+    PrivatePipeline,
+)
+from heldout.questions.features.plans import BAYES_CUTS, LOGISTIC_CUTS, Cuts
+from heldout.questions.features.selection import METHODS
 
 
 def separable(rows, features=30):
@@ -131,3 +134,19 @@ def test_scikit_learn_accepts_it_with_these_exceptions(model):
     found = check_estimator(model, expected_failed_checks=exceptions, on_skip=None, on_fail=None)
     assert len(found) > 40
     assert [each["check_name"] for each in found if each["status"] == "failed"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "cuts"),
+    [(PrivateLogisticRegression, LOGISTIC_CUTS), (PrivateNaiveBayes, BAYES_CUTS)],
+    ids=["logistic", "naive Bayes"],
+)
+def test_a_cut_is_read_with_the_cuts_that_it_was_drawn_from(kind: Any, cuts: Cuts) -> None:
+    """The model calls positive what scores above its cut, so the cut is one that was drawn from."""
+    random = np.random.default_rng(4)
+    labels = random.integers(0, 2, 400)
+    features = (random.random((400, 6)) < np.where(labels, 0.7, 0.3)[:, None]).astype(int)
+    read = set()
+    with patch.object(Cuts, "value", lambda self, place: read.add(self) or 0.0):
+        kind(epsilon="1").fit(features, labels)
+    assert read == {cuts}

@@ -5,11 +5,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from heldout.features import FeatureMatrix, HashedText, PrivateLogisticRegression, PrivatePipeline
 
 import heldout as ho
 from heldout.data.scored_features import ScoredFeatures
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
+from heldout.features import FeatureMatrix, HashedText, PrivateLogisticRegression, PrivatePipeline
 
 ROWS = 400
 PEOPLE = np.repeat(np.arange(ROWS // 2), 2)

@@ -11,11 +11,15 @@ import heldout as ho
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError, BudgetExceeded, NotPrivate
 from heldout.kernel import Budget, Ledger, price
-from heldout.questions.features.baselines import BASELINES
-from heldout.questions.features.clusters import clusters
-from heldout.questions.features.feature_scores import SCORES, FeatureCounts, FeatureScores
-from heldout.questions.features.selection_methods import METHODS, SPURIOUS, plan_selection
+from heldout.questions.features.selection import (
+    BASELINES,
+    METHODS,
+    SPURIOUS,
+    clusters,
+    plan_selection,
+)
 from heldout.questions.features.selector import select_from
+from heldout.questions.features.statistics import SCORES, FeatureCounts, FeatureScores
 from heldout.questions.session import PrivateSession
 
 FEATURES, ROWS = 30, 400

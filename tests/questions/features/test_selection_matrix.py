@@ -14,7 +14,7 @@ from heldout.data.feature_bound import bounded
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.data.text import HashedText, Vocabulary
 from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingColumn, UnknownLabel
-from heldout.questions.features.feature_rows import WHOLE_ROWS
+from heldout.questions.features.statistics import WHOLE_ROWS
 from heldout.questions.session import PrivateSession
 
 rows_of_sets = st.lists(

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from heldout.data.feature_matrix import FeatureMatrix
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.questions.features.feature_scores import (
+from heldout.questions.features.statistics import (
     SCORES,
     FeatureCounts,
     FeatureScores,

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.features import FeatureMatrix, PrivateNaiveBayes
 from scipy.sparse import coo_array, csr_array
 
 from heldout.errors import ArgumentError, HeldoutError
+from heldout.features import FeatureMatrix, PrivateNaiveBayes
 
 
 def lying(indices: list[int], pointers: list[int], data: Any = (1.0, 1.0)) -> csr_array:

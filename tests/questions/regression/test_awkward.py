@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import heldout as ho
 from heldout import regression
 from heldout.errors import ArgumentError
 
@@ -16,7 +17,7 @@ ODD = ["x", [], 10**5000, math.nan, 1j, np.array([]), object()]
 @pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
 def test_an_odd_argument_is_refused_before_anything_is_paid(value: Any) -> None:
     table = regression.RegressionTable(ROWS, observed="y", predicted="f")
-    session = regression.RegressionSession(table, budget=regression.session.Budget(epsilon="1"))
+    session = regression.RegressionSession(table, budget=ho.Budget(epsilon="1"))
     for words in (
         {"scale": value},
         {"bounds": value},

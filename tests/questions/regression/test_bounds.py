@@ -11,8 +11,14 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, Neighbours, Protection, price
 from heldout.kernel.sealed import Sealed
-from heldout.questions.regression.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.questions.regression.search import Search, coverage, doublings
+from heldout.questions.regression.bounds import (
+    BoundSearch,
+    BoundSearchAsPrinted,
+    IntervalChoice,
+    Search,
+    coverage,
+    doublings,
+)
 
 PROTECTIONS = [
     Protection(neighbours=relation, unit=unit, rows_per_unit=rows)

@@ -5,13 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import ResidualTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heldout.questions.regression.density import simplex, smoothed, whole_numbers
-from heldout.questions.regression.table import laplace_deviation, overlaps
+from heldout.questions.regression.table import (
+    laplace_deviation,
+    overlaps,
+    simplex,
+    smoothed,
+    whole_numbers,
+)
+from heldout.regression import ResidualTable
 
 noisy_tables = st.tuples(st.integers(1, 7), st.integers(1, 7)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(-(10**9), 10**9))

@@ -10,8 +10,8 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.examples import salaries
 from heldout.questions.regression.readings import coverage_by_prediction, scale_by_prediction
-from heldout.questions.regression.readings_verdict import Readings
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.verdict import Readings
 
 RANDOM = np.random.default_rng(4)
 PREDICTED, RESIDUAL = np.linspace(0, 10, 17), np.linspace(-4, 4, 17)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable
 
 import heldout as ho
 from heldout import questions as q
@@ -15,8 +14,8 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.answered import Answered
-from heldout.questions.regression.grid_counts import Axis, GridCounts, RowCount
-from heldout.questions.regression.power_sums import PowerSums
+from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
+from heldout.regression import RegressionSession, RegressionTable
 
 GENERATOR = np.random.default_rng(6)
 ROWS = 6_000

@@ -10,7 +10,7 @@ import pytest
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, price
 from heldout.kernel.sealed import Sealed
-from heldout.questions.regression.hilbert import HilbertDawa, hilbert_order
+from heldout.questions.regression.mechanisms import HilbertDawa, hilbert_order
 
 
 @pytest.mark.parametrize("side", [1, 2, 4, 8, 64])

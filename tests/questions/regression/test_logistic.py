@@ -3,9 +3,9 @@
 import json
 
 import numpy as np
-from heldout.regression import LogisticDiagnostics, logistic_diagnostics
 
 import heldout as ho
+from heldout.regression import LogisticDiagnostics, logistic_diagnostics
 
 GENERATOR = np.random.default_rng(13)
 P = GENERATOR.uniform(0.05, 0.95, 4000)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable, metrics
 
 import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.kernel import price
+from heldout.regression import RegressionSession, RegressionTable, metrics
 
 GENERATOR = np.random.default_rng(12)
 PROTECTIONS: list[dict[str, Any]] = [

@@ -9,8 +9,8 @@ import pytest
 import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.examples import readmission, salaries
+from heldout.questions.regression.logistic import binned_residuals
 from heldout.questions.regression.pictures import KINDS, MOST_POINTS, figure
-from heldout.questions.regression.readings_logistic import binned_residuals
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionTable
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.bounded_sum import BoundedSum
-from heldout.questions.regression.power_sums import LADDERS, PowerSums
+from heldout.questions.regression.statistics import LADDERS, PowerSums
+from heldout.regression import RegressionTable
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)
 

@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.questions.regression.readings import bands, mean_by_prediction, spread_by_prediction
-from heldout.questions.regression.readings_noise import Sum, tail_quantile
-from heldout.questions.regression.readings_scores import _weights, curvature, fan, trend
-from heldout.questions.regression.readings_verdict import Readings
+from heldout.questions.regression.readings import (
+    Sum,
+    bands,
+    mean_by_prediction,
+    spread_by_prediction,
+    tail_quantile,
+)
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.verdict import Readings, _weights, curvature, fan, trend
 
 LIMITS = {
     "ideal": ((-4.0, 4.0), (0.0, 52.0)),

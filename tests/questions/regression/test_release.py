@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from heldout.regression import RegressionSession, RegressionTable, residual_plot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, DataError
 from heldout.kernel import Protection, price
-from heldout.questions.regression.grid_counts import Axis, GridCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.questions.regression.statistics import Axis, GridCounts
+from heldout.regression import RegressionSession, RegressionTable, residual_plot
 
 GENERATOR = np.random.default_rng(11)
 ROWS = 2000
@@ -280,7 +280,7 @@ def test_declared_bounds_are_the_plots_own() -> None:
 
 def test_a_fan_is_told_from_ideal_data_at_five_hundred_rows_times_epsilon() -> None:
     """Mean similarities differ by 0.45; 10 plots each with deviations of 0.07 make 0.2 certain."""
-    from heldout.questions.regression.similarity import Reference
+    from heldout.questions.regression.table import Reference
 
     reference = Reference.of_points(X, IDEAL["y"] - X)
     means = []

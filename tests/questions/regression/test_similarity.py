@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from heldout.errors import ArgumentError
-from heldout.questions.regression.similarity import (
+from heldout.questions.regression.table import (
     Reference,
     best_threshold,
     regridded,

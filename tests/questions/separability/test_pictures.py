@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import heldout as ho
-from heldout.questions.separability.pictures import clue_figures, group_figure
+from heldout.questions.separability.page import clue_figures, group_figure
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,7 @@ from heldout.kernel.statistic import compute
 from heldout.questions.separability import questions as question
 from heldout.questions.separability.private import private_separability
 from heldout.questions.separability.questions import ridge_for
-from heldout.questions.separability.recipe import Recipe
-from heldout.questions.separability.separator import Separator, called_true
+from heldout.questions.separability.separator import Recipe, Separator, called_true
 
 PRIVATIZED = np.array([[0, 1], [1, 0], [2, 2], [3, 0], [0, 0], [1, 1], [4, 2], [2, 0]], dtype=float)
 EXTREME = np.array([[0.0, 0.0], [100.0, -100.0], [-100.0, 100.0], [1.0, np.nan], [3.0, 0.0]])

@@ -237,7 +237,7 @@ def test_a_copy_with_independent_columns_is_seen_and_ranked_below_a_good_one():
 
 @pytest.mark.slow
 def test_on_alike_tables_the_forest_keeps_to_its_size():
-    from heldout.questions.separability import ensemble
+    from heldout.questions.separability import fits as ensemble
 
     rng = np.random.default_rng(9)
     labels = np.arange(80) < 40

@@ -21,13 +21,11 @@ from heldout.questions.features.budget import (
     features_to_take,
     selection_share,
 )
-from heldout.questions.features.feature_scores import score_named
-from heldout.questions.features.logistic_plan import LogisticPlan
 from heldout.questions.features.model import ModelRelease
-from heldout.questions.features.naive_bayes_plan import NaiveBayesPlan
+from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stages, TrainingPlan
+from heldout.questions.features.selection import METHODS, Plan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
-from heldout.questions.features.selection_methods import METHODS, Plan, plan_selection
-from heldout.questions.features.stages import Stages, TrainingPlan
+from heldout.questions.features.statistics import score_named
 from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 

@@ -13,16 +13,18 @@ from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.neighbours import Neighbours
 from heldout.kernel.noise.not_private import baseline_noise, shown_as_it_is
 from heldout.kernel.statistic import compute
-from heldout.questions.features.baselines import (
+from heldout.questions.features.questions import Selection as SelectionQuestion
+from heldout.questions.features.selection import (
     BASELINES,
+    METHODS,
+    Chosen,
+    NotPrivateSelection,
+    Selection,
     cluster_selection_2014,
     noisy_cut,
     private_threshold_testing,
 )
-from heldout.questions.features.feature_scores import FeatureScores, score_named
-from heldout.questions.features.questions import Selection as SelectionQuestion
-from heldout.questions.features.selection import NotPrivateSelection, Selection
-from heldout.questions.features.selection_methods import METHODS, Chosen
+from heldout.questions.features.statistics import FeatureScores, score_named
 from heldout.questions.session import Epsilon, PrivateSession
 
 __all__ = ["FEATURES_PER_ROW", "select", "select_from"]

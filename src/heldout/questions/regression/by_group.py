@@ -116,7 +116,7 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         """The plots on the same axes, means by prediction, and what is compared by group."""
-        from heldout.questions.regression.pictures_by_group import densities, means
+        from heldout.questions.regression.pictures import densities, means
 
         return [densities(self), *means(self, level), *self._pictured(self.compared, level)]
 

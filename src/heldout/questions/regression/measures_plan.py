@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.regression.cumulative import CumulativeCounts
-from heldout.questions.regression.grid_counts import Axis, GridCounts
-from heldout.questions.regression.plan import COUNT_SHARE, ResidualsPlan
-from heldout.questions.regression.power_sums import PowerSums
-from heldout.questions.regression.search import Interval, Search
+from heldout.questions.regression.bounds import Interval, Search
+from heldout.questions.regression.mechanisms import CumulativeCounts
+from heldout.questions.regression.plot_plan import COUNT_SHARE, ResidualsPlan
+from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums
 
 __all__ = ["MetricsPlan"]
 
@@ -152,7 +152,7 @@ class MetricsPlan(ResidualsPlan):
         visible = self.typical_size(answers) * self.part("quantiles") / self.protection.rows_moved
         return MANY if visible >= ENOUGH else FEW
 
-    def residual_edges(self, answers: Answers) -> Any:
+    def residual_edges(self, answers: Answers) -> Floats:
         bound = self.residual_bound(answers)
         return np.linspace(-bound, bound, self.cells(answers) + 1)
 

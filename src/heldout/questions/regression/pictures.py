@@ -1,19 +1,33 @@
 """The pictures of a released residual plot."""
 
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.colours import INK, MUTED, PALETTE, SHADE
+from heldout.drawing.svg import side_by_side
 from heldout.errors import ArgumentError
-from heldout.questions.regression.readings import ByPrediction
-from heldout.questions.regression.readings_logistic import BinnedResiduals
-from heldout.questions.regression.readings_normal import QuantilePlot
-from heldout.questions.regression.readings_verdict import Readings
+from heldout.intervals.measure import NO_INFORMATION
+from heldout.questions.regression.logistic import BinnedResiduals
+from heldout.questions.regression.readings import ByPrediction, QuantilePlot
 from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.verdict import Readings
 
-__all__ = ["KINDS", "Plotted", "binned_chart", "binned_figure", "chart", "figure", "figures"]
+if TYPE_CHECKING:
+    from heldout.questions.regression.by_group import PlotsByGroup
+
+__all__ = [
+    "KINDS",
+    "Plotted",
+    "binned_chart",
+    "binned_figure",
+    "chart",
+    "densities",
+    "figure",
+    "figures",
+    "means",
+]
 
 SIZE: Final[dict[str, Any]] = {"width": 380, "height": 270}
 MOST_POINTS: Final = 1_000
@@ -238,3 +252,82 @@ def zero(ends: tuple[float, float]) -> Layer:
     """The dashed line on which a prediction is right."""
     rows = [{"x": float(each), "y": 0.0} for each in ends]
     return Layer("line", rows, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.4})
+
+
+SMALL: Final[dict[str, Any]] = {"width": 190, "height": 135}
+ACROSS: Final = 3
+
+
+def densities(plots: "PlotsByGroup") -> Figure:
+    """A small plot for each group; one that noise drowned is an empty grey panel."""
+    panels = []
+    for name, plot in plots.groups.items():
+        table, drowned = plot.table, name in plots.drowned
+        (left, right), (low, high) = table.bounds
+        layers = [cells(table), zero(table.bounds.predicted)]
+        if drowned:
+            box = {"left": left, "right": right, "low": low, "high": high}
+            middle = {"x": (left + right) / 2, "y": (low + high) / 2, "says": NO_INFORMATION}
+            layers = [
+                Layer("rect", [box], "left", "low", "right", "high", color=SHADE),
+                Layer("text", [middle], color=INK, text="says"),
+            ]
+        x, y = Numbers(PREDICTED, left, right, 3), Numbers("Residual", low, high, 4)
+        panels.append(Chart(layers, x=x, y=y, title=name, **SMALL))
+    said = "; ".join(f"{name}: {each}" for name, each in plots.verdicts.items())
+    return Figure(
+        side_by_side(panels, across=ACROSS, title="Residual plots by group", says=said),
+        "Where the rows of each group lie, after noise, on the same axes: the stronger the colour, "
+        "the more of the group’s own rows a cell holds. A good fit is an even ribbon around the "
+        "dashed line." + (" Grey: drowned in noise at this price." if plots.drowned else ""),
+    )
+
+
+def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
+    """Mean residuals by predicted value, a colour for each group that can be read."""
+    shown = [name for name in plots.groups if name not in plots.drowned][: len(PALETTE)]
+    colours = dict(zip(shown, PALETTE, strict=False))
+    layers, ends = [], []
+    for name in shown:
+        reading = plots.groups[name].mean_by_prediction
+        low, high = reading.interval(level)
+        ends.append((low, high))
+        # Bands of groups may be the same: their bars stand beside each other.
+        place = (shown.index(name) + 1) / (len(shown) + 1)
+        bands = records(
+            left=reading.edges[:-1],
+            right=reading.edges[1:],
+            at=reading.edges[:-1] + place * np.diff(reading.edges),
+            value=reading.values,
+            low=low,
+            high=high,
+            group=np.full(low.size, name),
+        )
+        colour = Field("group")
+        layers += [
+            Layer("rule", bands, "at", "low", y2="high", color=colour, style={"strokeWidth": 1.5}),
+            Layer(
+                "rule", bands, "left", "value", "right", color=colour, style={"strokeWidth": 2.5}
+            ),
+        ]
+    if not shown:
+        return []
+    predicted = plots.groups[shown[0]].bounds.predicted
+    lows, highs = (np.concatenate(each) for each in zip(*ends, strict=True))
+    chart = Chart(
+        [zero(predicted), *layers],
+        x=Numbers(PREDICTED, *predicted),
+        y=around(lows, highs, "Mean residual"),
+        title="Mean residual by predicted value",
+        colours=colours,
+        **SIZE,
+    )
+    said = "; ".join(f"{name} {plots.groups[name].mean_residual.value:+.4g}" for name in shown)
+    return [
+        Figure(
+            chart.svg(says=f"Mean residual by group: {said}."),
+            "Each level line is a band of predictions of one group; the bar on it is where the "
+            f"population’s mean lies ({level * 100:g}%, noise and chance of the sample). On the "
+            "dashed line predictions are right on average.",
+        )
+    ]

@@ -17,9 +17,9 @@ from heldout.questions import Guess, Question
 from heldout.questions.base import R_co
 from heldout.questions.groups import divided, how_many, named
 from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
-from heldout.questions.regression.hilbert import SquareCounts
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.questions.regression.measures_plan import MetricsPlan
+from heldout.questions.regression.mechanisms import SquareCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
 from heldout.questions.rules import By, Flag, Grid, Intervals, Number, OneOf, Whole

@@ -6,24 +6,106 @@ true ratio r, top - r bottom is noise, so the interval holds every r for which i
 Where a band of predictions is nearly empty the interval is wide instead of wrong.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
+from heldout.drawing.words import numbers
+from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import Measure, checked_level
-from heldout.questions.regression.readings_noise import tail_quantile
-from heldout.questions.regression.table import ResidualTable
+from heldout.questions.regression.table import ResidualTable, laplace_deviation
 
 __all__ = [
     "ByPrediction",
+    "QuantilePlot",
+    "Sum",
     "bands",
     "coverage_by_prediction",
     "mean_by_prediction",
+    "offset",
+    "quantile_plot",
     "scale_by_prediction",
     "spread_by_prediction",
+    "tail_chance",
+    "tail_quantile",
+    "unexplained",
 ]
+
+
+def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
+    """What a standardised sum exceeds in size with probability (1 - level)/of.
+
+    A sum of many Laplace noises is nearly normal; a few leave it with excess kurtosis, for which
+    Cornish and Fisher's term pays. A single one (excess kurtosis 3) is Laplace.
+
+    >>> round(tail_quantile(0.95), 2), round(tail_quantile(0.95, kurtosis=3.0), 2)
+    (1.96, 2.17)
+    """
+    from scipy.special import ndtri
+
+    error = (1 - checked_level(level)) / of
+    z = float(-ndtri(error / 2))
+    stretched = z + max(z**3 - 3 * z, 0.0) * min(max(kurtosis, 0.0), 3.0) / 24
+    if kurtosis <= 0:
+        return z
+    # Never below what a single Laplace noise needs if the sum is little else.
+    single = -math.log(error) / math.sqrt(2)
+    part = min(kurtosis / 3, 1.0)
+    return max(stretched, z + part * (single - z))
+
+
+def tail_chance(deviations: float, *, kurtosis: float = 0.0) -> float:
+    """How often a standardised sum exceeds this in size by chance: the inverse of `tail_quantile`.
+
+    >>> round(tail_chance(1.96), 3), round(tail_chance(2.17, kurtosis=3.0), 3)
+    (0.05, 0.05)
+    """
+    low, high = 0.0, 15.0  # of -log10 of the chance, which is never said to be smaller
+    size = abs(deviations)
+    for _ in range(50):
+        middle = (low + high) / 2
+        if tail_quantile(1 - 10**-middle, kurtosis=kurtosis) < size:
+            low = middle
+        else:
+            high = middle
+    return float(10**-low)
+
+
+class Sum:
+    """A weighted sum of a table's noisy counts: its value, and the variance of both its errors."""
+
+    def __init__(self, table: ResidualTable, weights: Floats) -> None:
+        weights = np.broadcast_to(np.asarray(weights, dtype=np.float64), table.noisy.shape)
+        self.value = float((weights * table.noisy).sum())
+        self.noise_variance = table.noise_variance(weights)
+        self.sampling_variance = float((weights**2 * table.density).sum())
+        # The noise's part of the kurtosis is free of units; so is this, and cannot overflow.
+        parts = (weights * table.cell_deviation) ** 2
+        most = float(parts.max(initial=0.0))
+        scaled = parts / most if most > 0 else parts
+        noise = float(scaled.sum())
+        self._noise_kurtosis = 3 * float((scaled**2).sum()) / noise**2 if noise > 0 else 0.0
+        self._together = table.scale is None
+
+    def variance(self, *, noise_only: bool) -> float:
+        return self.noise_variance + (0.0 if noise_only else self.sampling_variance)
+
+    def kurtosis(self, *, noise_only: bool) -> float:
+        """Excess kurtosis of the error: 3 for one Laplace noise, 0 for a normal one."""
+        variance = self.variance(noise_only=noise_only)
+        if self._together:
+            return 3.0
+        return self._noise_kurtosis * (self.noise_variance / variance) ** 2 if variance > 0 else 0.0
+
+    def half_width(self, level: float, *, noise_only: bool, of: int = 1) -> float:
+        kurtosis = self.kurtosis(noise_only=noise_only)
+        spread = math.sqrt(self.variance(noise_only=noise_only))
+        return tail_quantile(level, kurtosis=kurtosis, of=of) * spread
+
 
 Bounds = Callable[[float, bool], tuple[Any, Any]]
 """Low and high ends at a level; for noise alone, or for noise and sampling."""
@@ -40,28 +122,28 @@ class ByPrediction:
     """One number for each band of predicted values, with intervals."""
 
     name: str
-    edges: Any
-    values: Any
-    rows: Any
+    edges: Floats
+    values: Floats
+    rows: Floats
     _bounds: Bounds
 
     @property
-    def predicted(self) -> Any:
+    def predicted(self) -> Floats:
         """The middle of each band."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends by band: sampling and privacy noise, each band for itself."""
         return self._around(level, False)
 
-    def noise_interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Low and high ends by band: privacy noise alone."""
         return self._around(level, True)
 
     def measure(self, share: Callable[[float], float], *, terms: str) -> Measure:
         """The one number of a reading of the whole table; `share` as in `Measure`."""
 
-        def only(ends: tuple[Any, Any]) -> tuple[float, float]:
+        def only(ends: tuple[Floats, Floats]) -> tuple[float, float]:
             return float(ends[0][0]), float(ends[1][0])
 
         return Measure(
@@ -73,7 +155,7 @@ class ByPrediction:
             share=share,
         )
 
-    def _around(self, level: float, noise_only: bool) -> tuple[Any, Any]:
+    def _around(self, level: float, noise_only: bool) -> tuple[Floats, Floats]:
         low, high = self._bounds(checked_level(level), noise_only)
         return np.minimum(low, self.values), np.maximum(high, self.values)
 
@@ -90,7 +172,7 @@ class ByPrediction:
         }
 
 
-def bands(table: ResidualTable) -> Any:
+def bands(table: ResidualTable) -> Ints:
     """Column indices at which bands of predictions begin, and the number of columns at the end.
 
     Bands hold about the same number of rows; the more noise there is, the fewer bands.
@@ -123,7 +205,7 @@ def mean_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPredic
     banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
     values, found = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
 
-    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+    def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
         low, high = found(level, noise_only)
         return unit * low, unit * high
 
@@ -140,7 +222,7 @@ def spread_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPred
     squares = (middle[:, None] - means) ** 2 - width
     values, square_bounds = banded.ratio(squares, -float(width.max()), (high - low) ** 2)
 
-    def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+    def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
         # The mean is not known exactly; squares about another point are larger by its distance.
         below, above = square_bounds(level, noise_only)
         first, last = mean_bounds(level, noise_only)
@@ -179,16 +261,16 @@ def coverage_by_prediction(
 class _Banded:
     """A table's counts by residual cell and band of predictions."""
 
-    starts: Any
-    counts: Any
-    variance: Any
-    density: Any
+    starts: Ints
+    counts: Floats
+    variance: Floats
+    density: Floats
 
     @classmethod
     def of(cls, table: ResidualTable, whole: bool = False) -> "_Banded":
         starts = np.array([0, table.noisy.shape[1]]) if whole else bands(table)
 
-        def summed(values: Any) -> Any:
+        def summed(values: Floats) -> Floats:
             return np.add.reduceat(values, starts[:-1], axis=1)
 
         deviation = table.cell_deviation
@@ -199,10 +281,11 @@ class _Banded:
         return cls(starts, summed(table.noisy), variance, summed(table.density))
 
     @property
-    def rows(self) -> Any:
-        return self.density.sum(axis=0)
+    def rows(self) -> Floats:
+        result: Floats = self.density.sum(axis=0)
+        return result
 
-    def ratio(self, weights: Any, low: float, high: float) -> tuple[Any, Bounds]:
+    def ratio(self, weights: Floats, low: float, high: float) -> tuple[Floats, Bounds]:
         """sum(weights counts)/sum(counts) by band, and its Fieller bounds within [low, high]."""
         weights = np.broadcast_to(weights, self.counts.shape)
         top, bottom = (weights * self.counts).sum(axis=0), self.counts.sum(axis=0)
@@ -214,7 +297,7 @@ class _Banded:
         certain = bottom > 3 * np.sqrt(self.variance.sum(axis=0))
         values = np.clip(np.divide(top, bottom, out=values, where=certain), low, high)
 
-        def bounds(level: float, noise_only: bool) -> tuple[Any, Any]:
+        def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
             errors = self.variance if noise_only else self.variance + self.density
             quantile = self._quantile(level, (weights - values) ** 2, errors)
             # (top - r bottom)^2 <= quantile^2 sum (weights - r)^2 errors, a parabola in r.
@@ -231,7 +314,7 @@ class _Banded:
 
         return values, bounds
 
-    def _quantile(self, level: float, squares: Any, errors: Any) -> Any:
+    def _quantile(self, level: float, squares: Floats, errors: Floats) -> Floats:
         total = (squares * errors).sum(axis=0)
         fourth = (squares**2 * self.variance**2).sum(axis=0)
         kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total**2 > 0)
@@ -243,6 +326,180 @@ def _unit(table: ResidualTable) -> float:
     return float(np.abs(table.residual_edges).max())
 
 
-def _middles(table: ResidualTable) -> Any:
+def _middles(table: ResidualTable) -> Floats:
     edges = table.residual_edges / _unit(table)
     return (edges[:-1] + edges[1:]) / 2
+
+
+SURE: Final = 0.999
+"""So that a fourth look adds at most 1 plot in 1,000 to those that show a fault without one."""
+PLAIN: Final = 0.25
+FARTHER: Final = 5.0
+"""A row beyond the bounds is taken to lie up to so many times as far out as the bound. Chosen on
+normal, Laplace, t, lognormal and Pareto residuals of which up to 10% are cut."""
+
+
+def offset(table: ResidualTable) -> str:
+    """A sentence about the mean residual if it is plainly not 0, else nothing."""
+    mean, spread = (each(table, whole=True) for each in (mean_by_prediction, spread_by_prediction))
+    value = float(mean.values[0])
+    (low,), (high,) = mean.interval(SURE)
+    nearest = max(float(low), -float(high))
+    bound = float(abs(table.residual_edges).max())
+    beyond = FARTHER * bound * max(table.outside, 0.0) / max(table.rows, 1)
+    # Rows stand in the middle of their cell, and may all lie at one edge of it.
+    half_cell = float(np.diff(table.residual_edges).max()) / 2
+    if nearest - beyond - half_cell <= PLAIN * float(spread.values[0]):
+        return ""
+    (low,), (high,) = mean.interval(0.95)
+    show = numbers(table.residual_edges)
+    direction = "low" if value > 0 else "high"
+    low, high = sorted((abs(float(low)), abs(float(high))))
+    return (
+        f"predictions are too {direction} by about {show(abs(value))} on average "
+        f"({show(low)} to {show(high)})"
+    )
+
+
+OUTER: Final = 0.03
+"""The share of the rows that is the outermost, at either end."""
+CUT_FARTHER: Final = 2.0
+"""A row beyond the bounds weighs as much as so many at the bound that lean like the outermost, and
+never more than one with A a deviation off."""
+DOUBT: Final = 2.5
+"""Deviations of the outermost rows' lean that noise and sampling may have added."""
+
+CUT_SHARP: Final = 0.05
+"""Deviation of a correlation that is known well enough to be judged alone."""
+
+
+def unexplained(
+    table: ResidualTable, *, across: Floats, down: Floats, whole: Floats, largest: float
+) -> float:
+    """How many deviations of the sum of A B are left, if any.
+
+    `across` is A by predicted cell, `whole` the residual less its mean by cell, `down` the same
+    with a weight by which cells that hold mostly noise count less. The sum without weights is
+    judged alone if noise leaves it sharp, else either will do, and what the weights take off pulls
+    like the rows beyond. `largest` is a correlation that no cut makes.
+    """
+    density = table.density
+    scale = table.outside_scale if table.scale is None else table.scale
+    beyond = max(table.outside, 0.0) + (2 * laplace_deviation(scale) if scale is not None else 0.0)
+    cut = beyond * float(np.abs(whole).max())
+    weighed = float((density * np.abs(whole - down)).sum())
+    squares = float((across**2 * density.sum(axis=0)).sum())
+    deviation = (squares / max(float(density.sum()), 1e-9)) ** 0.5
+    found = []
+    for values, hidden in ((whole, cut), (down, cut + weighed)):
+        seen = Sum(table, across[None, :] * values)
+        size = (squares * float((values**2 * density).sum())) ** 0.5
+        lean = max(_against(table, across, end, seen.value) for end in _ends(density, whole))
+        pull = min(min(CUT_FARTHER * lean, deviation) * hidden, largest * size)
+        spread = seen.variance(noise_only=False) ** 0.5
+        found.append((abs(seen.value) - pull) / spread if spread > 0 else 0.0)
+        if spread <= CUT_SHARP * size:
+            break
+    return max(found)
+
+
+def _ends(density: Floats, whole: Floats) -> list[Any]:
+    """Residuals of the cells at the lower and at the upper end that hold OUTER of the rows."""
+    found = []
+    for sizes in (-whole, whole):
+        order = np.unique(sizes)[::-1]
+        held = np.array([float(density[sizes >= each].sum()) for each in order])
+        least = order[int(np.argmax(held >= OUTER * held[-1]))]
+        found.append(np.where(sizes >= least, whole, 0.0))
+    return found
+
+
+def _against(table: ResidualTable, across: Floats, end: Floats, value: float) -> float:
+    """How far A of some rows, weighed by their residuals, may lie on the other side of a sum."""
+    lean = Sum(table, across[None, :] * end)
+    doubt: float = DOUBT * lean.variance(noise_only=False) ** 0.5
+    weight = float((table.density * np.abs(end)).sum())
+    return max(doubt - float(np.sign(value)) * lean.value, 0.0) / max(weight, 1e-9)
+
+
+_EDGE = 1e-6  # a share of 0 or 1 has no normal quantile
+
+
+@dataclass(frozen=True, eq=False)
+class QuantilePlot:
+    """A QQ plot: at each residual, which normal quantile the share of rows below it has.
+
+    Shares are of the rows within the bounds of the table. Normal residuals lie on the line through
+    the quartiles.
+    """
+
+    residual: Floats
+    """Edges of the cells, where shares are known without any assumption."""
+    share: Floats
+    """Of the rows within the bounds, below each of them."""
+    _counts: tuple[Floats | float, ...]
+    """Noisy counts below and above, their variances, and the rows."""
+
+    @property
+    def theoretical(self) -> Floats:
+        """Normal quantiles of the shares."""
+        return _quantile(self.share)
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """Centre and spread of the normal law with the same quartiles."""
+        from scipy.special import ndtri
+
+        first, third = np.interp([0.25, 0.75], self.share, self.residual)
+        return float((first + third) / 2), float((third - first) / (2 * ndtri(0.75)))
+
+    def interval(
+        self, level: float = 0.95, *, noise_only: bool = False, simultaneous: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Low and high ends of the normal quantiles, each for itself or all at once."""
+        below, above, below_variance, above_variance, rows = self._counts
+        low, high = ratio_bounds(
+            below,
+            above,
+            top_variance=below_variance,
+            rest_variance=above_variance,
+            rows=0.0 if noise_only else rows,
+            quantile=single_quantile(
+                checked_level(level), of=len(self.share) if simultaneous else 1
+            ),
+        )
+        return _quantile(np.minimum(low, self.share)), _quantile(np.maximum(high, self.share))
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        low, high = self.interval(level)
+        return {
+            "residual": self.residual.tolist(),
+            "theoretical": self.theoretical.tolist(),
+            "level": level,
+            "interval": [low.tolist(), high.tolist()],
+        }
+
+
+def quantile_plot(table: ResidualTable) -> QuantilePlot:
+    """From the noisy counts by residual cell, whatever the prediction."""
+    noisy, variance = table.noisy.sum(axis=1), (table.cell_deviation**2).sum(axis=1)
+    if table.scale is None:  # noise that hangs together may add up in full
+        variance = table.cell_deviation.sum(axis=1) ** 2 * table.noisy.shape[0]
+    kept = np.cumsum(table.density.sum(axis=1))
+    total = max(float(kept[-1]), 1e-9)
+    below, below_variance = np.cumsum(noisy)[:-1], np.cumsum(variance)[:-1]
+    counts = (
+        below,
+        noisy.sum() - below,
+        below_variance,
+        variance.sum() - below_variance,
+        total + np.sqrt(variance.sum()),
+    )
+    return QuantilePlot(table.residual_edges[1:-1], kept[:-1] / total, counts)
+
+
+def _quantile(share: Floats) -> Floats:
+    from scipy.special import ndtri
+
+    result: Floats = ndtri(np.clip(share, _EDGE, 1 - _EDGE))
+    return result

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments import as_number
+from heldout.arrays import Floats, Ints
 from heldout.drawing.chart import Figure
 from heldout.drawing.place import write_page
 from heldout.errors import ArgumentError
@@ -21,15 +22,13 @@ from heldout.questions.regression.measures import RegressionMetrics
 from heldout.questions.regression.plot_plan import PlotPlan
 from heldout.questions.regression.readings import (
     ByPrediction,
+    QuantilePlot,
     coverage_by_prediction,
     mean_by_prediction,
     spread_by_prediction,
 )
-from heldout.questions.regression.readings_normal import QuantilePlot
-from heldout.questions.regression.readings_scores import Score
-from heldout.questions.regression.readings_verdict import Readings, Verdict
-from heldout.questions.regression.similarity import similarity
-from heldout.questions.regression.table import Bounds, ResidualTable
+from heldout.questions.regression.table import Bounds, ResidualTable, similarity
+from heldout.questions.regression.verdict import Readings, Score, Verdict
 
 __all__ = ["ResidualPlot"]
 
@@ -62,23 +61,23 @@ class ResidualPlot(Release):
         return self.table.bounds
 
     @property
-    def predicted_edges(self) -> Any:
+    def predicted_edges(self) -> Floats:
         return self.table.predicted_edges
 
     @property
-    def residual_edges(self) -> Any:
+    def residual_edges(self) -> Floats:
         return self.table.residual_edges
 
     @property
-    def noisy(self) -> Any:
+    def noisy(self) -> Floats:
         return self.table.noisy
 
     @property
-    def counts(self) -> Any:
+    def counts(self) -> Ints:
         return self.table.counts
 
     @property
-    def density(self) -> Any:
+    def density(self) -> Floats:
         return self.table.density
 
     @property
@@ -86,16 +85,16 @@ class ResidualPlot(Release):
         return self.table.rows
 
     @property
-    def cell_deviation(self) -> Any:
+    def cell_deviation(self) -> Floats:
         return self.table.cell_deviation
 
-    def noise_variance(self, weights: Any) -> float:
+    def noise_variance(self, weights: Floats) -> float:
         return self.table.noise_variance(weights)
 
-    def resampled(self, predicted_edges: Any, residual_edges: Any) -> Any:
+    def resampled(self, predicted_edges: Floats, residual_edges: Floats) -> Floats:
         return self.table.resampled(predicted_edges, residual_edges)
 
-    def points(self, limit: int = 5_000) -> tuple[Any, Any]:
+    def points(self, limit: int = 5_000) -> tuple[Floats, Floats]:
         return self.table.points(limit)
 
     @property

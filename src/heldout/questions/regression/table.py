@@ -4,16 +4,110 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from heldout.arguments import as_edges, as_number, as_numbers, as_whole, shown
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.examples.chance import uniform
-from heldout.questions.regression.density import simplex, smoothed, whole_numbers
 
-__all__ = ["Bounds", "ResidualTable", "overlaps"]
+__all__ = [
+    "Bounds",
+    "CountedPlot",
+    "Reference",
+    "ResidualTable",
+    "best_threshold",
+    "overlaps",
+    "regridded",
+    "similarity",
+    "simplex",
+    "smoothed",
+    "total_variation",
+    "whole_numbers",
+]
+
+
+def smoothed(noisy: Floats, *, deviation: float, total: float) -> Floats:
+    """Counts not below zero that add up to `total`, without what looks like noise.
+
+    The table is written as a sum of cosines. Those of like frequencies form blocks, 0, 1, 2-3,
+    4-7, ... along each axis, and each block is shrunk by the share of its energy that noise of
+    this `deviation` a cell would have (James and Stein). A pattern stays; what is as rough as the
+    noise goes.
+    """
+    noisy = np.asarray(noisy, dtype=np.float64)
+    down, across = cosines(noisy.shape[0]), cosines(noisy.shape[1])
+    waves = down @ noisy @ across.T
+    blocks = 100 * octaves(noisy.shape[0])[:, None] + octaves(noisy.shape[1])[None, :]
+    for block in np.unique(blocks)[1:]:  # the first is the mean
+        inside = blocks == block
+        energy, size = float((waves[inside] ** 2).sum()), int(inside.sum())
+        # Size - 2 is best for many; a block of one or two is shrunk as well.
+        expected = max(size - 2, 0.7 * size) * deviation**2
+        waves[inside] *= max(0.0, 1 - expected / energy) if energy > 0 else 0.0
+    return simplex(down.T @ waves @ across, total=total)
+
+
+def cosines(size: int) -> Floats:
+    """The orthonormal cosine transform as a matrix.
+
+    >>> bool(np.allclose(cosines(5) @ cosines(5).T, np.eye(5)))
+    True
+    """
+    frequency, place = np.arange(size)[:, None], np.arange(size)[None, :]
+    matrix = np.sqrt(2 / size) * np.cos(np.pi * (place + 0.5) * frequency / size)
+    matrix[0] = np.sqrt(1 / size)
+    return np.asarray(matrix)
+
+
+def octaves(size: int) -> Floats:
+    """The block of each frequency.
+
+    >>> octaves(6).tolist()
+    [0, 1, 2, 2, 3, 3]
+    """
+    return np.ceil(np.log2(1 + np.arange(size))).astype(np.int64)
+
+
+def simplex(values: Floats, *, total: float) -> Floats:
+    """The nearest array without a negative entry that adds up to `total`.
+
+    >>> simplex(np.array([3.0, 1.0, -1.0]), total=3.0).tolist()
+    [2.5, 0.5, 0.0]
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if total <= 0:
+        return np.zeros_like(values)
+    values = values - values.max()  # a common shift changes nothing, and keeps small totals exact
+    falling = np.sort(values.ravel())[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
+    last = np.flatnonzero(falling - excess > 0)[-1]
+    result: Floats = np.maximum(values - excess[last], 0.0)
+    return result
+
+
+def whole_numbers(values: Floats, *, total: int) -> Ints:
+    """Whole numbers near the values, adding up to `total`: the largest remainders are rounded up.
+
+    >>> whole_numbers(np.array([1.4, 0.8, 0.8]), total=3).tolist()
+    [1, 1, 1]
+    """
+    values = np.asarray(values, dtype=np.float64)
+    floors = np.floor(values).astype(np.int64)
+    missing = int(total) - int(floors.sum())
+    flat = floors.ravel()
+    order = np.argsort((floors - values).ravel(), kind="stable")
+    if missing > 0:
+        flat[order[:missing]] += 1
+    elif missing < 0:
+        positive = [place for place in order[::-1] if flat[place] > 0]
+        flat[positive[:-missing]] -= 1
+    # Numbers beyond 2^53 are not whole to the last digit; what is left goes to the largest.
+    flat[flat.argmax()] += int(total) - int(flat.sum())
+    return flat.reshape(values.shape)
+
 
 Interval = tuple[float, float]
 _MOST = 2.0**60  # rows: sums of them stay whole numbers
@@ -39,9 +133,9 @@ class ResidualTable:
     (np.int64(86), True)
     """
 
-    predicted_edges: Any
-    residual_edges: Any
-    noisy: Any
+    predicted_edges: Floats
+    residual_edges: Floats
+    noisy: Floats
     """Shape (residual cells, predicted cells): counts with noise, as drawn; may be below zero."""
     outside: float
     """The noisy count of rows beyond the bounds."""
@@ -52,7 +146,7 @@ class ResidualTable:
     noise of cells hangs together (DAWA), and then see `deviation`."""
     rows_scale: Fraction | None = None
     """Scale of the discrete Laplace noise of `rows`, independent of the rest; None: public."""
-    deviation: Any = None
+    deviation: Floats | None = None
     """Standard deviation of the noise of each cell, for a scale of None."""
     outside_scale: Fraction | None = None
     """Scale of the noise of `outside`, where it is not `scale`."""
@@ -85,13 +179,13 @@ class ResidualTable:
     # --- noise -----------------------------------------------------------------------------------
 
     @property
-    def cell_deviation(self) -> Any:
+    def cell_deviation(self) -> Floats:
         """Standard deviation of the noise of each cell, in rows; the shape of `noisy`."""
         if self.scale is None:
             return np.broadcast_to(np.asarray(self.deviation, float), self.noisy.shape)
         return np.full(self.noisy.shape, laplace_deviation(self.scale))
 
-    def noise_variance(self, weights: Any) -> float:
+    def noise_variance(self, weights: Floats) -> float:
         """Of sum(weights * noisy); an upper bound where the noise of cells hangs together."""
         given = as_numbers(weights, name="weights")
         if given.shape not in ((), self.noisy.shape):
@@ -109,18 +203,18 @@ class ResidualTable:
         return min(max(self.rows - max(self.outside, 0.0), 0.0), float(max(self.rows, 0)))
 
     @cached_property
-    def density(self) -> Any:
+    def density(self) -> Floats:
         """Expected rows by cell: not below zero, adding up to `inside`; smoothed where noise is."""
         if self.scale is None:  # buckets were averaged before; their noise has no one size
             return simplex(self.noisy, total=self.inside)
         return smoothed(self.noisy, deviation=laplace_deviation(self.scale), total=self.inside)
 
     @cached_property
-    def counts(self) -> Any:
+    def counts(self) -> Ints:
         """Whole rows by cell, not below zero, adding up to the rows within the bounds."""
         return whole_numbers(self.density, total=round(self.inside))
 
-    def resampled(self, predicted_edges: Any, residual_edges: Any) -> Any:
+    def resampled(self, predicted_edges: Floats, residual_edges: Floats) -> Floats:
         """Expected rows in another grid's cells, each cell of this one spread evenly.
 
         What lies outside the other grid is not counted.
@@ -129,7 +223,7 @@ class ResidualTable:
         columns = overlaps(self.predicted_edges, predicted_edges)
         return rows.T @ self.counts @ columns
 
-    def points(self, limit: int = 5_000) -> tuple[Any, Any]:
+    def points(self, limit: int = 5_000) -> tuple[Floats, Floats]:
         """Predicted values and residuals of points for a scatter plot, at most `limit`.
 
         They are scattered over the cells by a fixed sequence (no row is where a point is).
@@ -170,7 +264,7 @@ def laplace_deviation(scale: Fraction) -> float:
     return math.sqrt(2 * p) / -math.expm1(-1 / float(scale))
 
 
-def overlaps(edges: Any, others: Any) -> Any:
+def overlaps(edges: Floats, others: Floats) -> Floats:
     """Which share of each cell of `edges` (first axis) lies in each cell of `others`.
 
     >>> overlaps(np.array([0.0, 2.0]), np.array([-1.0, 1.0, 1.5])).tolist()
@@ -180,4 +274,164 @@ def overlaps(edges: Any, others: Any) -> Any:
     low = np.maximum(edges[:-1, None], others[None, :-1])
     high = np.minimum(edges[1:, None], others[None, 1:])
     width = np.diff(edges)[:, None]
-    return np.maximum(high - low, 0.0) / width
+    result: Floats = np.maximum(high - low, 0.0) / width
+    return result
+
+
+CELLS: Final = 10
+MARGIN: Final = 0.1
+BINS: Final = 100
+
+
+class CountedPlot(Protocol):
+    """Counts of a plot: rows are cells of the residual, columns cells of the prediction."""
+
+    @property
+    def counts(self) -> Ints: ...
+
+    @property
+    def predicted_edges(self) -> Floats: ...
+
+    @property
+    def residual_edges(self) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The plot that others are held against: its grid, and the share of rows in each cell.
+
+    >>> real = Reference.of_points([0.0, 1.0, 2.0, 3.0], [0.5, -0.5, 0.5, -0.5])
+    >>> real.similarity_of_points([0.0, 1.0, 2.0, 9.0], [0.5, -0.5, 0.5, -0.5])
+    0.25
+    """
+
+    shares: Floats
+    predicted_edges: Floats
+    residual_edges: Floats
+
+    @classmethod
+    def of_points(
+        cls, predicted: Floats, residuals: Floats, *, cells: int = CELLS, margin: float = MARGIN
+    ) -> "Reference":
+        """A plot of points; the grid spans them with a margin on every side."""
+        predicted, residuals = _points(predicted, residuals)
+        if not predicted.size:
+            raise ArgumentError("predicted must hold at least one point.")
+        edges = [_spanning(each, cells, margin) for each in (predicted, residuals)]
+        counts = _counted(predicted, residuals, edges[0], edges[1])
+        return cls(counts / predicted.size, edges[0], edges[1])
+
+    @classmethod
+    def of_plot(cls, plot: CountedPlot, *, cells: int = CELLS) -> "Reference":
+        """A released plot; the grid spans its bounds."""
+        edges = [
+            np.linspace(float(each[0]), float(each[-1]), cells + 1)
+            for each in (plot.predicted_edges, plot.residual_edges)
+        ]
+        shares = _shares(regridded(plot, predicted_edges=edges[0], residual_edges=edges[1]), plot)
+        return cls(shares, edges[0], edges[1])
+
+    def similarity(self, plot: CountedPlot) -> float:
+        """0 for the same shares, 1 for plots that have no cell in common.
+
+        The rows of a cell count as spread evenly over it: what points sampled from it show on
+        average.
+        """
+        moved = regridded(
+            plot, predicted_edges=self.predicted_edges, residual_edges=self.residual_edges
+        )
+        return self._distance(_shares(moved, plot))
+
+    def similarity_of_points(self, predicted: Floats, residuals: Floats) -> float:
+        """The same of a plot of points, such as those sampled from a released plot."""
+        predicted, residuals = _points(predicted, residuals)
+        counts = _counted(predicted, residuals, self.predicted_edges, self.residual_edges)
+        return self._distance(counts / max(predicted.size, 1))
+
+    def _distance(self, shares: Floats) -> float:
+        missing = 1.0 - float(shares.sum())
+        found = (float(np.abs(self.shares - shares).sum()) + missing) / 2
+        return round(min(max(found, 0.0), 1.0), 12)
+
+
+def similarity(one: "CountedPlot | Reference", two: CountedPlot, *, cells: int = CELLS) -> float:
+    """Total variation between two plots on the grid that spans the first: 0 alike, 1 not at all.
+
+    Chen et al. call it a similarity although 0 is the most alike; we keep their name.
+    """
+    real = one if isinstance(one, Reference) else Reference.of_plot(one, cells=cells)
+    return real.similarity(two)
+
+
+def regridded(plot: CountedPlot, *, predicted_edges: Floats, residual_edges: Floats) -> Floats:
+    """The plot's counts on another grid, each cell's rows spread evenly over its area."""
+    across = _overlap(plot.predicted_edges, predicted_edges)
+    down = _overlap(plot.residual_edges, residual_edges)
+    return down.T @ np.asarray(plot.counts, dtype=np.float64) @ across
+
+
+def total_variation(one: Floats, two: Floats, *, bins: int = BINS) -> float:
+    """Between two samples of numbers in [0, 1], as histograms of equal bins.
+
+    The samples' own roughness is in it: two samples of one law are not quite at 0.
+
+    >>> total_variation([0.1, 0.2], [0.2, 0.9])
+    0.5
+    """
+    heights = []
+    for each in (one, two):
+        sample = np.asarray(each, dtype=np.float64)
+        cells = np.clip(np.floor(sample * bins + 1e-9).astype(np.int64), 0, bins - 1)
+        heights.append(np.bincount(cells, minlength=bins) / max(sample.size, 1))
+    return float(np.abs(heights[0] - heights[1]).sum() / 2)
+
+
+def best_threshold(one: Floats, two: Floats) -> float:
+    """Total variation over half-lines alone: what one cut between the samples tells apart.
+
+    At most the total variation, and free of any choice of bins (Kolmogorov and Smirnov).
+
+    >>> best_threshold([0.1, 0.2, 0.3], [0.25, 0.8, 0.9])
+    0.6666666666666667
+    """
+    first, second = np.sort(np.asarray(one, float)), np.sort(np.asarray(two, float))
+    places = np.concatenate([first, second])
+    below = [
+        np.searchsorted(each, places, side="right") / max(each.size, 1) for each in (first, second)
+    ]
+    return float(np.abs(below[0] - below[1]).max(initial=0.0))
+
+
+def _shares(counts: Floats, plot: CountedPlot) -> Floats:
+    total = float(np.sum(plot.counts))
+    return counts / total if total > 0 else counts
+
+
+def _overlap(held: Floats, wanted: Floats) -> Floats:
+    """Share of each held interval that lies in each wanted one."""
+    held, wanted = np.asarray(held, np.float64), np.asarray(wanted, np.float64)
+    low = np.maximum(held[:-1, None], wanted[None, :-1])
+    high = np.minimum(held[1:, None], wanted[None, 1:])
+    width = np.diff(held)[:, None]
+    result: Floats = np.maximum(high - low, 0.0) / width
+    return result
+
+
+def _spanning(values: Floats, cells: int, margin: float) -> Floats:
+    return np.linspace(float(values.min()) - margin, float(values.max()) + margin, cells + 1)
+
+
+def _counted(
+    predicted: Floats, residuals: Floats, predicted_edges: Floats, residual_edges: Floats
+) -> Floats:
+    counts, _, _ = np.histogram2d(residuals, predicted, bins=[residual_edges, predicted_edges])
+    return counts
+
+
+def _points(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
+    both = [np.asarray(each, dtype=np.float64).ravel() for each in (predicted, residuals)]
+    if both[0].size != both[1].size:
+        raise ArgumentError("predicted and residuals must be equally long. Pass one of each a row.")
+    if not all(np.isfinite(each).all() for each in both):
+        raise ArgumentError("predicted and residuals must be finite. Drop what is not.")
+    return both[0], both[1]

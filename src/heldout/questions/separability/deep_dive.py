@@ -1,14 +1,203 @@
 """Why the privatized data gives itself away: columns, probabilities, groups, hints."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from heldout.data.two_tables import Table
-from heldout.questions.separability.encoding import Encoding, Feature
 from heldout.questions.separability.fits import Constant, Fit
-from heldout.questions.separability.hints import hints
+from heldout.questions.separability.separator import (
+    MISSING,
+    MOST_CATEGORIES,
+    OTHER,
+    Number,
+    frequent,
+)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of the matrix and the column of the table that it came from."""
+
+    column: str
+    level: str | None = None
+    """None for the number itself, a category, "missing", or "other"."""
+
+    @property
+    def name(self) -> str:
+        return self.column if self.level is None else f"{self.column} = {self.level}"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """What was learnt of both tables together, without looking at which row is whose.
+
+    Numbers are centred and scaled, and have a column more where some are missing; a text has a
+    column for each of its most frequent categories and one for all others. Columns that are the
+    same in every row are left out.
+    """
+
+    features: tuple[Feature, ...]
+    numbers: dict[str, Number]
+    levels: dict[str, tuple[str, ...]]
+    constant: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *tables: Table, most_categories: int = MOST_CATEGORIES) -> "Encoding":
+        numbers, levels, features, constant = {}, {}, [], []
+        for name in tables[0].numbers:
+            values = np.concatenate([table.numbers[name] for table in tables])
+            number = Number.of(values)
+            numbers[name] = number
+            found = [Feature(name)] if number.scale > 0 else []
+            missing = np.isnan(values)
+            if missing.any() and not missing.all():
+                found.append(Feature(name, MISSING))
+            features += found
+            constant += [] if found else [name]
+        for name in tables[0].texts:
+            pooled = np.concatenate([table.texts[name] for table in tables])
+            levels[name] = frequent(pooled, most_categories)
+            found = _text_features(name, pooled, levels[name])
+            features += found
+            constant += [] if found else [name]
+        return cls(tuple(features), numbers, levels, tuple(constant))
+
+    def matrix(self, table: Table) -> Any:
+        """One row for each row of the table, one column for each feature."""
+        found = np.empty((table.rows, len(self.features)))
+        for index, feature in enumerate(self.features):
+            found[:, index] = self._column(feature, table)
+        return found
+
+    def _column(self, feature: Feature, table: Table) -> Any:
+        name = feature.column
+        if name in self.numbers:
+            values = table.numbers[name]
+            return np.isnan(values) if feature.level == MISSING else self.numbers[name](values)
+        values = table.texts[name]
+        if feature.level == MISSING and MISSING not in self.levels[name]:
+            return np.array([value is None for value in values])
+        if feature.level == OTHER and OTHER not in self.levels[name]:
+            known = {None, *self.levels[name]}
+            return np.array([value not in known for value in values])
+        return values == feature.level
+
+
+def _text_features(name: str, values: Any, levels: tuple[str, ...]) -> list[Feature]:
+    known = set(levels)
+    missing = sum(value is None for value in values)
+    other = sum(value is not None and value not in known for value in values)
+    sizes = [len(levels) > 0, missing > 0, other > 0]
+    if len(levels) + sum(sizes[1:]) <= 1:
+        return []
+    found = [Feature(name, level) for level in levels]
+    found += [Feature(name, MISSING)] if missing and MISSING not in known else []
+    found += [Feature(name, OTHER)] if other and OTHER not in known else []
+    return found
+
+
+NAMED = 5
+
+
+def hints(truth: Table, privatized: Table) -> Iterator[str]:
+    """What a custodian can change upstream; nothing if no usual cause shows."""
+    if truth.numbers:
+        yield from _lost_zeros(truth, privatized)
+        yield from _new_kinds_of_numbers(truth, privatized)
+    yield from _new_categories(truth, privatized)
+    yield from _missing(truth, privatized)
+
+
+def _lost_zeros(truth: Table, privatized: Table) -> Iterator[str]:
+    before, after = _zeros(truth), _zeros(privatized)
+    if before >= 0.2 and before - after >= 0.1:
+        yield (
+            f"Lost zeros: {before:.0%} of the true numbers are zero, but {after:.0%} of the "
+            "privatized ones. Noise on empty cells gives the data away. Use a mechanism that "
+            "keeps zeros: draw counts from noisy totals, or drop noisy counts below a threshold "
+            "(a high one gives itself away by lost small counts)."
+        )
+    elif after >= 0.2 and after - before >= 0.05:
+        yield (
+            f"New zeros: {before:.0%} of the true numbers are zero, but {after:.0%} of the "
+            "privatized ones. Small counts were dropped. Lower the threshold."
+        )
+
+
+def _new_kinds_of_numbers(truth: Table, privatized: Table) -> Iterator[str]:
+    negative = [
+        name
+        for name, values in truth.numbers.items()
+        if np.nanmin(values, initial=0) >= 0 > np.nanmin(privatized.numbers[name], initial=0)
+    ]
+    if negative:
+        yield (
+            f"Negative numbers in {_listed(negative)}, where the truth has none. Hold them to 0 "
+            "after the noise; that costs no privacy."
+        )
+    broken = [
+        name
+        for name, values in truth.numbers.items()
+        if _whole(values) and not _whole(privatized.numbers[name])
+    ]
+    if broken:
+        yield (
+            f"Fractions in {_listed(broken)}, where the truth has whole numbers. Use discrete "
+            "noise, or round afterwards."
+        )
+
+
+def _new_categories(truth: Table, privatized: Table) -> Iterator[str]:
+    for name, values in truth.texts.items():
+        known = {value for value in values if value is not None}
+        invented = np.array([v is not None and v not in known for v in privatized.texts[name]])
+        if invented.mean() >= 0.01:
+            yield (
+                f"Categories of {name} that the truth does not have, in {invented.mean():.0%} of "
+                "the privatized rows."
+            )
+        left = {value for value in privatized.texts[name] if value is not None}
+        lost = np.array([value is not None and value not in left for value in values])
+        if lost.mean() >= 0.01:
+            yield (
+                f"Categories of {name} that the privatized data lost, in {lost.mean():.0%} of the "
+                "true rows."
+            )
+
+
+def _missing(truth: Table, privatized: Table) -> Iterator[str]:
+    for name in (*truth.numbers, *truth.texts):
+        before, after = (_share_missing(table, name) for table in (truth, privatized))
+        if abs(before - after) >= 0.05:
+            yield (
+                f"{name} is missing in {before:.0%} of the true rows and in {after:.0%} of the "
+                "privatized ones."
+            )
+
+
+def _zeros(table: Table) -> float:
+    cells = sum(len(values) for values in table.numbers.values())
+    return sum(int((values == 0).sum()) for values in table.numbers.values()) / cells
+
+
+def _whole(values: Any) -> bool:
+    known = values[~np.isnan(values)]
+    return bool(np.all(known == np.floor(known)))
+
+
+def _share_missing(table: Table, name: str) -> float:
+    if name in table.numbers:
+        return float(np.isnan(table.numbers[name]).mean())
+    return float(np.mean([value is None for value in table.texts[name]]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more columns" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
 
 BINS = 20
 LISTED = 10

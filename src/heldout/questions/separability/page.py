@@ -1,13 +1,149 @@
 """The separability report as one HTML page that needs nothing from anywhere else."""
 
+from collections.abc import Iterable
+from typing import Any
+
+from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers, records
+from heldout.drawing.colours import INK, MUTED, PALETTE
 from heldout.drawing.page import rendered
-from heldout.questions.separability.pictures import (
-    clue_figures,
-    group_figure,
-    probability_figure,
-    roc_figure,
-)
+from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping
 from heldout.questions.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability
+
+SIDES = {"true": PALETTE[0], "privatized": PALETTE[1]}
+MOST_CLUES = 15
+MOST_GROUPS = 12
+NAME_LENGTH = 28
+
+
+def roc_figure(found: Separability) -> Figure:
+    """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
+    points = [
+        {"fit": name, **each}
+        for name, curve in found.roc.items()
+        for each in records(x=curve.fpr, y=curve.tpr)
+    ]
+    ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
+    chart = Chart(
+        [
+            Layer("line", ends, color=MUTED, style={**dashed, "strokeWidth": 1.2}),
+            Layer("line", points, color=Field("fit")),
+        ],
+        x=Numbers("Privatized rows called true"),
+        y=Numbers("True rows called true"),
+        title="ROC curves of the separator",
+        colours=dict(zip(found.roc, PALETTE, strict=False)),
+    )
+    says = (
+        f"Accuracy {found.accuracy:.2f} on true labels, {found.shuffled_accuracy:.2f} on shuffled."
+    )
+    return Figure(
+        chart.svg(says=says),
+        "ROC curves of the classifier on the true labels and on shuffled ones, both on the rows "
+        "that it was fitted to. How far the second curve lies above the diagonal is overfitting; "
+        "the score divides by it.",
+    )
+
+
+def probability_figure(dive: DeepDive) -> Figure:
+    """How true each side looks to the classifier."""
+    bars: list[dict[str, Any]] = [
+        {"side": side, "low": k / BINS, "high": (k + 1) / BINS, "foot": 0.0, "share": share}
+        for side, each in dive.probabilities.items()
+        for k, share in enumerate(each.shares)
+    ]
+    most = max((each["share"] for each in bars), default=1.0)
+    chart = Chart(
+        [Layer("rect", bars, "low", "foot", "high", "share", color=Field("side"), opacity=0.65)],
+        x=Numbers("Estimated probability of being true"),
+        y=Numbers("Share of rows", 0.0, most * 1.05, form=".0%"),
+        title="Estimated probability of being true",
+        colours=SIDES,
+    )
+    mean = dive.probabilities["privatized"].mean
+    return Figure(
+        chart.svg(says=f"By side; privatized rows have {mean:.2g} on average."),
+        f"How true each row looks. Privatized rows should look like true ones; on average they "
+        f"get {mean:.2g}, where 0.5 is what cannot be told apart.",
+    )
+
+
+def clue_figures(dive: DeepDive) -> list[Figure]:
+    """The features that say the most, to the left if they speak for privatized data."""
+    bars: list[dict[str, Any]] = [
+        {
+            "name": shortened(clue.name),
+            "foot": 0.0,
+            "weight": clue.weight,
+            "side": "true" if clue.weight > 0 else "privatized",
+        }
+        for clue in dive.clues[:MOST_CLUES]
+        if clue.weight
+    ]
+    if not bars:
+        return []
+    weights = [0.0, *(each["weight"] for each in bars)]
+    room = 0.05 * (max(weights) - min(weights))
+    ends = min(weights) - room * (min(weights) < 0), max(weights) + room * (max(weights) > 0)
+    chart = Chart(
+        [Layer("rect", bars, x="foot", x2="weight", y="name", color=Field("side"))],
+        x=Numbers(f"Signed {dive.method}", *ends),
+        y=Names(_once(each["name"] for each in bars)),
+        title="What speaks for which side",
+        width=260,
+        height=20 * max(len(bars), 4),
+        colours=SIDES,
+    )
+    said = "; ".join(f"{each['name']} {each['weight']:+.3g}" for each in bars)
+    return [
+        Figure(
+            chart.svg(says=f"By feature: {said}."),
+            f"The {len(bars)} features that the classifier looks at most. To the left: larger "
+            "values speak for privatized data.",
+        )
+    ]
+
+
+def group_figure(grouping: Grouping) -> Figure:
+    """The groups whose privatized rows look least true."""
+    dots: list[dict[str, Any]] = [
+        {
+            "name": shortened(each.name),
+            "probability": each.probability,
+            "shown": f"{each.probability:.2%}",
+        }
+        for each in grouping.groups[:MOST_GROUPS]
+    ]
+    most = max((each["probability"] for each in dots), default=0.0)
+    beside = {"align": "left", "dx": 8}
+    chart = Chart(
+        [
+            Layer("point", dots, x="probability", y="name", color=PALETTE[1], size=50),
+            Layer("text", dots, "probability", "name", color=INK, text="shown", style=beside),
+        ],
+        x=Numbers("Mean probability of being true", 0.0, most * 1.05 or 1.0, form=".1%"),
+        y=Names(_once(each["name"] for each in dots), title=grouping.column),
+        title=f"Worst groups by {grouping.column}",
+        width=260,
+        height=20 * max(len(dots), 3),
+    )
+    return Figure(
+        chart.svg(says="Lowest first."),
+        f"{grouping.column}: the {len(dots)} groups of {len(grouping.groups)} whose privatized "
+        "rows look least true.",
+    )
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def shortened(name: str) -> str:
+    """
+    >>> shortened("a" * 40)
+    'aaaaaaaaaaaaaaaaaaaaaaaaaaa…'
+    """
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
 
 LISTED_CLUES = 20
 

@@ -11,7 +11,7 @@ from heldout.data.two_tables import Table, as_frame, names_of, numeric_columns, 
 from heldout.errors import ArgumentError, EmptyTable
 from heldout.kernel import Budget, Ledger, exact
 from heldout.questions.separability.questions import Separability, as_columns
-from heldout.questions.separability.release import SeparabilityRelease
+from heldout.questions.separability.separator import SeparabilityRelease
 from heldout.questions.session import Epsilon, PrivateSession
 
 

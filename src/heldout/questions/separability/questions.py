@@ -19,9 +19,13 @@ from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
 from heldout.questions.rules import Rule
-from heldout.questions.separability.recipe import Recipe
-from heldout.questions.separability.release import SeparabilityRelease
-from heldout.questions.separability.separator import Separator, called_true, power_of_two
+from heldout.questions.separability.separator import (
+    Recipe,
+    SeparabilityRelease,
+    Separator,
+    called_true,
+    power_of_two,
+)
 from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 
 __all__ = ["Separability", "as_columns"]

@@ -13,7 +13,7 @@ from heldout.drawing.page import card
 from heldout.drawing.place import write_page
 from heldout.intervals.measure import Interval, checked_level
 from heldout.questions.separability.deep_dive import DeepDive
-from heldout.questions.separability.ensemble import NAME, Ensemble
+from heldout.questions.separability.fits import NAME, Ensemble
 
 CUSTODIAN_ONLY = "for the custodian only"
 WHY_CUSTODIAN = "computed on the ground truth without noise; do not publish"

@@ -9,11 +9,17 @@ import numpy as np
 
 from heldout.arguments.rules import Whole
 from heldout.data.two_tables import Table, names_of, read_pair
-from heldout.questions.separability.deep_dive import DeepDive
-from heldout.questions.separability.encoding import Encoding
-from heldout.questions.separability.ensemble import told_apart
-from heldout.questions.separability.fits import Fit, choose, fit, held_out, no_fit
-from heldout.questions.separability.others import auc, mean_squared_propensity
+from heldout.questions.separability.deep_dive import DeepDive, Encoding
+from heldout.questions.separability.fits import (
+    Fit,
+    auc,
+    choose,
+    fit,
+    held_out,
+    mean_squared_propensity,
+    no_fit,
+    told_apart,
+)
 from heldout.questions.separability.result import Numbers, Roc, Separability
 
 BOTH = "both"

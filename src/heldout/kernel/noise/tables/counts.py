@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -20,9 +21,9 @@ __all__ = ["BinCounts", "ClassCounts", "Cumulative", "Flat", "LinearCounts"]
 class ClassCounts:
     """Noisy counts of one class and what is public about their noise."""
 
-    counts: Any
-    bin_deviation: Any
-    above_deviation: Any
+    counts: Floats
+    bin_deviation: Floats
+    above_deviation: Floats
     scale: Fraction | None = None
     unbiased: bool = True
 
@@ -50,7 +51,7 @@ class BinCounts(ABC):
         """What is booked for one class, or for both of a joint table."""
 
     @abstractmethod
-    def draw(self, exact: Any) -> ClassCounts:
+    def draw(self, exact: Ints) -> ClassCounts:
         """Noisy counts from exact ones, one or more and at most `bins` of them."""
 
     @abstractmethod
@@ -77,15 +78,15 @@ class LinearCounts(BinCounts):
         """How many queries there are for `bins` bins."""
 
     @abstractmethod
-    def queries(self, exact: Any) -> Any:
+    def queries(self, exact: Ints) -> Ints:
         """Exact whole-numbered answers."""
 
     @abstractmethod
-    def solve(self, answers: Any, *, bins: int) -> Any:
+    def solve(self, answers: Floats, *, bins: int) -> Floats:
         """Counts by bin from noisy answers."""
 
     @abstractmethod
-    def deviations(self, *, bins: int) -> tuple[Any, Any]:
+    def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
         """For answers with noise of deviation 1: that of each bin and of all above each edge."""
 
     @property
@@ -100,7 +101,7 @@ class LinearCounts(BinCounts):
         )
         return (mechanism.event(),)
 
-    def draw(self, exact: Any) -> ClassCounts:
+    def draw(self, exact: Ints) -> ClassCounts:
         bins = len(exact)
         answers = self.queries(np.asarray(exact, dtype=np.int64))
         noisy = DiscreteLaplace(
@@ -145,13 +146,13 @@ class Flat(LinearCounts):
     def dimension(self) -> int:
         return self.bins
 
-    def queries(self, exact: Any) -> Any:
+    def queries(self, exact: Ints) -> Ints:
         return exact
 
-    def solve(self, answers: Any, *, bins: int) -> Any:
+    def solve(self, answers: Floats, *, bins: int) -> Floats:
         return answers.astype(np.float64)
 
-    def deviations(self, *, bins: int) -> tuple[Any, Any]:
+    def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
         return np.ones(bins), np.sqrt(np.arange(bins, -1, -1.0))
 
 
@@ -183,13 +184,13 @@ class Cumulative(LinearCounts):
     def dimension(self) -> int:
         return self.bins
 
-    def queries(self, exact: Any) -> Any:
+    def queries(self, exact: Ints) -> Ints:
         return np.cumsum(exact[::-1])[::-1]
 
-    def solve(self, answers: Any, *, bins: int) -> Any:
+    def solve(self, answers: Floats, *, bins: int) -> Floats:
         return -np.diff(answers.astype(np.float64), append=0.0)
 
-    def deviations(self, *, bins: int) -> tuple[Any, Any]:
+    def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
         each = np.full(bins, np.sqrt(2.0))
         each[-1] = 1.0
         return each, np.append(np.ones(bins), 0.0)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.sparse_vector import unbounded_noise
@@ -17,7 +18,7 @@ __all__ = ["Dawa", "cheapest_partition", "scaled_costs"]
 _MOST_BINS = 2**12
 
 
-def scaled_costs(exact: Any, *, multiple: int) -> list[Any]:
+def scaled_costs(exact: Ints, *, multiple: int) -> list[Any]:
     """`multiple` times the deviation of each interval of 1, 2, 4, ... bins from its own mean.
 
     Entry k has one whole number for each start of an interval of 2^k bins; `multiple` is a power
@@ -36,7 +37,7 @@ def scaled_costs(exact: Any, *, multiple: int) -> list[Any]:
     return costs
 
 
-def cheapest_partition(costs: list[Any], *, bins: int) -> Any:
+def cheapest_partition(costs: list[Any], *, bins: int) -> Ints:
     """Edges of the partition into such intervals with the least total cost.
 
     Of equally cheap ones a fixed one is taken, whatever the costs are.
@@ -133,7 +134,7 @@ class Dawa(BinCounts):
         flat = Flat(bins=self.bins, epsilon=self.bucket_epsilon, moved=self.moved)
         return (partition, *flat.events(classes=classes))
 
-    def draw(self, exact: Any) -> ClassCounts:
+    def draw(self, exact: Ints) -> ClassCounts:
         exact = np.asarray(exact, dtype=np.int64)
         bins = len(exact)
         edges = self._partition(exact)
@@ -148,11 +149,11 @@ class Dawa(BinCounts):
             unbiased=False,
         )
 
-    def second_stage(self, edges: Any) -> BinCounts:
+    def second_stage(self, edges: Ints) -> BinCounts:
         """What gives the sums of the buckets their noise."""
         return Tree(bins=len(edges) - 1, epsilon=self.bucket_epsilon, moved=self.moved)
 
-    def _partition(self, exact: Any) -> Any:
+    def _partition(self, exact: Ints) -> Ints:
         """Edges of the buckets: differentially private, share * epsilon."""
         costs = scaled_costs(exact, multiple=self.multiple)
         noise = iter(unbounded_noise(self.cost_scale, sum(map(len, costs))))

@@ -1,12 +1,14 @@
 """DAWA's own second stage: a binary tree whose levels share the budget by what is asked of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
@@ -19,18 +21,18 @@ __all__ = ["GreedyTree", "prefix_gram"]
 _PARTS = 64  # a node takes a whole number of 64ths of what is left for its leaves
 
 
-def prefix_gram(sizes: Any) -> Any:
+def prefix_gram(sizes: Sequence[int]) -> Floats:
     """W^T W of "how many of the bins up to j", all j, where a bucket spreads its count evenly.
 
     >>> prefix_gram([1, 2]).tolist()
     [[3.0, 1.5], [1.5, 1.25]]
     """
-    sizes = np.asarray(sizes, dtype=np.float64)
-    after = sizes.sum() - np.cumsum(sizes)
-    with_those_before = (sizes + 1) / 2 + after
+    widths = np.asarray(sizes, dtype=np.float64)
+    after = widths.sum() - np.cumsum(widths)
+    with_those_before = (widths + 1) / 2 + after
     gram = np.minimum.outer(with_those_before, with_those_before)
-    np.fill_diagonal(gram, (sizes + 1) * (2 * sizes + 1) / (6 * sizes) + after)
-    return gram
+    np.fill_diagonal(gram, (widths + 1) * (2 * widths + 1) / (6 * widths) + after)
+    return np.asarray(gram)
 
 
 class _Node(NamedTuple):
@@ -40,7 +42,7 @@ class _Node(NamedTuple):
     end: int
     share: int
     """In 64ths of what is left for its leaves; all of it for a leaf."""
-    gain: Any
+    gain: Floats
     """How far an estimate of each leaf follows the sum: least squares, one answer at a time."""
 
 
@@ -83,7 +85,7 @@ class GreedyTree(BinCounts):
         return (law.event(),)
 
     @cached_property
-    def _plan(self) -> tuple[list[_Node], Any]:
+    def _plan(self) -> tuple[list[_Node], Floats]:
         """All nodes, children before parents, and the covariance of the fitted leaves.
 
         It depends on public sizes alone. Covariances are in units of the noise of a node that had
@@ -91,7 +93,7 @@ class GreedyTree(BinCounts):
         """
         gram, nodes = prefix_gram(self.sizes), list[_Node]()
 
-        def covariance_of(first: int, end: int, depth: int) -> Any:
+        def covariance_of(first: int, end: int, depth: int) -> Floats:
             if end - first == 1:
                 nodes.append(_Node(first, end, _PARTS, np.ones(1)))
                 return np.ones((1, 1))
@@ -120,7 +122,7 @@ class GreedyTree(BinCounts):
                 left |= dict.fromkeys(_halves(*place), left[place] - found[place])
         return found
 
-    def draw(self, exact: Any) -> ClassCounts:
+    def draw(self, exact: Ints) -> ClassCounts:
         nodes, covariance = self._plan
         noisy, estimates = self._noisy(np.append(0, np.cumsum(exact))), np.zeros(self.bins)
         for first, end, share, gain in nodes:
@@ -136,7 +138,7 @@ class GreedyTree(BinCounts):
             above_deviation=one * np.append(above, 0.0),
         )
 
-    def _noisy(self, below: Any) -> dict[tuple[int, int], int]:
+    def _noisy(self, below: Floats) -> dict[tuple[int, int], int]:
         """The noisy sum of every node that has a weight; nodes of one weight are drawn together."""
         alike: dict[Fraction, list[tuple[int, int]]] = {}
         for place, weight in self.weights().items():
@@ -156,7 +158,7 @@ class GreedyTree(BinCounts):
         return {"counts": self.name}
 
 
-def _best_share(covariance: Any, gram: Any, *, cut: int, damping: float) -> int:
+def _best_share(covariance: Floats, gram: Floats, *, cut: int, damping: float) -> int:
     """How many 64ths for the node itself have the least error of the prefix sums.
 
     Nodes above will tell its sum too, so what it would mend counts less the deeper it lies; the

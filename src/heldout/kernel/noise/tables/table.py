@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 
 __all__ = ["NoisyTable", "TableNoise"]
@@ -23,18 +24,19 @@ class TableNoise:
     scale: Fraction | None
     """Independent discrete Laplace in each bin of each class, of this scale or, where they differ,
     of this one in the middle; None if it is not."""
-    bin_deviation: Any
+    bin_deviation: Floats
     """Shape (2, bins): standard deviation of the noise of each bin."""
-    above_deviation: Any
+    above_deviation: Floats
     """Shape (2, bins + 1): that of the noise of the count at or above edges[i]; 0 at the top."""
     unbiased: bool = True
     """False if an estimate also has an error that no noise law describes (buckets of DAWA,
     interpolation between quantiles)."""
 
     @property
-    def scales(self) -> Any:
+    def scales(self) -> Floats:
         """That of each bin, shape (2, bins), by its deviation; where bins are independent."""
-        return 0.5 / np.arcsinh(np.sqrt(0.5) / np.maximum(self.bin_deviation, 1e-150))
+        result: Floats = 0.5 / np.arcsinh(np.sqrt(0.5) / np.maximum(self.bin_deviation, 1e-150))
+        return result
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,9 +52,9 @@ class NoisyTable:
     (2, [5.0, 4.0, 0.0])
     """
 
-    edges: Any
-    negatives: Any
-    positives: Any
+    edges: Floats
+    negatives: Floats
+    positives: Floats
     noise: TableNoise
     rows: int | None = None
 
@@ -77,7 +79,7 @@ class NoisyTable:
         return int(self.edges[-1])
 
     @staticmethod
-    def above(counts: Any) -> Any:
+    def above(counts: Floats) -> Floats:
         """Counts at or above each edge, lowest edge first; the last is 0."""
         return np.append(np.cumsum(np.asarray(counts, dtype=np.float64)[::-1])[::-1], 0.0)
 

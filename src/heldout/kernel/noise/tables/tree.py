@@ -2,14 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Floats, Ints
 from heldout.kernel.noise.tables.counts import LinearCounts
 
 __all__ = ["Tree", "branching_for"]
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 def branching_for(bins: int) -> int:
@@ -78,13 +82,13 @@ class Tree(LinearCounts):
     def dimension(self) -> int:
         return sum(self._nodes(self.bins))
 
-    def queries(self, exact: Any) -> Any:
+    def queries(self, exact: Ints) -> Ints:
         levels = [exact]
         for _ in range(self.height - 1):
             levels.append(self._sums(levels[-1]))
         return np.concatenate(levels)
 
-    def solve(self, answers: Any, *, bins: int) -> Any:
+    def solve(self, answers: Floats, *, bins: int) -> Floats:
         ends = np.cumsum(self._nodes(bins))
         levels = np.split(answers.astype(np.float64), ends[:-1])
         fits, children = [levels[0]], self._children_variances(bins)
@@ -98,7 +102,7 @@ class Tree(LinearCounts):
             fitted = below + child * np.repeat(rest, self._branching)[: len(below)]
         return fitted
 
-    def deviations(self, *, bins: int) -> tuple[Any, Any]:
+    def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
         edges = np.arange(bins + 1)
         children, variances = self._children_variances(bins), self._variances(bins)
         leaf = np.ones(bins)
@@ -129,7 +133,7 @@ class Tree(LinearCounts):
         """Nodes at each level, leaves first."""
         return [math.ceil(bins / self._branching**level) for level in range(self.height)]
 
-    def _sums(self, level: Any) -> Any:
+    def _sums(self, level: NDArray[Number]) -> NDArray[Number]:
         return np.add.reduceat(level, np.arange(0, len(level), self._branching))
 
     def _variances(self, bins: int) -> list[Any]:

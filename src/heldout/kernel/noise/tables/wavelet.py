@@ -1,16 +1,17 @@
 """Privelet: noise on the Haar coefficients of the counts."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.kernel.noise.tables.counts import LinearCounts
 
 __all__ = ["Wavelet", "haar", "inverse_haar"]
 
 
-def haar(exact: Any) -> Any:
+def haar(exact: Ints) -> Ints:
     """The total, then for each node of the binary tree, root first, left sum minus right sum.
 
     >>> haar(np.array([5, 1, 2, 0])).tolist()
@@ -24,7 +25,7 @@ def haar(exact: Any) -> Any:
     return np.concatenate([sums, *coefficients[::-1]])
 
 
-def inverse_haar(coefficients: Any) -> Any:
+def inverse_haar(coefficients: Floats) -> Floats:
     """Counts from coefficients.
 
     >>> inverse_haar(np.array([8, 4, 4, 2])).tolist()
@@ -72,13 +73,13 @@ class Wavelet(LinearCounts):
     def dimension(self) -> int:
         return int(2**self.levels)
 
-    def queries(self, exact: Any) -> Any:
+    def queries(self, exact: Ints) -> Ints:
         return haar(np.pad(exact, (0, self.dimension - len(exact))))
 
-    def solve(self, answers: Any, *, bins: int) -> Any:
+    def solve(self, answers: Floats, *, bins: int) -> Floats:
         return inverse_haar(answers)[:bins]
 
-    def deviations(self, *, bins: int) -> tuple[Any, Any]:
+    def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
         edges = np.arange(bins + 1.0)[:, None]
         leaves = 2.0 ** np.arange(1, self.levels + 1)
         # The sum of the bins from an edge up is the sum below the end minus that below the edge;
@@ -91,7 +92,7 @@ class Wavelet(LinearCounts):
         return np.full(bins, np.sqrt(one)), np.sqrt(above)
 
 
-def _tent(position: Any) -> Any:
+def _tent(position: Floats) -> Floats:
     """Weight of a node's coefficient in the sum of its leaves below a place inside it."""
     part = position - np.floor(position)
     return np.minimum(part, 1 - part)

@@ -1,0 +1,719 @@
+"""The steps of private training: counts or a loss, then the cut; one booking for all of them."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from heldout.data.sql import Columns
+from heldout.errors import ArgumentError
+from heldout.kernel.door import Answers, Booked, Staged, Step
+from heldout.kernel.events import Event, price
+from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.noise.objective import ObjectivePerturbation
+from heldout.kernel.noise.top_k import PermuteAndFlip
+from heldout.questions.features.budget import LATEST, RULES, Rules, places_for, shares_for
+from heldout.questions.features.selection import Plan
+from heldout.questions.features.statistics import (
+    SIZES,
+    UNIT,
+    FeatureStatistic,
+    JointCounts,
+    RegressionScores,
+    RightCalls,
+    RowScores,
+    SummedScores,
+    place_of,
+    row_units,
+    seen_through,
+)
+
+__all__ = [
+    "BAYES_CUTS",
+    "LOGISTIC_CUTS",
+    "STEP",
+    "Cuts",
+    "LogisticLoss",
+    "LogisticPlan",
+    "NaiveBayesPlan",
+    "RowScores",
+    "Rows",
+    "Stages",
+    "TrainingPlan",
+    "log_odds",
+    "logistic",
+    "size_units",
+]
+
+RATES, ODDS, SPAN = 16, 17, 4.0
+ROUNDS = 12
+EVEN = 0.02  # of the prior of the log-odds stays spread evenly
+WIDTH = 1.5  # standard deviation of log-odds before anything is seen
+SMALLEST = np.float32(1e-30)
+
+
+def log_odds(
+    noisy: Any,
+    *,
+    scale: float,
+    rows: Any,
+    learnt: bool = True,
+    largest: float = 0.4,
+    centred: bool = True,
+) -> Any:
+    """The mean of ln(p1/p0) given both noisy counts of a feature, for every feature.
+
+    A feature has a rate (how many rows set it) and log-odds, each on a small grid. The count of a
+    label is the rate times `rows` of that label, plus Poisson spread and Laplace noise of `scale`.
+    With `learnt` the prior over the grid is fitted to all features' noisy counts (empirical Bayes:
+    Robbins 1956; Kiefer and Wolfowitz 1956), so that thousands of features that are pure noise are
+    recognised as such, and rare strong ones are not. The less a feature's counts narrow the fitted
+    prior, the more of the prior's mean is taken off: that would weigh how many features a row has.
+    Without `centred` it is not, and the last bits are those of answers from before it was.
+
+    >>> noisy = np.array([[0.0, 2.0, 90.0, 3.0], [1.0, -2.0, 5.0, 400.0]])
+    >>> log_odds(noisy, scale=5, rows=(1000, 1000), learnt=False).round(1).tolist()
+    [0.1, -0.2, -2.6, 3.5]
+    """
+    noisy, rows = np.asarray(noisy, dtype=np.float32), np.maximum(np.asarray(rows, dtype=float), 1)
+    rates = np.concatenate([[0.0], np.geomspace(1 / rows.sum(), largest, RATES)])
+    odds = np.linspace(-SPAN, SPAN, ODDS)
+    first = rates[:, None] * rows.sum() / (rows[0] + rows[1] * np.exp(odds))
+    shares = np.stack([first, first * np.exp(odds)])
+    likelihood = _likelihood(noisy, shares * rows[:, None, None], scale)
+    likelihood[:, (shares.max(axis=0) > 1).ravel()] = 0
+    own = np.exp(-0.5 * (odds / WIDTH) ** 2)
+    prior = np.outer(np.full(len(rates), 1 / len(rates)), own / own.sum())
+    for _ in range(ROUNDS if learnt else 0):
+        evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
+        spread = prior * (likelihood.T @ (1 / evidence)).reshape(prior.shape) / len(noisy.T)
+        of_odds = spread[1:].sum(axis=0)
+        of_odds = (1 - EVEN) * of_odds / max(of_odds.sum(), 1e-12) + EVEN / ODDS
+        prior = np.outer(spread.sum(axis=1), of_odds)
+    evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
+    # A feature that no row sets says nothing, whatever the odds are called there.
+    held = np.where(rates[:, None] > 0, odds, 0)
+    if not centred:
+        weighted = (prior * held).ravel().astype(np.float32)
+        return np.asarray((likelihood @ weighted) / evidence, dtype=float)
+    powers = [(prior * held**power).ravel() for power in (1, 2)]
+    mean, square = (
+        np.asarray(likelihood @ each.astype(np.float32), dtype=float) / evidence for each in powers
+    )
+    if not learnt:
+        return mean
+    common, spread = powers[0].sum(), powers[1].sum() - powers[0].sum() ** 2
+    return mean - common * np.clip((square - mean**2) / max(spread, 1e-9), 0, 1)
+
+
+def _likelihood(noisy: Any, expected: Any, scale: float) -> Any:
+    """Of every grid point for every feature, the largest of a feature being 1."""
+    total: Any = 0
+    for counts, mean in zip(noisy, expected.reshape(2, -1), strict=True):
+        # Poisson spread widens the Laplace law to the sum of the two variances.
+        wide = np.sqrt(scale**2 + mean / 2)
+        far = np.abs(counts[:, None] - mean.astype(np.float32)) / wide.astype(np.float32)
+        total = total - far - np.log(2 * wide).astype(np.float32)
+    total -= total.max(axis=1, keepdims=True)
+    return np.exp(total)
+
+
+STEP = 2**16  # steps of the lattice to one unit of log-odds
+FARTHEST = 1e3
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Public cuts of a score: `near` of them on each side, evenly `apart`, and a few far ones."""
+
+    apart: Fraction
+    near: int = 16
+    far: tuple[int, ...] = (20, 24, 32, 48, 64, 96, 128)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """In lattice steps, rising.
+
+        >>> len(Cuts(Fraction(1, 2)).places)
+        47
+        """
+        sides = {*range(-self.near, self.near + 1), *self.far, *(-each for each in self.far)}
+        return tuple(int(each * self.apart * STEP) for each in sorted(sides))
+
+    def value(self, place: int) -> float:
+        """The score from which rows are called positive, for an answer of `RightCalls`."""
+        if place == 0:
+            return -FARTHEST
+        places = self.places
+        return FARTHEST if place > len(places) else places[place - 1] / STEP
+
+    def step(
+        self,
+        scores: RowScores,
+        *,
+        epsilon: Fraction,
+        protection: Protection,
+        chosen: tuple[int, ...] | None = None,
+    ) -> Step:
+        """The choice of a cut, by permute-and-flip."""
+        return Step(
+            RightCalls(scores, self.places, chosen), self.chooser(epsilon, protection=protection)
+        )
+
+    @staticmethod
+    def chooser(epsilon: Fraction, *, protection: Protection) -> PermuteAndFlip:
+        """One unit moves each count of `RightCalls` by its rows, all one way under add-remove."""
+        one_way = protection.neighbours is Neighbours.ADD_REMOVE
+        return PermuteAndFlip(epsilon, protection.rows_per_unit, monotone=one_way)
+
+
+Features = tuple[int, ...] | None
+"""The public features that a model is trained on; None is all of them."""
+
+
+class TrainingPlan(Protocol):
+    """How one model is trained in two steps, of public facts alone."""
+
+    def prices(self) -> tuple[Event, Event]:
+        """Of learning and of the cut; the same for any features."""
+
+    def split(self) -> dict[str, str]:
+        """What each step costs, in epsilon."""
+
+    def learn(self, chosen: Features) -> Step:
+        """What is asked of the rows first."""
+
+    def understood(self, noisy: Any, chosen: Features) -> Any:
+        """What the answer means: the model without its cut."""
+
+    def cut(self, found: Any, chosen: Features) -> Step:
+        """What is asked of the rows last: where the model calls a row positive."""
+
+    def weights(self, found: Any) -> Any:
+        """A weight for each feature it was trained on."""
+
+    def told_apart(self, weights: Any) -> Any:
+        """Which of these features count as selected."""
+
+
+class Stages:
+    """A selection, if there is one, then learning, then the cut; paid as one.
+
+    After the draw `chosen` and `found` are what the public answers meant.
+    """
+
+    def __init__(self, plan: TrainingPlan, selection: Plan | None = None) -> None:
+        self.plan, self.selection = plan, selection
+        self.chosen: Features = None
+        self.found: Any = None
+
+    def request(self, name: str, *, claim: str, **words: Any) -> Staged:
+        split = self.split()
+        learning, cutting = self.plan.prices()
+        # What cannot be drawn at this price is refused here, before anything is booked.
+        self.plan.learn(None)
+        steps = {"learning": Booked(learning, self._learn), "cut": Booked(cutting, self._cut)}
+        if self.selection is not None:
+            first = Step(self.selection.statistic, self.selection.mechanism)
+            steps = {"selection": Booked.of(first)} | steps
+        return Staged(
+            name=name,
+            steps=steps,
+            parameters=words | split,
+            claim=claim,
+            description={"name": f"{name} in {len(steps)} steps", "split": split},
+            reading=self,
+        )
+
+    def split(self) -> dict[str, str]:
+        parts = self.plan.split()
+        if self.selection is None:
+            return parts
+        return {"selection": str(price(self.selection.mechanism.event()).epsilon)} | parts
+
+    def _learn(self, answers: Answers) -> Step:
+        if self.selection is not None:
+            indices = self.selection.read(answers["selection"]).indices
+            # With nothing selected the model is one of the rows' sizes and of any one feature.
+            self.chosen = tuple(sorted(int(each) for each in indices)) or (0,)
+        return self.plan.learn(self.chosen)
+
+    def _cut(self, answers: Answers) -> Step:
+        self.found = self.plan.understood(answers["learning"], self.chosen)
+        return self.plan.cut(self.found, self.chosen)
+
+    def retell(self, answers: Answers) -> None:
+        """Learn from kept answers what the draw learnt from them."""
+        if self.found is None:
+            asked: Any = self._learn(answers).statistic
+            if len(answers["learning"]) != asked.dimension:
+                raise ArgumentError(f"the model is learnt from {asked.dimension:,} numbers.")
+            self._cut(answers)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # How a selection was read is a function; a kept model needs what it read alone.
+        return self.__dict__ | {"selection": None}
+
+
+UNIT_ROUNDOFF = Fraction(1, 2**53)
+HALF = Fraction(1, 2)
+TOLERANCE = Fraction(1, 2**24)
+LARGEST = 64  # coefficients beyond this are summed with care, term by term
+FINE = 2**20  # how much finer the noise's lattice is than a row, over all coefficients
+MARGIN = 2.0
+"""How far on the right side a row's score must be to pull half as hard as it can.
+
+Noise is paid for the hardest pull. Without a margin, rows pull half as hard before anything is
+learnt. Of 0 to 3, tried on adult, diabetes130, CPS, ACS, wine, pima and abalone, 2 was best.
+"""
+
+
+@dataclass(frozen=True)
+class LogisticLoss(FeatureStatistic):
+    """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant 1/2.
+
+    It is sealed as a function: for noise in lattice steps it gives the minimum of the noisy,
+    ridged loss. `rows` is a public bound on the number of rows. With a `weight`, a feature that is
+    set counts 1, or weight/size in rows of more features, and one that is not set 0. Without, as
+    suits few features that many rows set, it counts 1/2 or -1/2.
+
+    Claim:       a row's gradient is at most `row` long, in L1 with a weight and in its largest
+                 entry without, and at most `square` in squared L2; the solver's minimum lies
+                 within `slack` of the true one.                              [claim: logistic]
+    Neighbours:  any; each row enters by itself.
+    Sensitivity: with a weight, features sum to at most `weight`, each at most 1, and the constant
+                 is 1/2; without, every entry is 1/2 or -1/2.
+    Numerics:    doubles with a proved bound on their error.
+    Refuses:     nothing in the rows.
+    Reference:   Chaudhuri, Monteleoni and Sarwate 2011; proofs/logistic.md.
+    Cost:        a dozen Newton steps by conjugate gradients.
+    """
+
+    features: int
+    weight: int | None
+    ridge: Fraction
+    rows: int
+    chosen: tuple[int, ...] | None = None
+    claim: ClassVar[str] = "logistic"
+    shown_by: ClassVar[str] = (
+        "tests/questions/features/test_logistic.py"
+        "::test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed"
+    )
+
+    @property
+    def dimension(self) -> int:
+        return self.features + 1
+
+    @property
+    def row(self) -> Fraction:
+        """How hard one row can pull: in all with a weight, at one coefficient without."""
+        return HALF if self.weight is None else self.weight + HALF
+
+    @property
+    def square(self) -> Fraction:
+        """The squared length of a row."""
+        if self.weight is None:
+            return HALF**2 * self.dimension
+        return self.weight + HALF**2
+
+    @property
+    def length(self) -> Fraction:
+        """The sum of a row's entries, without their signs."""
+        return HALF * self.dimension if self.weight is None else self.row
+
+    @cached_property
+    def step(self) -> Fraction:
+        """Of the noise: a power of two."""
+        return Fraction(1, 1 << int(FINE * self.dimension / self.length).bit_length())
+
+    @property
+    def lattice(self) -> Fraction:
+        """Of the coefficients."""
+        return self.step / self.ridge
+
+    @property
+    def grain(self) -> int:
+        """Bits after the point of coefficients that are summed: sums fit 62 bits."""
+        return min(40, 62 - (LARGEST * self.dimension).bit_length())
+
+    @property
+    def bits(self) -> int:
+        """Bits after the point of rows' gradients that are summed: sums fit 62 bits."""
+        return 62 - self.rows.bit_length()
+
+    @cached_property
+    def error(self) -> Fraction:
+        """A bound on the length of a gradient's error in doubles."""
+        margin = self.length / (1 << (self.grain - 1))
+        of_entries = self._root / (1 << (self.bits + 1))
+        return 2 * self.rows * (self.length * (margin / 4 + 16 * UNIT_ROUNDOFF) + of_entries)
+
+    @cached_property
+    def _root(self) -> Fraction:
+        """The square root of the dimension, rounded up."""
+        return Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
+
+    @property
+    def tolerance(self) -> Fraction:
+        return max(TOLERANCE, 4 * self.error)
+
+    @cached_property
+    def slack(self) -> int:
+        """Lattice steps (L1) between two roundings of one minimum."""
+        root = self._root
+        wrong = self.tolerance + self.error + root * self.step / 2
+        return math.ceil(2 * root * wrong / self.ridge / self.lattice) + self.dimension
+
+    def read(self, columns: Columns) -> Any:
+        matrix = seen_through(columns, self.chosen)
+        rows = Rows(self, matrix, columns["label"])
+
+        def minimum(noise: Any) -> Any:
+            found = self.minimum(rows, list(noise))
+            # Integers without an end: 64 bits would not hold those of many rows and features.
+            steps = np.rint(found / float(self.lattice))
+            return np.array([int(each) for each in steps], dtype=object)
+
+        return minimum
+
+    def minimum(self, rows: "Rows", noise: list[int]) -> Any:
+        """Where the noisy loss is least, plus b/ridge; Newton's steps, shortened where needed."""
+        from scipy.sparse.linalg import LinearOperator, cg
+
+        ridge, tolerance = float(self.ridge), float(self.tolerance)
+        at = np.zeros(self.dimension)
+        slope, curve = rows.slope(at, noise)
+        while np.linalg.norm(slope) > tolerance:
+            curved = LinearOperator(
+                (self.dimension, self.dimension),
+                matvec=lambda v, curve=curve: rows.curved(v, curve) + ridge * v,
+            )
+            exact = min(0.1, float(np.linalg.norm(slope)) ** 0.5)
+            move, _ = cg(curved, slope, rtol=max(exact, 1e-8), maxiter=10 * self.dimension)
+            length = 1.0
+            while True:
+                tried = at - length * move
+                then, curve_then = rows.slope(tried, noise)
+                if then @ then < slope @ slope * (1 - length / 4):
+                    break
+                length /= 2
+            at, slope, curve = tried, then, curve_then
+        return at
+
+
+class Rows:
+    """Rows, their weights and labels of -1 and 1, and the sums that Newton's method needs.
+
+    A row's vector is its weight for each feature that it sets, `shift` (0 or -1/2) added to every
+    feature, and 1/2 for the constant.
+    """
+
+    def __init__(self, loss: LogisticLoss, matrix: Any, label: Any) -> None:
+        self.loss = loss
+        self.whole = matrix.astype(np.int64)
+        self.whole_across = self.whole.T.tocsr()
+        self.matrix, self.across = self.whole.astype(float), self.whole_across.astype(float)
+        if loss.weight is None:
+            self.weights, self.shift = np.ones(matrix.shape[0]), -0.5
+        else:
+            self.weights, self.shift = row_units(matrix, loss.weight) / UNIT, 0.0
+        self.labels = 2.0 * np.asarray(label) - 1
+
+    def slope(self, at: Any, noise: list[int]) -> tuple[Any, Any]:
+        """The gradient, and each row's curvature. Sums over rows and features are of integers."""
+        loss = self.loss
+        miss = logistic(MARGIN - self.labels * self.margins(at, noise))
+        pull = -self.labels * miss
+        fine = 2.0**loss.bits
+        own = np.rint(self.weights * pull * fine).astype(np.int64)
+        last = np.rint(pull * fine).astype(np.int64).sum()
+        slope = np.append(self.whole_across @ own + self.shift * last, 0.5 * last) / fine
+        return slope + float(loss.ridge) * at, miss * (1 - miss)
+
+    def margins(self, at: Any, noise: list[int]) -> Any:
+        """t.x for every row, t being `at` minus the noise over the ridge."""
+        away = float(self.loss.lattice) * np.array(noise, dtype=float)
+        whole = at - away
+        # Noise beyond 53 bits is rounded on its way to a double: far out that would be seen.
+        if np.abs(whole).max() > LARGEST or np.abs(away).max() > 2 * LARGEST:
+            return self._careful(at, noise)
+        fine = 2.0**self.loss.grain
+        entries = np.rint(whole[:-1] * fine).astype(np.int64)
+        features = self.weights * ((self.whole @ entries) / fine)
+        return features + self.shift * (entries.sum() / fine) + 0.5 * whole[-1]
+
+    def curved(self, vector: Any, curve: Any) -> Any:
+        every = self.shift * vector[:-1].sum() + 0.5 * vector[-1]
+        along = curve * (self.weights * (self.matrix @ vector[:-1]) + every)
+        total = along.sum()
+        return np.append(self.across @ (self.weights * along) + self.shift * total, 0.5 * total)
+
+    def _careful(self, at: Any, noise: list[int]) -> Any:
+        """Margins by exact rationals, for coefficients so large that doubles would lose them."""
+        step = self.loss.lattice
+        whole = [Fraction(float(a)) - step * b for a, b in zip(at, noise, strict=True)]
+        every = Fraction(self.shift) * sum(whole[:-1]) + HALF * whole[-1]
+        starts, places = self.matrix.indptr, self.matrix.indices
+        return np.array(
+            [
+                float(Fraction(float(weight)) * sum(whole[j] for j in places[a:b]) + every)
+                for a, b, weight in zip(starts, starts[1:], self.weights, strict=False)
+            ]
+        )
+
+
+def logistic(x: Any) -> Any:
+    """1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, small) / (1 + small)
+
+
+LOGISTIC_CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
+LARGEST_COEFFICIENT = 2.0**20
+LEAST_PRICE, MOST_PRICE = Fraction(1, 10**6), 10**6
+TYPICAL, FEW = 10, 5
+"""A row of a table is taken to set 10 features unless told that it sets fewer; a table with 5 times
+as many features in all has few. On tables of 38 to 55 features both kinds of noise did as well."""
+
+
+@dataclass(frozen=True)
+class LogisticPlan:
+    """One logistic regression before it is paid: coefficients, then the cut. Public facts alone."""
+
+    features: int
+    features_per_row: int
+    epsilon: Fraction
+    weight: int
+    ridge: Fraction | None
+    rows: int
+    most_rows: int | None
+    protection: Protection
+    rules: Rules = RULES[LATEST]
+
+    def __post_init__(self) -> None:
+        if not LEAST_PRICE <= self.epsilon <= MOST_PRICE:
+            raise ArgumentError(
+                f"epsilon must lie between {LEAST_PRICE} and {MOST_PRICE:,} for a logistic "
+                "regression. Try 1."
+            )
+        if self.most_rows is None:
+            raise ArgumentError(
+                "A logistic regression needs a public bound on the number of rows where the number "
+                "itself is not public. Pass FeatureMatrix(..., most_rows=...)."
+            )
+
+    @property
+    def cut_epsilon(self) -> Fraction:
+        shares = shares_for(
+            self.epsilon,
+            rows=self.rows,
+            protection=self.protection,
+            features=self.features,
+            rules=self.rules,
+        )
+        return self.epsilon * shares.cut
+
+    @property
+    def loss_epsilon(self) -> Fraction:
+        return self.epsilon - self.cut_epsilon
+
+    def split(self) -> dict[str, str]:
+        return {"coefficients": str(self.loss_epsilon), "cut": str(self.cut_epsilon)}
+
+    def prices(self) -> tuple[Event, Event]:
+        chooser = LOGISTIC_CUTS.chooser(self.cut_epsilon, protection=self.protection)
+        first = Event("objective-perturbation", {"epsilon": self.loss_epsilon})
+        return first, chooser.event()
+
+    def loss(self, chosen: Features = None) -> LogisticLoss:
+        count = self.features if chosen is None else len(chosen)
+        few = count <= FEW * min(TYPICAL, self.features_per_row)
+        weight = None if few else min(self.weight, count)
+        assert self.most_rows is not None
+        loss = LogisticLoss(count, weight, Fraction(1), self.most_rows, chosen)
+        return replace(loss, ridge=self.ridge_for(loss))
+
+    def learn(self, chosen: Features = None) -> Step:
+        loss = self.loss(chosen)
+        return Step(loss, self.mechanism(loss))
+
+    def mechanism(self, loss: LogisticLoss) -> ObjectivePerturbation:
+        return ObjectivePerturbation(
+            epsilon=self.loss_epsilon,
+            moved=self.protection.rows_moved,
+            rows_per_unit=self.protection.rows_per_unit,
+            row=loss.row,
+            square=loss.square,
+            dimension=loss.dimension,
+            ridge=loss.ridge,
+            step=loss.step,
+            slack=loss.slack,
+            even=loss.weight is None,
+        )
+
+    def understood(self, noisy: Any, chosen: Features = None) -> Any:
+        """The coefficients in lattice steps of scores, held to a range that no sum overflows.
+
+        The last one is what every row gets: half the constant's, and half of each feature's less
+        where features count 1/2 or -1/2.
+        """
+        loss = self.loss(chosen)
+        real = np.clip(
+            np.asarray(noisy, dtype=float) * float(loss.lattice),
+            -LARGEST_COEFFICIENT,
+            LARGEST_COEFFICIENT,
+        )
+        every = real[-1] - (real[:-1].sum() if loss.weight is None else 0)
+        return np.rint(np.append(real[:-1], every / 2) * STEP).astype(np.int64)
+
+    def cut(self, found: Any, chosen: Features = None) -> Step:
+        return LOGISTIC_CUTS.step(
+            RegressionScores(found, self.loss(chosen).weight),
+            epsilon=self.cut_epsilon,
+            protection=self.protection,
+            chosen=chosen,
+        )
+
+    def ridge_for(self, loss: LogisticLoss) -> Fraction:
+        """A power of two: what was asked for, or two to four times the noise in one coefficient."""
+        least = ObjectivePerturbation.least_ridge(
+            self.loss_epsilon, square=loss.square, rows_per_unit=self.protection.rows_per_unit
+        )
+        # Noise of the law exp(-max) deviates by (dimension + 1)/sqrt(3) scales.
+        deviation = 1 if loss.weight is not None else Fraction(4, 7) * (loss.dimension + 1)
+        wanted = 2 * self.protection.rows_moved * loss.row * deviation / self.loss_epsilon
+        if self.ridge is not None:
+            wanted = self.ridge
+        return _next_power_of_two(max(least, wanted))
+
+    def weights(self, found: Any) -> Any:
+        """The coefficients without the intercept."""
+        return found[:-1] / STEP
+
+    def told_apart(self, weights: Any) -> Any:
+        """All of them: a penalty leaves none out."""
+        return np.arange(len(weights))
+
+
+def _next_power_of_two(number: Fraction) -> Fraction:
+    """The smallest power of two that is not below the number.
+
+    >>> _next_power_of_two(Fraction(5)), _next_power_of_two(Fraction(1, 3))
+    (Fraction(8, 1), Fraction(1, 2))
+    """
+    power = Fraction(2) ** math.ceil(math.log2(number))
+    while power < number:
+        power *= 2
+    return power
+
+
+FAINT = 0.05  # log-odds below this are taken for nothing
+PLAIN = 0.5  # a feature with log-odds from here on counts as selected
+BAYES_CUTS = Cuts(apart=Fraction(1, 2))
+
+
+def size_units(share: Fraction, weight: int) -> int:
+    """The units that make the size cells take this share of a row's weight."""
+    return max(1, round(share / (1 - share) * weight * UNIT))
+
+
+def mean_weights(weight: int) -> Any:
+    """About what a feature of a row weighs, by cell of sizes; public."""
+    spans = [np.arange(a, b) for a, b in pairwise((*SIZES, 2 * SIZES[-1]))]
+    return np.array([1.0, *(np.minimum(1.0, weight / span).mean() for span in spans)])
+
+
+class NaiveBayesPlan:
+    """The two steps of a naive Bayes model: noisy counts, then the cut. Public facts alone."""
+
+    def __init__(
+        self,
+        *,
+        features: int,
+        epsilon: Fraction,
+        weight: int,
+        rows: int,
+        protection: Protection,
+        rules: Rules = RULES[LATEST],
+    ) -> None:
+        shares = shares_for(
+            epsilon, rows=rows, protection=protection, features=features, rules=rules
+        )
+        self.features, self.weight, self.protection = features, weight, protection
+        self.epsilon, self.rows, self.rules = epsilon, rows, rules
+        self.size_units = size_units(shares.sizes, weight)
+        self.cut_epsilon = epsilon * shares.cut
+        self.counts_epsilon = epsilon - self.cut_epsilon
+
+    def prices(self) -> tuple[Event, Event]:
+        """Booked before it is known how many features there will be; the price is the same."""
+        chooser = BAYES_CUTS.chooser(self.cut_epsilon, protection=self.protection)
+        noise = DiscreteLaplace.for_epsilon(self.counts_epsilon, l1_sensitivity=1, dimension=1)
+        return noise.event(), chooser.event()
+
+    def split(self) -> dict[str, str]:
+        return {"counts": str(self.counts_epsilon), "cut": str(self.cut_epsilon)}
+
+    def learn(self, chosen: Features = None) -> Step:
+        count = self.features if chosen is None else len(chosen)
+        places = None
+        if self.rules.shared:
+            places = places_for(
+                count, epsilon=self.epsilon, rows=self.rows, protection=self.protection
+            )
+        statistic = JointCounts(count, self.weight, self.size_units, chosen, places)
+        noise = DiscreteLaplace.for_epsilon(
+            self.counts_epsilon,
+            l1_sensitivity=statistic.sensitivity(self.protection),
+            dimension=statistic.dimension,
+        )
+        return Step(statistic, noise)
+
+    def understood(self, noisy: Any, chosen: Features = None) -> tuple[Any, Any]:
+        """Log-odds of features and of row sizes, in lattice steps: a reading of noisy counts."""
+        asked = self.learn(chosen)
+        noise, counts = asked.mechanism, asked.statistic
+        assert isinstance(noise, DiscreteLaplace)
+        assert isinstance(counts, JointCounts)
+        scale, real, cells = noise.float_scale, np.asarray(noisy, dtype=float), len(SIZES) + 1
+        by_size = real[: 2 * cells].reshape(2, cells) / self.size_units
+        by_feature = real[2 * cells :].reshape(2, -1) / UNIT
+        by_size[:, 1:][:, np.array(SIZES) > counts.features] = 0  # no row has so many: noise
+        rows = np.maximum(by_size.sum(axis=1), 1)
+        held = np.maximum(by_size, 0)
+        held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
+        seen = np.maximum((held * mean_weights(self.weight)).sum(axis=1), 1)
+        centred = self.rules.centred
+        features = log_odds(by_feature, scale=scale / UNIT, rows=seen, centred=centred)
+        sizes = log_odds(
+            by_size,
+            scale=scale / self.size_units,
+            rows=rows,
+            learnt=False,
+            largest=0.9,
+            centred=centred,
+        )
+        features = np.where(np.abs(features) < FAINT, 0, features)
+        features = features[place_of(counts.features, counts.places)]
+        return np.rint(features * STEP).astype(np.int64), np.rint(sizes * STEP).astype(np.int64)
+
+    def cut(self, found: tuple[Any, Any], chosen: Features = None) -> Step:
+        return BAYES_CUTS.step(
+            SummedScores(*found),
+            epsilon=self.cut_epsilon,
+            protection=self.protection,
+            chosen=chosen,
+        )
+
+    def weights(self, found: tuple[Any, Any]) -> Any:
+        """The shrunk log-odds of each feature; 0 for one that was not told from noise."""
+        return found[0] / STEP
+
+    def told_apart(self, weights: Any) -> Any:
+        """The features that were told from noise, by number: a reading, free of charge."""
+        return np.flatnonzero(np.abs(weights) >= PLAIN)
