@@ -81,16 +81,18 @@ def audit(
             for key, rows in draw(dict.fromkeys(among, max(LEAST // 4, many)), "replay").items():
                 seen[key] = stack([seen[key], rows]) if key in seen else rows
             for name in among:
-                found[name] = _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
+                explored[name] = _explore(
+                    seen[name, 0], seen[name, 1], error, delta, trials=samples
+                )
 
         seen: dict[tuple[str, int], Floats] = {}
-        found: dict[str, _Found] = {}
+        explored: dict[str, _Explored] = {}
         ranked = names
         if len(names) > PROMISING:
             explore(names, samples // EVERY)
-            ranked = sorted(names, key=lambda name: -found[name].promise)
+            ranked = sorted(names, key=lambda name: -explored[name].promise)
         explore(ranked[:PROMISING], samples // CLOSER)
-        worst = max(ranked[:PROMISING], key=lambda name: found[name].promise)
+        worst = max(ranked[:PROMISING], key=lambda name: explored[name].promise)
         few = max(LEAST // 4, samples // BESIDE)
         tested = draw({name: samples if name == worst else few for name in names}, door)
     findings = []
@@ -98,7 +100,7 @@ def audit(
         # Half of the error is for the worst pair, the other half for all others together.
         share = 1 if len(names) == 1 else 0.5 if name == worst else 0.5 / (len(names) - 1)
         outcomes = tested[name, 0], tested[name, 1]
-        findings.append(found[name].test(name, *outcomes, error=error * share, delta=delta))
+        findings.append(explored[name].test(name, *outcomes, error=error * share, delta=delta))
     return AuditResult(
         subject=checked.name,
         kind=checked.kind,
@@ -112,7 +114,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Explored:
     """The most promising event on a pair, found on samples that test nothing."""
 
     features: Features
@@ -126,8 +128,8 @@ class _Found:
     ) -> Finding:
         """Count the event on fresh samples."""
         here, there = (
-            self.features.hits(self.event, _fitted(each, self.width))
-            for each in ((second, first) if self.swapped else (first, second))
+            self.features.hits(self.event, _fitted(side, self.width))
+            for side in ((second, first) if self.swapped else (first, second))
         )
         trials = min(len(first), len(second))
         bound = float(epsilon_bound(here, there, trials, error=error, delta=delta))
@@ -135,11 +137,13 @@ class _Found:
         return Finding(pair, towards, str(self.event), here, there, trials, bound)
 
 
-def _explore(first: Floats, second: Floats, error: float, delta: float, *, trials: int) -> _Found:
+def _explore(
+    first: Floats, second: Floats, error: float, delta: float, *, trials: int
+) -> _Explored:
     """Half of the samples teach features, the other half chooses an event."""
     both = as_table(stack([first, second]))
     halves = [
-        (each[: len(each) // 2], each[len(each) // 2 :]) for each in np.split(both, [len(first)])
+        (side[: len(side) // 2], side[len(side) // 2 :]) for side in np.split(both, [len(first)])
     ]
     features = learn(halves[0][0], halves[1][0])
     best = None
@@ -147,7 +151,7 @@ def _explore(first: Floats, second: Floats, error: float, delta: float, *, trial
         here, there = halves[swapped][1], halves[not swapped][1]
         event, promise = best_event(features, here, there, error=error, delta=delta, trials=trials)
         if best is None or promise > best.promise:
-            best = _Found(features, event, swapped, promise, both.shape[1])
+            best = _Explored(features, event, swapped, promise, both.shape[1])
     assert best is not None
     return best
 
@@ -170,22 +174,22 @@ def audit_all(
     there, missing = present(kinds)
     one = own_confidence(there, confidence)
     results = [
-        audit(each.name, confidence=confidence if each.kind == VIOLATOR else one, **words)
-        for each in there
+        audit(subject.name, confidence=confidence if subject.kind == VIOLATOR else one, **words)
+        for subject in there
     ]
     return results, missing
 
 
 def present(kinds: Sequence[str] | None = None) -> tuple[list[Subject], Mapping[str, str]]:
     """The subjects of these kinds that are there, and why the others are not."""
-    subjects = [each for each in registered() if kinds is None or each.kind in kinds]
-    missing = {each.name: why for each in subjects if (why := each.missing()) is not None}
-    return [each for each in subjects if each.name not in missing], missing
+    subjects = [subject for subject in registered() if kinds is None or subject.kind in kinds]
+    missing = {subject.name: why for subject in subjects if (why := subject.missing()) is not None}
+    return [subject for subject in subjects if subject.name not in missing], missing
 
 
 def own_confidence(subjects: Sequence[Subject], confidence: float, *, more: int = 0) -> float:
     """Each of ours, and so many more audits, may err with the same part of the whole."""
-    own = sum(each.kind != VIOLATOR for each in subjects) + more
+    own = sum(subject.kind != VIOLATOR for subject in subjects) + more
     return 1 - (1 - confidence) / max(own, 1)
 
 
@@ -225,7 +229,7 @@ def _work(job: Job) -> tuple[Job, Floats]:
 def _names(checked: Subject, pairs: Sequence[str] | None) -> list[str]:
     """The pairs to audit, each once: all of the subject's unless some are named."""
     if pairs is None:
-        return [each.name for each in checked.pairs]
+        return [pair.name for pair in checked.pairs]
     given = (
         [pairs] if isinstance(pairs, str) else list(pairs) if isinstance(pairs, Sequence) else []
     )

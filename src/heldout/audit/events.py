@@ -265,16 +265,16 @@ def telling(first: Floats, second: Floats) -> list[int]:
     both = np.concatenate([first, second])
     size, rows = len(first), len(both)
     deviation = np.sqrt(size * (rows - size) * (rows + 1) / 12)
-    found = []
+    apart = []
     for j in range(both.shape[1]):
         numbers = both[:, j]
         off = 0.0
-        for each in (numbers, np.abs(numbers - np.median(numbers))):
-            ranks = _ranks(each)
+        for spread in (numbers, np.abs(numbers - np.median(numbers))):
+            ranks = _ranks(spread)
             off = max(off, abs(ranks[:size].sum() - size * (rows + 1) / 2) / deviation)
-        found.append(off)
-    order = np.argsort(found)[::-1][:_MOST]
-    return [int(j) for place, j in enumerate(order) if place == 0 or found[j] > 2.0]
+        apart.append(off)
+    order = np.argsort(apart)[::-1][:_MOST]
+    return [int(j) for place, j in enumerate(order) if place == 0 or apart[j] > 2.0]
 
 
 def laplace_ratio(first: Floats, second: Floats) -> Feature:
@@ -289,12 +289,12 @@ def laplace_ratio(first: Floats, second: Floats) -> Feature:
     >>> score(np.array([[9.0, 5.0], [-9.0, 5.0]])).round().tolist()
     [1.0, -1.0]
     """
-    both = [np.median(each, axis=0) for each in (first, second)]
-    away = [np.abs(each - middle) for each, middle in zip((first, second), both, strict=True)]
+    both = [np.median(side, axis=0) for side in (first, second)]
+    away = [np.abs(side - middle) for side, middle in zip((first, second), both, strict=True)]
     width = np.maximum(np.concatenate(away).mean(axis=0), 1e-300)
     error = width * np.sqrt(1 / len(first) + 1 / len(second))
     used = np.flatnonzero(np.abs(both[0] - both[1]) > _CLEAR * error)
-    (here, there), width = (each[used] for each in both), width[used]
+    (here, there), width = (side[used] for side in both), width[used]
 
     def ratio(rows: Floats) -> Floats:
         # A number that is the same in nearly all answers has a width of nearly nothing.
@@ -318,15 +318,15 @@ def learned_score(first: Floats, second: Floats, columns: list[int], *, ridge: f
     knots = {j: np.unique(np.quantile(both[:, j], _LEVELS, method="nearest")) for j in columns}
 
     def pieces(rows: Floats) -> Floats:
-        found = []
+        columns = []
         for j, places in knots.items():
             numbers = rows[:, j]
-            found += [numbers < places[0], numbers > places[-1]]
+            columns += [numbers < places[0], numbers > places[-1]]
             with np.errstate(over="ignore"):
-                found += [
+                columns += [
                     np.clip((numbers - low) / (high - low), 0, 1) for low, high in pairwise(places)
                 ]
-        return np.stack(found, axis=1).astype(np.float64)
+        return np.stack(columns, axis=1).astype(np.float64)
 
     raw = pieces(both)
     centre, spread = raw.mean(axis=0), raw.std(axis=0) + 1e-3

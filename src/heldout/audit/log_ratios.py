@@ -124,7 +124,7 @@ def medians(mechanism: Any, first: Any, second: Any) -> float:
         at += [d, (-b + root) / (2 * d), (-b - root) / (2 * d)]
     logs = [math.log(s / t)]
     logs += [math.log(s / (y * y + s * s)) - math.log(t / ((y - d) ** 2 + t * t)) for y in at]
-    return max(abs(each) for each in logs)
+    return max(abs(ratio) for ratio in logs)
 
 
 # --- comparisons of noisy numbers ----------------------------------------------------------------
@@ -138,7 +138,7 @@ def sparse(test: Any, first: Any, second: Any, given: Any) -> float:
     if test.limit > 1:
         return realised_sparse(test, first, second, given)
     bars = _bars(test, first, second)
-    logs = [_answers(test, each, bars) for each in (first, second)]
+    logs = [_answers(test, side, bars) for side in (first, second)]
     places = range(len(first[0]) + 1)
     return max(abs(_first(*logs[0], bars, i) - _first(*logs[1], bars, i)) for i in places)
 
@@ -147,9 +147,9 @@ def realised_sparse(test: Any, first: Any, second: Any, given: Any) -> float:
     """Of these answers, whichever bar led to them."""
     bars = _bars(test, first, second)
     both = []
-    for each in (first, second):
-        above, below = _answers(test, each, bars)
-        logs = sum(above[i] if said else below[i] for i, said in enumerate(given))
+    for side in (first, second):
+        above, below = _answers(test, side, bars)
+        logs = sum(above[i] if positive else below[i] for i, positive in enumerate(given))
         both.append(float(np.logaddexp.reduce(bars[1] + logs)))
     return abs(both[0] - both[1])
 
@@ -272,7 +272,7 @@ def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:
         for sign in (1, -1):
             at = list(noise)
             at[i] += sign * width
-            ends.append(np.array([int(each) for each in minimum(at)], dtype=float))
+            ends.append(np.array([int(step) for step in minimum(at)], dtype=float))
         slopes.append((ends[0] - ends[1]) / (2 * width))
     return float(np.linalg.slogdet(np.eye(len(noise)) - np.array(slopes))[1])
 
@@ -286,15 +286,15 @@ def partitions(mechanism: Any, first: Any, second: Any, edges: Any) -> float:
     from scipy.optimize import linprog
 
     moved = [np.asarray(b) - np.asarray(a) for a, b in zip(first, second, strict=True)]
-    if not any(each.any() for each in moved):
+    if not any(costs.any() for costs in moved):
         return 0.0
-    return max(_shift(moved, edges, linprog), _shift([-each for each in moved], edges, linprog)) / (
-        float(mechanism.cost_scale)
-    )
+    return max(
+        _shift(moved, edges, linprog), _shift([-costs for costs in moved], edges, linprog)
+    ) / (float(mechanism.cost_scale))
 
 
 def _shift(moved: Any, edges: Any, linprog: Any) -> float:
-    edges = [int(each) for each in edges]
+    edges = [int(edge) for edge in edges]
     own = [moved[(high - low).bit_length() - 1][low] for low, high in pairwise(edges)]
     rows, limits = [], []
     for start, low in enumerate(edges[:-1]):
@@ -304,9 +304,9 @@ def _shift(moved: Any, edges: Any, linprog: Any) -> float:
             row[start:end], row[len(own) + start : len(own) + end] = 1.0, -1.0
             rows.append(row)
             limits.append(cheapest[edges[end] - low] - sum(own[start:end]))
-    found = linprog(np.ones(2 * len(own)), A_ub=np.array(rows), b_ub=np.array(limits, dtype=float))
-    assert found.success
-    return float(found.fun)
+    shift = linprog(np.ones(2 * len(own)), A_ub=np.array(rows), b_ub=np.array(limits, dtype=float))
+    assert shift.success
+    return float(shift.fun)
 
 
 def _detours(moved: Any, low: int, high: int) -> list[float]:
@@ -314,8 +314,8 @@ def _detours(moved: Any, low: int, high: int) -> list[float]:
     best = [0.0]
     for end in range(low + 1, high + 1):
         options = [
-            best[end - 2**power - low] + float(each[end - 2**power])
-            for power, each in enumerate(moved)
+            best[end - 2**power - low] + float(costs[end - 2**power])
+            for power, costs in enumerate(moved)
             if end - 2**power >= low
         ]
         best.append(min(options))

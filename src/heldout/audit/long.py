@@ -75,19 +75,21 @@ class LongAudit:
     def bad(self) -> list[str]:
         """What is not as it should be, by name."""
         every = [*self.results, *self.replayed]
-        flagged = [each.subject for each in every if each.violated != (each.kind == VIOLATOR)]
-        return [*flagged, *self.failed, *(each.name for each in self.checks if not each.passed)]
+        flagged = [
+            result.subject for result in every if result.violated != (result.kind == VIOLATOR)
+        ]
+        return [*flagged, *self.failed, *(check.name for check in self.checks if not check.passed)]
 
     def of(self, kind: str) -> list[AuditResult]:
-        return [each for each in self.results if each.kind == kind]
+        return [result for result in self.results if result.kind == kind]
 
     def markdown(self) -> str:
         """The page."""
-        caught = sum(each.violated for each in self.of(VIOLATOR))
+        caught = sum(result.violated for result in self.of(VIOLATOR))
         planted = len(self.of(VIOLATOR))
         own = len(self.results) - planted
-        flagged = sum(each.violated for each in self.results if each.kind != VIOLATOR)
-        passed = sum(each.passed for each in self.checks)
+        flagged = sum(result.violated for result in self.results if result.kind != VIOLATOR)
+        passed = sum(check.passed for check in self.checks)
         verdict = (
             f"**{flagged} of {own} releases and mechanisms flagged; {caught} of {planted} planted "
             f"violators caught; {passed} of {len(self.checks)} checks of samplers passed.**"
@@ -126,24 +128,24 @@ def _table(results: Sequence[AuditResult]) -> str:
         "| subject | claimed | at least | of claimed | worst pair | event | answers | why not |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for each in results:
-        worst, flag = each.worst, " **not as claimed**" if each.violated else ""
-        why = find(each.subject).why if each.share < _NEAR else ""
+    for result in results:
+        worst, flag = result.worst, " **not as claimed**" if result.violated else ""
+        why = find(result.subject).why if result.share < _NEAR else ""
         lines.append(
-            f"| {each.subject} | {each.claimed} | {each.epsilon:.3f}{flag} | {each.share:.0%} | "
-            f"{worst.pair if each.epsilon else ''} | {worst.event.replace('|', '')} | "
-            f"{each.samples:,} | {why} |"
+            f"| {result.subject} | {result.claimed} | {result.epsilon:.3f}{flag} "
+            f"| {result.share:.0%} | {worst.pair if result.epsilon else ''} | {worst.event.replace('|', '')} | "
+            f"{result.samples:,} | {why} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def _planted(results: Sequence[AuditResult]) -> str:
     lines = ["| planted | what is wrong with it | claimed | at least | |", "|---|---|---|---|---|"]
-    for each in results:
-        verdict = "caught" if each.violated else "**missed**"
-        note = find(each.subject).note
+    for result in results:
+        verdict = "caught" if result.violated else "**missed**"
+        note = find(result.subject).note
         lines.append(
-            f"| {each.subject} | {note} | {each.claimed} | {each.epsilon:.3f} | {verdict} |"
+            f"| {result.subject} | {note} | {result.claimed} | {result.epsilon:.3f} | {verdict} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -151,8 +153,8 @@ def _planted(results: Sequence[AuditResult]) -> str:
 def _checks(checks: Sequence[Check]) -> str:
     lines = ["| check | found | |", "|---|---|---|"]
     lines += [
-        f"| {each.name} | {each.found} | {'passed' if each.passed else '**failed**'} |"
-        for each in checks
+        f"| {check.name} | {check.found} | {'passed' if check.passed else '**failed**'} |"
+        for check in checks
     ]
     return "\n".join(lines) + "\n"
 
@@ -189,9 +191,9 @@ def cost_of(name: str, door: str) -> Cost:
     price = Fraction(subject.epsilon)
     replayed: list[float] = []
     asked: list[float] = []
-    opened, width = 0.0, 1
-    for pair in {each.name: each for each in (subject.pairs[0], subject.pairs[-1])}.values():
-        for way, found in (("replay", replayed), (door, asked)):
+    fixed, width = 0.0, 1
+    for pair in {pair.name: pair for pair in (subject.pairs[0], subject.pairs[-1])}.values():
+        for way, times in (("replay", replayed), (door, asked)):
 
             def timed(count: int, pair: Pair = pair, way: str = way) -> tuple[float, Any]:
                 begun = time.perf_counter()
@@ -206,14 +208,14 @@ def cost_of(name: str, door: str) -> Cost:
                     break
                 count *= 4
             width = max(width, 1 if drawn.ndim == 1 else drawn.shape[1])
-            found.append(max((took - alone) / count, 1e-6))
-            opened += 4 * alone
+            times.append(max((took - alone) / count, 1e-6))
+            fixed += 4 * alone
     pairs = len(subject.pairs)
     explored = pairs * sum(replayed) / len(replayed) / EVERY if pairs > PROMISING else 0.0
     explored += min(pairs, PROMISING) * max(replayed) / CLOSER
     tested = max(asked) + (pairs - 1) * sum(asked) / len(asked) / BESIDE
     learning = _LEARNING * (20 + width) * (pairs / EVERY + PROMISING / 2)
-    return Cost(name, door, 2 * (explored + tested + learning), opened)
+    return Cost(name, door, 2 * (explored + tested + learning), fixed)
 
 
 def most_answers(subject: Subject, samples: int) -> int:
@@ -230,16 +232,16 @@ def answers_for(
     >>> list(answers_for([quick, slow], {quick.key: 20_000, slow.key: 20_000}, 120.0).values())
     [20000, 1000]
     """
-    left = seconds - sum(each.fixed for each in costs)
-    found: dict[Key, int] = {}
+    left = seconds - sum(cost.fixed for cost in costs)
+    answers: dict[Key, int] = {}
     # The one that needs least for all that it may get comes first.
-    waiting = sorted(costs, key=lambda each: each.seconds * most[each.key])
-    for place, each in enumerate(waiting):
+    waiting = sorted(costs, key=lambda cost: cost.seconds * most[cost.key])
+    for place, cost in enumerate(waiting):
         share = max(left, 0.0) / (len(waiting) - place)
-        fitting = round(share / each.seconds)
-        found[each.key] = max(LEAST, min(most[each.key], fitting))
-        left -= found[each.key] * each.seconds
-    return found
+        fitting = round(share / cost.seconds)
+        answers[cost.key] = max(LEAST, min(most[cost.key], fitting))
+        left -= answers[cost.key] * cost.seconds
+    return answers
 
 
 def long_audit(
@@ -262,37 +264,37 @@ def long_audit(
         raise ArgumentError(f"minutes must be more than 0, got {minutes!r}. Try 45.")
     begun = time.perf_counter()
     there, missing = present()
-    planted = [each for each in there if each.kind == VIOLATOR]
-    own = [each for each in there if each.kind != VIOLATOR]
-    again = [each.name for each in own if each.both_doors and door == "public"]
+    planted = [subject for subject in there if subject.kind == VIOLATOR]
+    own = [subject for subject in there if subject.kind != VIOLATOR]
+    again = [subject.name for subject in own if subject.both_doors and door == "public"]
     one = own_confidence(own, confidence, more=len(again))
     words = {"confidence": one, "workers": 1}
     with pool(workers) as executor:
         bar = _Bar(progress)
         costs, caught, laws, lattices = bar.gather(
             executor,
-            [(cost_of, (each.name, door), {}) for each in own if minutes is not None]
+            [(cost_of, (subject.name, door), {}) for subject in own if minutes is not None]
             + [(cost_of, (name, "replay"), {}) for name in again if minutes is not None],
             [(audit, (e.name,), {**words, "samples": samples}) for e in planted],
             [(check_law_at, (place, draws), {}) for place in range(len(samplers()))],
             [(lattice_job, (job,), {}) for job in lattice_jobs(lattice)],
         )
-        most = {each.name: most_answers(each, samples) for each in own}
+        most = {subject.name: most_answers(subject, samples) for subject in own}
         queue = _Queue(
-            own=[*((each.name, door) for each in own), *((name, "replay") for name in again)],
+            own=[*((subject.name, door) for subject in own), *((name, "replay") for name in again)],
             costs=costs,
             most=most,
-            first=frozenset(each.name for each in own if each.kind == MECHANISM),
+            first=frozenset(subject.name for subject in own if subject.kind == MECHANISM),
             until=None if minutes is None else begun + 60 * minutes,
             workers=cores(workers),
         )
         audited = queue.run(executor, words, bar)
-    by_name = {(each.subject, each.door): each for each in [*caught, *audited]}
-    results = [by_name.get((each.name, _door_of(each, door))) for each in there]
+    by_name = {(result.subject, result.door): result for result in [*caught, *audited]}
+    results = [by_name.get((subject.name, _door_of(subject, door))) for subject in there]
     replayed = [by_name.get((name, "replay")) for name in again]
     return LongAudit(
-        results=[each for each in results if each is not None],
-        replayed=[each for each in replayed if each is not None],
+        results=[result for result in results if result is not None],
+        replayed=[result for result in replayed if result is not None],
         missing=missing,
         checks=[*sorted(laws, key=lambda e: e.name), lattice_check(lattices), check_streams()],
         confidence=confidence,
@@ -328,12 +330,12 @@ class _Bar:
         for place, group in enumerate(groups):
             for function, given, named in group:
                 futures[executor.submit(function, *given, **named)] = place
-        found: list[list[Any]] = [[] for _ in groups]
+        results: list[list[Any]] = [[] for _ in groups]
         self.total += len(futures)
-        for each in as_completed(futures):
-            found[futures[each]].append(each.result())
+        for future in as_completed(futures):
+            results[futures[future]].append(future.result())
             self.move("samplers and violators")
-        return found
+        return results
 
 
 @dataclass
@@ -356,30 +358,30 @@ class _Queue:
     failed: dict[str, str] = field(default_factory=dict)
 
     def run(self, executor: Executor, words: dict[str, Any], bar: _Bar) -> list[AuditResult]:
-        known = {(each.subject, each.door): each for each in self.costs}
+        known = {(cost.subject, cost.door): cost for cost in self.costs}
         waiting = sorted(
             self.own, key=lambda e: (e[0] not in self.first, -known[e].seconds if known else 0.0)
         )
         bar.total += len(waiting)
-        found: list[AuditResult] = []
+        results: list[AuditResult] = []
         while waiting or self.running:
             while waiting and len(self.running) < self.workers:
                 name, door = waiting[0]
                 samples, takes = self.most[name], 0.0
                 if self.until is not None:
-                    samples, takes = self._share([known[each] for each in waiting])
+                    samples, takes = self._share([known[key] for key in waiting])
                 waiting = waiting[1:]
                 job = executor.submit(audit, name, samples=samples, door=door, **words)
                 self.running[job] = name, time.perf_counter() + takes
             done, _ = wait(self.running, return_when=FIRST_COMPLETED)
-            for each in done:
-                name = self.running.pop(each)[0]
+            for future in done:
+                name = self.running.pop(future)[0]
                 try:
-                    found.append(each.result())
+                    results.append(future.result())
                 except Exception as problem:  # the others go on; the page says which one broke
                     self.failed[name] = f"it ended with {type(problem).__name__}"
                 bar.move(name)
-        return found
+        return results
 
     def _share(self, waiting: list[Cost]) -> tuple[int, float]:
         """For the first of those that wait: its answers, and about how long they take."""
@@ -387,7 +389,7 @@ class _Queue:
         now = time.perf_counter()
         busy = sum(max(0.0, ends - now) for _, ends in self.running.values())
         left = self.workers * max(0.0, self.until - now) - busy
-        most = {each.key: self.most[each.subject] for each in waiting}
+        most = {cost.key: self.most[cost.subject] for cost in waiting}
         first = waiting[0]
         samples = answers_for(waiting, most, left)[first.key]
         return samples, first.fixed + samples * first.seconds

@@ -190,10 +190,10 @@ def _asking(session: PrivateSession, question: Question[Any], *, reading: bool) 
     def ask() -> tuple[object, Loss]:
         answered = session.answer(question)
         entry = session._ledger.entries(session._account)[-1]
-        kept = answered.as_dict()
+        stored = answered.as_dict()
         shown: dict[str, object] = {
-            "kept answer": _Content(
-                {part: kept[part] for part in ("about", "values", "questions")}
+            "stored answer": _Content(
+                {part: stored[part] for part in ("about", "values", "questions")}
             ),
             "booking": _Content({"event": str(entry.event), **entry.content}),
         }
@@ -499,7 +499,9 @@ def replay_all(
         while waiting and not (minutes and time.perf_counter() - begun > 60 * minutes):
             for corner in waiting:
                 corner.replay(replay, random, connections)
-            waiting = [each for each in waiting if each.missing and each.turn < TRIES * pairs]
+            waiting = [
+                corner for corner in waiting if corner.missing and corner.turn < TRIES * pairs
+            ]
     replay.seconds = time.perf_counter() - begun
     replay.processor = time.process_time() - processor
     return replay
@@ -518,7 +520,9 @@ def replay_everywhere(
     begun, whole = time.perf_counter(), Replay()
     rows = [description.__name__ for description in _questions_by_rows(q.kinds())]
     # A cluster takes its time to start: once for all rows.
-    parts = [(name, (each,)) for name in ENTRANCES[:-1] for each in rows] + [(ENTRANCES[-1], ())]
+    parts = [(name, (name_of_rows,)) for name in ENTRANCES[:-1] for name_of_rows in rows] + [
+        (ENTRANCES[-1], ())
+    ]
     share = None if minutes is None else minutes * cores(workers) / (len(parts) + 1)
     with pool(workers) as executor:
         futures = [executor.submit(replay_doors, pairs=pairs, minutes=share)]

@@ -111,7 +111,7 @@ class AuditResult:
 
     @property
     def worst(self) -> Finding:
-        return max(self.findings, key=lambda each: each.epsilon)
+        return max(self.findings, key=lambda finding: finding.epsilon)
 
     @property
     def epsilon(self) -> float:
@@ -151,7 +151,7 @@ class AuditResult:
             "samples": self.samples,
             "door": self.door,
             "seconds": round(self.seconds, 1),
-            "findings": [each.as_dict() for each in self.findings],
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
     @classmethod
@@ -160,6 +160,6 @@ class AuditResult:
         same = ("subject", "kind", "samples", "confidence", "door", "seconds")
         return cls(
             claimed=Loss.from_dict(content["claimed"]),
-            findings=[Finding(**each) for each in content["findings"]],
+            findings=[Finding(**finding) for finding in content["findings"]],
             **{name: content[name] for name in same},
         )

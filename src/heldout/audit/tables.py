@@ -8,7 +8,6 @@ encodings (1, 1.0, True, Decimal("1.0"), "1").
 import csv
 import itertools
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -311,7 +310,7 @@ def _store_arrow(rows: list[Row], columns: Columns, place: Any, turn: int) -> Ta
 
 def _store_csv(rows: list[Row], columns: Columns, place: Any, turn: int) -> Table:
     """Write a file, with and without a schema in turns."""
-    path = Path(place) / "rows.csv"
+    path = _new_folder(place) / "rows.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(list(columns))
@@ -328,7 +327,7 @@ def _store_csv(rows: list[Row], columns: Columns, place: Any, turn: int) -> Tabl
 def _store_parquet(rows: list[Row], columns: Columns, place: Any, turn: int) -> Table:
     import pyarrow.parquet as pq
 
-    path = Path(place) / "rows.parquet"
+    path = _new_folder(place) / "rows.parquet"
     pq.write_table(_arrow(rows, columns), path)
     return path, {}
 
@@ -360,11 +359,17 @@ def _store_at_address(rows: list[Row], columns: Columns, place: Any, turn: int) 
     return Path(str(path)).as_uri(), declared
 
 
+def _new_folder(place: Any) -> Path:
+    """Return a folder for one table: DuckDB may remember a file that was at a path before."""
+    folder = Path(place) / f"{next(_COUNTER)}"
+    folder.mkdir()
+    return folder
+
+
 def _write_files(files: Mapping[str, "pa.Table"], place: Any) -> Path:
     import pyarrow.parquet as pq
 
-    folder = Path(place) / "rows"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = _new_folder(place)
     for name, table in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, folder / name)
