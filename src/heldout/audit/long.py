@@ -133,8 +133,8 @@ def _table(results: Sequence[AuditResult]) -> str:
         why = find(result.subject).why if result.share < _NEAR else ""
         lines.append(
             f"| {result.subject} | {result.claimed} | {result.epsilon:.3f}{flag} "
-            f"| {result.share:.0%} | {worst.pair if result.epsilon else ''} | {worst.event.replace('|', '')} | "
-            f"{result.samples:,} | {why} |"
+            f"| {result.share:.0%} | {worst.pair if result.epsilon else ''} "
+            f"| {worst.event.replace('|', '')} | {result.samples:,} | {why} |"
         )
     return "\n".join(lines) + "\n"
 
