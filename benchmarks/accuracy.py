@@ -23,8 +23,7 @@ import heldout as ho
 from benchmarks import roc_error
 from benchmarks.figure import Rows
 from benchmarks.populations import Population, from_data, made_up
-from heldout.kernel.ranking.auc import area
-from heldout.kernel.ranking.average_precision import average_precision
+from heldout.kernel.ranking.values import area, average_precision
 from heldout.regression import metrics as regression_metrics
 
 NORMAL = 1.959964

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from heldout.data import Dataset
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import compute
 
 POSTGRES_ROWS, POSTGRES_MANY = 2_000_000, 50_000_000

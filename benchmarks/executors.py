@@ -46,7 +46,7 @@ def measured(rows: int) -> dict[str, float]:
     from pyspark.sql import SparkSession
 
     from heldout.data import Dataset
-    from heldout.kernel.ranking.score_table import ScoreTable
+    from heldout.kernel.ranking.statistic import ScoreTable
     from heldout.kernel.statistic import compute
 
     builder = SparkSession.builder.master(os.environ["HELDOUT_TEST_SPARK"])

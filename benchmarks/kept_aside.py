@@ -17,7 +17,7 @@ import numpy as np
 
 import heldout as ho
 from benchmarks.roc_error import PAPERS, TREES, ratios_of, run_cell, tell
-from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.values import area
 from heldout_papers.roc_study import true_curves
 from heldout_papers.scored_sets import ScoredSet
 

@@ -9,13 +9,13 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from benchmarks.figure import judge, seconds
+from heldout.drawing.ledger import summarise
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.accountant import charge, compose
-from heldout.kernel.ledger.chain import canonical
-from heldout.kernel.ledger.summary import summarise
+from heldout.kernel.ledger.journal import Balance, Books
+from heldout.kernel.ledger.records import canonical
 from heldout.kernel.noise import DiscreteLaplace
 
 LARGE = Budget(epsilon=10**6)
@@ -40,25 +40,23 @@ def opened(file: Path) -> tuple[Ledger, Account, Account]:
 def fill(ledger: Ledger, account: Account, event: Event, count: int) -> None:
     """Very many bookings in one transaction, as so many calls of `book` would leave them."""
 
-    def many(connection: Any) -> None:
-        identity = begin = ledger._watch.check(connection)
-        line, entries = ledger._line(connection, account.id), []
-        old, cost = [row for row, _ in line], charge(event, budget=LARGE)
+    def many(books: Books) -> None:
+        line, cost = books.line(account.id), charge(event, budget=LARGE)
         content = {"kind": "booking", "event": event.as_dict(), "loss": cost.as_dict(),
                    "charge": cost.as_dict(), "request": {"release": "auc", "model": "risk"},
                    "analyst": "ana"}  # fmt: skip
         for _ in range(count):
-            line = [
-                (row, replace(state, spent=compose([state.spent, cost], budget=LARGE)))
+            after = [
+                Balance(row, replace(state, spent=compose([state.spent, cost], budget=LARGE)))
                 for row, state in line
             ]
-            entries.append(ledger._entry(identity, line, content))
-            identity = replace(identity, sequence=entries[-1].sequence, head=entries[-1].hash)
-        states = [canonical(state.as_dict()) for _, state in line]
-        ledger._storage.swap(connection, old, states, entries[-1])
-        ledger._storage.append(connection, begin, entries)
+            entry = books.write(after, content)
+            line = [
+                Balance(replace(row, state=canonical(state.as_dict()), head=entry.hash), state)
+                for row, state in after
+            ]
 
-    ledger._storage.write(many)
+    ledger._journal.write(many)
 
 
 def bookings(ledger: Ledger, accounts: list[Account], event: Event, count: int) -> list[float]:

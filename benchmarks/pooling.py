@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from heldout.intervals.ratio import Ratio
-from heldout.intervals.registry import registered
+from heldout.intervals.readings import registered
 from heldout.pooling.answer import PooledConfusion
 from heldout.pooling.effects import Effects
 from heldout.pooling.site import Site

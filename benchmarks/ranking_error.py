@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from heldout.intervals.auc_interval import Belief, is_plausible, noise_interval, population_interval
+from heldout.intervals.areas import Belief, is_plausible, noise_interval, population_interval
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.auc import area
-from heldout.kernel.ranking.average_precision import average_precision
-from heldout.kernel.ranking.choose import choose, sensitivity_for
-from heldout.kernel.ranking.law import NoiseLaw
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism, RankingStatistic
+from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.mechanism import (
+    RankingDraw,
+    RankingMechanism,
+    RankingStatistic,
+    choose,
+    sensitivity_for,
+)
+from heldout.kernel.ranking.values import area, average_precision
 from heldout.kernel.sealed import Sealed
 
 SIZES = (100, 300, 1000)

@@ -19,8 +19,8 @@ import duckdb
 from benchmarks.figure import judge
 from heldout.data import Dataset
 from heldout.data.dataset import LABELS_AND_SCORES
-from heldout.data.duckdb_engine import SETTINGS
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.data.duckdb import SETTINGS
+from heldout.kernel.ranking.statistic import ScoreTable
 
 
 def make(path: Path, rows: int) -> None:

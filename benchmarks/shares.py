@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.figure import judge
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.sealed import Sealed
 
 SITES = (2, 5, 20)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import heldout as ho
-from heldout.kernel.ranking.auc import area
+from heldout.kernel.ranking.values import area
 
 RELATIONS = ("replace-one", "add-remove")
 CELLS = ((200, "1"), (2_000, "1"), (2_000, "10"), (20_000, "1"))

@@ -14,18 +14,17 @@ from collections.abc import Callable
 from typing import Any
 
 import opendp.measurements
-import sqlalchemy
 
 import heldout as ho
-from heldout.data import duckdb_engine
+from heldout.data import duckdb
 from heldout.kernel import Ledger
 from heldout.kernel.ledger import witness
 from heldout.kernel.ledger.storage import Storage
+from heldout.kernel.ledger.tables import Tables
 from heldout.kernel.noise import DiscreteLaplace
 
 assert opendp.measurements
-assert sqlalchemy
-duckdb_engine.SETTINGS["threads"] = 1  # a process with threads must not fork
+duckdb.SETTINGS["threads"] = 1  # a process with threads must not fork
 
 
 def die() -> None:
@@ -55,7 +54,7 @@ class Trap:
 
 STAGES: dict[str, Trap | None] = {
     "before the booking": Trap(Ledger, "book", after=False),
-    "reserved, not committed": Trap(Storage, "append", after=True),
+    "reserved, not committed": Trap(Tables, "append", after=True),
     "committed": Trap(Storage, "write", after=True),
     "half a witness": Trap(witness.os, "pwrite", after=True),
     "booked": Trap(Ledger, "book", after=True),

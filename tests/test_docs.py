@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -78,6 +79,7 @@ RUNNING = [
 ]
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("page", RUNNING, ids=_name)
 def test_what_a_page_shows_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,20 +182,38 @@ def test_every_page_of_the_menu_can_be_reached_from_the_readme() -> None:
     assert {ROOT / "docs" / page for page in menu} - seen - {ROOT / "docs" / "index.md"} == set()
 
 
+def tool_of(name: str) -> ModuleType:
+    """Load a program of tools/ as a module."""
+    specification = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    tool = importlib.util.module_from_spec(specification)
+    sys.modules[name] = tool
+    specification.loader.exec_module(tool)
+    return tool
+
+
 @pytest.mark.parametrize(
     ("name", "line"), [("metrics_table", "| recall |"), ("questions_table", "| `log-loss` |")]
 )
 def test_the_table_of_metrics_and_that_of_questions_are_those_of_the_registries(
     name: str, line: str
 ) -> None:
-    specification = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert specification is not None
-    assert specification.loader is not None
-    tool = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(tool)
+    tool = tool_of(name)
     page = tool.PAGE.read_text(encoding="utf-8")
     assert page == tool.page(page), f"run tools/{name}.py --write"
     assert line in page
+
+
+def test_the_page_of_trusted_lines_counts_the_source_as_it_is() -> None:
+    tool = tool_of("trusted")
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert page == tool.page(), "run tools/trusted.py --write"
+    door = tool.kernel_behind({("heldout.kernel.door", "release")})
+    reached = {name for module, name in door if module == "heldout.kernel.ledger.tables"}
+    assert "Tables" in reached, "through the type of an argument, and from part to part"
+    prices = {name for module, name in door if module == "heldout.kernel.events"}
+    assert "_discrete_laplace" in prices, "through the table that a decorator fills"
 
 
 @pytest.mark.slow

@@ -159,8 +159,7 @@ def test_neither_the_json_nor_the_object_holds_anything_private() -> None:
     found = session.confusion(threshold=0.5, epsilon="1/1000")
     text = json.dumps(found.as_dict())
     digest = dataset._fingerprint.hex()
-    stored = session._ledger._storage
-    macs = stored.read(lambda connection: [tie.mac for tie in stored.tied(connection)])
+    macs = session._ledger._storage.read(lambda tables: [tie.mac for tie in tables.ties()])
     for private in (digest, digest[:16], *macs, session._account.id):
         assert private not in text
     assert found.as_dict()["rows"] is None

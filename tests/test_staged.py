@@ -14,9 +14,8 @@ from heldout.kernel import Event, price
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions import Question
-from heldout.questions.base import KINDS
-from heldout.questions.counts.statistic import ThresholdCounts
-from heldout.questions.rules import Rule
+from heldout.questions.base import KINDS, Rule
+from heldout.questions.counts import ThresholdCounts
 
 
 @dataclass(frozen=True)

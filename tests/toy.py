@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar
 from heldout.data.description import ScoredRows
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.questions import Confusion, Question
-from heldout.questions.base import KINDS
-from heldout.questions.rules import Flag, Number, OneOf
+from heldout.questions.base import KINDS, Flag, Number, OneOf
 
 KIND = "alarm-counts"
 

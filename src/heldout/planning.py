@@ -15,9 +15,9 @@ from heldout.data.description import ScoredRows
 from heldout.drawing.words import decimal, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, checked_level
-from heldout.intervals.registry import Cells, Metric, registered
+from heldout.intervals.readings import Cells, Metric, registered
 from heldout.kernel import Neighbours, Protection, exact
-from heldout.questions.rules import Flag, Whole
+from heldout.questions.base import Flag, Whole
 
 BRIER = "Brier score"
 AREAS = ("AUC", "average precision")

@@ -23,10 +23,10 @@ from heldout.kernel.noise import DiscreteLaplace, source
 from heldout.kernel.noise.sparse_vector import SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
-from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
+from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 from heldout.questions.curves.methods.median import Rows, SmoothMedian
 from heldout.questions.worst_cases import Column
 

@@ -20,8 +20,8 @@ from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import Statistic, compute
 from heldout.kernel.weights import STEPS
-from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.classes.questions import CallCounts
+from heldout.questions.counts import ThresholdCounts
 
 SCORES = ((1.0, 0.0, 0.0), (0.2, 0.6, 0.6))
 KINDS = list(itertools.product((0, 1), range(3), range(len(SCORES))))

@@ -18,15 +18,18 @@ from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.noise.each_group import EachGroup
+from heldout.kernel.noise.disjoint import EachGroup
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.by_group import RankedGroups
 from heldout.kernel.ranking.mechanism import RankingMechanism
-from heldout.kernel.ranking.metric import METRICS
-from heldout.kernel.ranking.ranked import RankedRows
-from heldout.kernel.ranking.score_table import ScoreTable, ScoreTables
+from heldout.kernel.ranking.statistic import (
+    METRICS,
+    RankedGroups,
+    RankedRows,
+    ScoreTable,
+    ScoreTables,
+)
 from heldout.kernel.statistic import Statistic, compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3

@@ -10,8 +10,8 @@ from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.weights import STEPS
-from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.classes.questions import CallCounts
+from heldout.questions.counts import ThresholdCounts
 
 REPLACED = Protection(neighbours=Neighbours.REPLACE_ONE)
 

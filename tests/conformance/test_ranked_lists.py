@@ -13,7 +13,7 @@ from heldout.kernel import Neighbours, Protection
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
 from heldout.kernel.weights import STEPS
-from heldout.questions.lists.statistic import RankedLists
+from heldout.questions.lists import RankedLists
 
 ROWS = [(0, 0.2), (1, 0.2), (0, 0.9), (1, 0.9)]
 LISTS = [rows for size in range(4) for rows in itertools.combinations_with_replacement(ROWS, size)]

@@ -13,13 +13,13 @@ import pytest
 
 import heldout as ho
 from heldout.data.dataset import LABELS_AND_SCORES
-from heldout.data.grid import grid_body
+from heldout.data.scores import grid_body
 from heldout.data.sql import INTEGER_TYPES
 from heldout.errors import UnreadableTable
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 OURS = [
     *("label", "score", "rival", "n", "cell", "point", "total", "interval_number", "count"),

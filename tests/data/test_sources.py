@@ -18,9 +18,9 @@ import heldout as ho
 from heldout.errors import AnswerLost, ArgumentError, UnreadableTable
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 ROWS = 40
 GENERATOR = np.random.default_rng(11)
@@ -261,7 +261,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(
 
 
 def test_a_long_statement_draws_no_bar_over_an_interactive_session() -> None:
-    from heldout.data.duckdb_engine import open_local
+    from heldout.data.duckdb import open_local
 
     shown = open_local(pa.table({"x": [1]})).fetch(
         "SELECT current_setting('enable_progress_bar') AS bar"

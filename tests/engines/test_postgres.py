@@ -15,7 +15,7 @@ from heldout.cli import main
 from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 SECRET = "canary5ecret"
 ROWS = pa.table(

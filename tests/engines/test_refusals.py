@@ -11,7 +11,7 @@ import heldout as ho
 from heldout import errors
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 CANARY = 0.8675309
 

@@ -15,7 +15,7 @@ import heldout as ho
 from heldout.errors import ArgumentError, MissingDependency, UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 ROWS = pa.table(
     {

@@ -15,11 +15,10 @@ from heldout.data.regression_table import RegressionTable
 from heldout.kernel import Protection
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.ranking.ranked import RankedRows, RankedTable
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import RankedRows, RankedTable, ScoreTable
 from heldout.kernel.statistic import Statistic, compute, registered
-from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.classes.questions import CallCounts
+from heldout.questions.counts import ThresholdCounts
 from heldout.questions.regression.statistics import Axis, GridCounts
 
 SMALLEST, SMALL = 5e-324, 2.2250738585072014e-308

@@ -13,7 +13,7 @@ import heldout as ho
 from heldout.errors import AnswerLost
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 
 def test_a_worker_that_is_killed_leaves_a_whole_answer_or_a_booked_failure(

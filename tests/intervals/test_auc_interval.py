@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.intervals.auc_interval import (
+from heldout.intervals.areas import (
     Belief,
     Look,
     belief,
@@ -21,11 +21,9 @@ from heldout.intervals.auc_interval import (
 )
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.auc import area
-from heldout.kernel.ranking.average_precision import average_precision
-from heldout.kernel.ranking.difference import difference
-from heldout.kernel.ranking.law import NoiseLaw, error_quantile
+from heldout.kernel.ranking.laws import NoiseLaw, error_quantile
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
+from heldout.kernel.ranking.values import area, average_precision, difference
 
 REPLACE = Protection(neighbours="replace-one")
 NORMAL = NormalDist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.questions.ranking.binormal import binormal_curve, binormal_roc
+from heldout.questions.ranking.release import binormal_curve, binormal_roc
 
 
 @pytest.mark.parametrize("auc", [0.0, 0.3, 0.5, 0.85, 0.99, 1.0])

@@ -11,9 +11,8 @@ from sklearn import metrics as reference
 from heldout.errors import ArgumentError
 from heldout.intervals import contrasts
 from heldout.intervals.confusion import NoisyConfusion
-from heldout.intervals.joint import _cube
-from heldout.intervals.known_total import laid_out
-from heldout.intervals.registry import Contrast, mean_cost
+from heldout.intervals.joint import _cube, laid_out
+from heldout.intervals.readings import Contrast, mean_cost
 from heldout.kernel.noise import DiscreteLaplace
 
 LEVEL = 0.95

@@ -15,7 +15,7 @@ import pytest
 from heldout.intervals import Metric, registered
 from heldout.intervals.confusion import noisy_counts
 from heldout.intervals.ratio import NoisyCounts, Ratio, with_public_total
-from heldout.intervals.registry import f_score
+from heldout.intervals.readings import f_score
 from heldout.kernel.noise import DiscreteLaplace
 
 LEVEL = 0.95

@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.data.grid import CELLS
-from heldout.intervals import influence
+from heldout.data.scores import CELLS
+from heldout.intervals.areas import (
+    Influence,
+    Scatter,
+    cell_shares,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
+)
 from heldout.intervals.curve import Curve
-from heldout.intervals.influence import Influence, Scatter
 from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.ranking.average_precision import average_precision
-from heldout.kernel.ranking.influence import SQUARES, STEPS, InfluenceMoments
-from heldout.kernel.ranking.ranked import RankedRows
+from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
+from heldout.kernel.ranking.values import average_precision
 from heldout.questions.ranking.stages import LEAST_EPSILON, RankingStages
 
 RANDOM = np.random.default_rng(1988)
@@ -59,13 +64,13 @@ def variance(found: Influence) -> float:
 
 
 def test_the_moments_of_an_area_are_its_variance_by_delong() -> None:
-    found = influence.of_area(exact_curve(OWN), counts=COUNTS)
+    found = influence_on_area(exact_curve(OWN), counts=COUNTS)
     delong = sum(each.var(ddof=1) / each.size for each in placements(OWN))
     assert variance(found) == pytest.approx(delong, rel=0.03)
 
 
 def test_the_moments_of_a_difference_are_its_paired_variance_by_delong() -> None:
-    found = influence.of_difference(exact_curve(OWN), exact_curve(RIVAL), counts=COUNTS)
+    found = influence_on_difference(exact_curve(OWN), exact_curve(RIVAL), counts=COUNTS)
     both = zip(placements(OWN), placements(RIVAL), strict=True)
     delong = sum((second - first).var(ddof=1) / first.size for first, second in both)
     assert variance(found) == pytest.approx(delong, rel=0.1)
@@ -74,25 +79,25 @@ def test_the_moments_of_a_difference_are_its_paired_variance_by_delong() -> None
 
 
 def test_a_difference_of_a_model_from_itself_has_no_variance() -> None:
-    found = influence.of_difference(exact_curve(OWN), exact_curve(OWN), counts=COUNTS)
+    found = influence_on_difference(exact_curve(OWN), exact_curve(OWN), counts=COUNTS)
     assert np.abs(np.diag(found.positives)).max() == 0
     assert np.abs(np.diag(found.negatives)).max() == 0
 
 
 def test_the_influences_of_average_precision_give_its_variance_by_the_bootstrap() -> None:
     curve = exact_curve(OWN)
-    found = influence.of_precision(curve, counts=COUNTS)
+    found = influence_on_precision(curve, counts=COUNTS)
     values = []
     for _ in range(300):
         rows = RANDOM.integers(0, SIZE, SIZE)
         scores, labels = OWN[rows], LABELS[rows]
         values.append(float(average_precision(scores[labels == 1], scores[labels == 0])))
-    typical = found.typical_variance(influence.shares(curve, found.cuts))
+    typical = found.typical_variance(cell_shares(curve, found.cuts))
     assert np.sqrt(typical) == pytest.approx(np.std(values), rel=0.2)
 
 
 def test_noise_of_the_class_sums_does_not_lower_the_variance() -> None:
-    found = influence.of_area(exact_curve(OWN), counts=COUNTS)
+    found = influence_on_area(exact_curve(OWN), counts=COUNTS)
     scale = 10.0 * STEPS
     noisy = RANDOM.laplace(scale=scale, size=(4000, 3))
     noisy[:, 0] += 1e6 * STEPS

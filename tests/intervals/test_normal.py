@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from heldout.intervals.normal import normal_quantile, normal_share
+from heldout.intervals.noise import normal_quantile, normal_share
 
 
 def test_shares_are_those_of_scipy_far_into_the_tails() -> None:

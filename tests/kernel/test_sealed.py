@@ -28,7 +28,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.sealed import Sealed
 from heldout.kernel.statistic import compute
-from heldout.questions.counts.statistic import ThresholdCounts
+from heldout.questions.counts import ThresholdCounts
 
 SECRET = 8675309
 CONTENTS = [SECRET, [SECRET, 1], np.array([SECRET, 1]), {"a": SECRET}, float(SECRET)]

@@ -9,7 +9,7 @@ import pytest
 from heldout.intervals.confusion import noisy_counts
 from heldout.intervals.noise import NoiseSum
 from heldout.intervals.ratio import Ratio
-from heldout.intervals.registry import registered
+from heldout.intervals.readings import registered
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.pooling.answer import summed
 from heldout.pooling.effects import Effects

@@ -11,7 +11,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.errors import ArgumentError
 from heldout.features import FeatureMatrix
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 from heldout.questions.session import PrivateSession
 
 # Written when every word still had its own sum: 60 rows of 300 features.

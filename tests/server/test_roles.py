@@ -15,7 +15,7 @@ from tests.server.test_boards import TERMS
 from heldout.kernel.ledger import tables
 from heldout.server.accounts import sign_in
 from heldout.server.app import make_app
-from heldout.server.roles import SCRIPT, give_rights
+from heldout.server.run import SCRIPT, give_rights
 from heldout.server.service import Forbidden, Service, Settings
 from heldout.server.storage import metadata
 from heldout.server.worker import Worker
@@ -131,7 +131,7 @@ def test_the_worker_sees_no_password_and_no_token(roles: Any) -> None:
 def test_no_role_changes_a_table_or_takes_anything_away(roles: Any, name: str) -> None:
     _, engines = roles
     engine = engines[name]
-    for table in (*tables.metadata.tables, *metadata.tables):
+    for table in (*tables.NAMES, *metadata.tables):
         refused(engine, f"DROP TABLE {table}")
         refused(engine, f"ALTER TABLE {table} ADD COLUMN more INTEGER")
         refused(engine, f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
@@ -144,4 +144,4 @@ def test_no_role_changes_a_table_or_takes_anything_away(roles: Any, name: str) -
 
 def test_the_script_names_every_table() -> None:
     named = set(re.findall(r"\b(?:server|heldout)_[a-z]+\b", SCRIPT))
-    assert {*tables.metadata.tables, *metadata.tables} <= named
+    assert {*tables.NAMES, *metadata.tables} <= named

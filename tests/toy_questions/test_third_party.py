@@ -18,7 +18,7 @@ import json, sys
 import heldout as ho
 from heldout import questions as q
 from heldout.audit.subjects import find
-from heldout.questions.answered import Answered
+from heldout.questions.answers import Answered
 
 sys.path.insert(0, "tools")
 import questions_table

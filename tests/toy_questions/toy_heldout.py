@@ -17,9 +17,8 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import Statistic
 from heldout.pooling.answer import Pooled, PooledShare
 from heldout.pooling.site import Site
-from heldout.questions.base import Question, Section
-from heldout.questions.guess import Guess
-from heldout.questions.rules import Number
+from heldout.questions.base import Number, Question, Section
+from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import REMOVE, REST, WorstCase, table_pair
 
 __all__ = ["ConfidentNegatives"]

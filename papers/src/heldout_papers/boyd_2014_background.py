@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout.precision_recall import minimum_auc, minimum_precision
 from heldout.precision_recall.binormal import NormalScores, exact_area
 from heldout.precision_recall.binormal import precision as binormal_precision
@@ -27,7 +27,7 @@ _MODEL = NormalScores(mean=1.5, deviation=1.0)
 @figure(paper=_PAPER, number="2.1", title="A ROC curve and guessing")
 def sample_roc(_: Context) -> Reproduction:
     """The curve of a symmetric binormal model, the diagonal, and the notable points."""
-    from heldout.questions.ranking.binormal import binormal_roc
+    from heldout.questions.ranking.release import binormal_roc
 
     fpr = np.linspace(0, 1, 101)
     curve = binormal_roc(0.85, fpr)
@@ -239,7 +239,7 @@ def _neighbours() -> Reproduction:
 @cache
 def _like_the_paper() -> tuple[Any, tuple[float, float]]:
     """The first seed whose two data sets have the printed areas."""
-    from heldout.kernel.ranking.auc import area
+    from heldout.kernel.ranking.values import area
 
     for seed in range(20_000):
         random = np.random.default_rng(seed)

@@ -17,11 +17,10 @@ import numpy as np
 
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.ranking.auc import area
-from heldout.kernel.ranking.average_precision import average_precision
-from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingMechanism
-from heldout.kernel.ranking.ranked import RankingStatistic
+from heldout.kernel.ranking.statistic import RankingStatistic
+from heldout.kernel.ranking.values import area, average_precision
 from heldout.kernel.sealed import Sealed
 from heldout_papers.registry import Context
 from heldout_papers.scored_sets import ADULT, adult

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.kernel.ranking.smooth_sensitivity import SmoothSensitivity
+from heldout.kernel.ranking.sensitivity import AreaSensitivity, SmoothSensitivity
 from heldout_papers.private_ranking import (
     METRICS,
     OURS,

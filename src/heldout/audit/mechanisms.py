@@ -12,11 +12,10 @@ from heldout.kernel import price
 from heldout.kernel.loss import Loss
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.bar import AboveBar, secret_of
+from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.noise_share import NoiseShare
-from heldout.kernel.noise.sparse_vector import SparseVector
-from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
+from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector, secret_of
+from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.sealed import Sealed
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]

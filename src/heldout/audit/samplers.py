@@ -18,9 +18,9 @@ from heldout.audit.parallel import Progress, mapper
 from heldout.audit.result import Floats
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.bisection import falls_to
-from heldout.kernel.ranking.choose import METHODS, choose, sensitivity_for
-from heldout.kernel.ranking.law import NoiseLaw
+from heldout.kernel.noise.exact import falls_to
+from heldout.kernel.ranking.laws import NoiseLaw
+from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.sealed import Sealed
 
 __all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]
@@ -193,7 +193,7 @@ def lattice_job(job: LatticeJob) -> LatticeCounts:
     name, side, count = job
     if name == _WHOLE:
         wide = DiscreteLaplace(scale=Fraction(2**21, 3), l1_sensitivity=1, dimension=count)
-        drawn = wide.sample(Sealed(np.full(count, side, dtype=np.int64)))
+        drawn: Any = wide.sample(Sealed(np.full(count, side, dtype=np.int64)))
         if drawn.dtype == np.int64:  # whole numbers, all of them
             return name, side, np.bincount(drawn & 15, minlength=17)
         drawn = drawn.tolist()

@@ -21,17 +21,15 @@ import numpy as np
 import numpy.typing as npt
 
 from heldout.kernel.noise import source
-from heldout.kernel.noise.bar import AboveBar
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.noise.noise_share import NoiseShare
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
 from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.ranking import mechanism as ranking
-from heldout.kernel.ranking.law import ScaledNoise
-from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
+from heldout.kernel.ranking.ladder import PiecewiseLaplace
+from heldout.kernel.ranking.laws import ScaledNoise
 from heldout.kernel.sealed import Sealed
 from heldout.questions.curves.methods import cuts
 from heldout.questions.curves.methods.median import SmoothMedian

@@ -4,6 +4,6 @@ A metric of the confusion matrix is one entry of the table in `registry`; the co
 report, the documentation's table and the tests find it there.
 """
 
-from heldout.intervals.registry import Contrast, Metric, contrasts, registered
+from heldout.intervals.readings import Contrast, Metric, contrasts, registered
 
 __all__ = ["Contrast", "Metric", "contrasts", "registered"]

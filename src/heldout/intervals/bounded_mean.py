@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, Squares
 from heldout.intervals.release import Release
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.weights import STEPS
 
 
 class MeanRelease(Release):
@@ -102,7 +104,7 @@ def share_counts(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
     )
 
 
-def _squares(combination: Any) -> Any:
+def _squares(combination: Any) -> Floats:
     """Of a e + b f, by the sums of e, e f and f - e f, then of e (1 - w) and f (1 - w)."""
     a, b = combination
     return np.array([a * a, (2 * b - a) * a, b * b, -a * a, -b * b])
@@ -125,3 +127,21 @@ def noisy_sums(
         rows=rows,
         squares=Squares(sums * unit, each * unit, lambda c: _squares(c)[: sums.size]),
     )
+
+
+def list_sums(noisy: Any, mechanism: DiscreteLaplace) -> NoisyCounts:
+    """Return the sums of v and of 1 - v over lists, and how much lists differ."""
+    sums, both = np.asarray(noisy, dtype=float), np.array([[1.0, 1, 0], [0, 0, 1]])
+    return NoisyCounts(
+        estimate=both @ sums,
+        spread=both,
+        scale=mechanism.float_scale,
+        unit=float(STEPS),
+        squares=Squares(sums * STEPS, np.eye(3) * STEPS, _list_squares),
+    )
+
+
+def _list_squares(combination: Any) -> Floats:
+    """Of a v + b (1 - v), by the sums of v^2, v - v^2 and 1 - v."""
+    a, b = combination
+    return np.array([a * a, (2 * a - b) * b, b * b])

@@ -18,20 +18,93 @@ from typing import Any, Final
 
 import numpy as np
 
-from heldout.intervals.known_total import laid_out
+from heldout.arrays import Floats
 from heldout.intervals.measure import Interval
-from heldout.intervals.registry import Contrast
+from heldout.intervals.readings import Contrast
+from heldout.intervals.tuned import COUNT_PRIOR, NEAR_END
 
-__all__ = ["Joint"]
+__all__ = ["Joint", "laid_out"]
+
+# --- Counts that add up to a public number, laid out by the law of the noise that was added to them
+#
+# Discrete Laplace noise of one scale, given its sum: the counts are drawn one after the other, each
+# by its weight times the weight of all ways in which the later ones can make up the rest. So every
+# point counts alike. Drawing all but one and weighing by the last would leave a handful of points
+# where noise adds up to many scales, and intervals that are much too short there.
+
+
+_REACH: Final = 10.0  # noise scales around what was drawn, beside what the noises add up to
+_MOST_STEPS: Final = 192  # that a count's reach is divided into, where it holds more whole numbers
+
+
+def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Floats:
+    """Counts from 0 that add up to `rows`, one line for each point of the unit cube.
+
+    >>> found = laid_out([4, -2, 1, 20], 2.0, 20, (np.arange(9.0).reshape(3, 3) + 0.5) / 9)
+    >>> found.sum(axis=1).tolist(), bool(found.min() >= 0)
+    ([20.0, 20.0, 20.0], True)
+    """
+    noisy = np.asarray(noisy, dtype=float)
+    *few, rest = np.argsort(noisy, kind="stable")  # the largest is what the others leave
+    held = np.maximum(noisy, 0.0)
+    reach = np.ceil(_REACH * scale + abs(held.sum() - rows))
+    low = np.clip(noisy - reach, 0.0, rows)[few]
+    high = np.minimum(held + reach, rows)[few]
+    step = max(1.0, np.ceil(float((high - low).max()) / (_MOST_STEPS - 1)))
+    size = int(float((high - low).max()) // step) + 1
+    along = step * np.arange(size)
+    own = [_law(first + along, noisy[i], scale) for first, i in zip(low, few, strict=True)]
+    left = _law(rows - low.sum() - step * np.arange(3 * size), noisy[rest], scale)
+    index, one = np.arange(size), np.arange(2 * size)[:, None]
+    third = own[2] + left[one + index]
+    second = own[1] + _sum(third)[index[:, None] + index]
+    first = own[0] + _sum(second)
+    found = np.empty((len(uniform), 4))
+    line = np.zeros(len(uniform), dtype=int)
+    for place, logs, i in zip(range(3), (first[None], second, third), few, strict=True):
+        chosen, within = _chosen(logs, line, uniform[:, place])
+        found[:, i] = np.maximum(np.round(low[place] + step * (chosen + within - 0.5)), 0.0)
+        line = line + chosen
+    sums = found[:, few].sum(axis=1, keepdims=True)
+    found[:, few] /= np.maximum(sums / max(rows, 1), 1.0)  # a wide cell may overshoot the rows
+    found[:, rest] = rows - found[:, few].sum(axis=1)
+    return np.maximum(found, 0.0)
+
+
+def _law(counts: Any, noisy: float, scale: float) -> Floats:
+    """The log of a count's weight; one below 0 has none."""
+    return np.where(counts >= 0, -np.abs(counts - noisy) / scale, -np.inf)
+
+
+def _highest(logs: Any) -> Floats:
+    most = logs.max(axis=-1, keepdims=True)
+    return np.where(np.isfinite(most), most, 0.0)
+
+
+def _sum(logs: Floats) -> Floats:
+    """The log of the sum along the last axis."""
+    most = _highest(logs)
+    with np.errstate(divide="ignore"):
+        result: Floats = np.log(np.exp(logs - most).sum(axis=-1)) + most[..., 0]
+        return result
+
+
+def _chosen(logs: Any, line: Any, uniform: Any) -> tuple[Any, Any]:
+    """By inversion, each in its own line: the place, and how far into it, from 0 to 1."""
+    weights = np.exp(logs - _highest(logs))
+    total = np.cumsum(weights, axis=1)
+    whole = np.maximum(total[:, -1:], 1e-300)
+    ends = (np.arange(len(logs))[:, None] + total / whole).ravel()
+    size = logs.shape[1]
+    place = np.clip(np.searchsorted(ends, line + uniform) - line * size, 0, size - 1)
+    share = weights[line, place] / whole[line, 0]
+    below = total[line, place] / whole[line, 0] - share
+    return place, np.clip((uniform - below) / np.maximum(share, 1e-300), 0.0, 1.0)
+
 
 _POINTS: Final = 4096
 _CELLS: Final = 4
-_NEAR: Final = 0.01  # of an interval's width: so close to the end of the range it goes on to it
 _PRIOR: Final = 0.5  # of Jeffreys, for each cell
-_FEW: Final = 0.5
-"""A count of k noise scales gets the weight 1 + _FEW/k beforehand, as classes do in `auc_interval`:
-with equal weights, noise that adds to a count of nearly nothing is believed too often. Of 1/2, 1
-and 2 on calibrated scores, 300 and 2,000 rows, a fiftieth and a tenth of them positive."""
 _SMALL, _STEPS, _TERMS = 24.0, 6, 150  # of the gamma law's quantile
 
 
@@ -58,14 +131,15 @@ class Joint:
         if self.rows is not None:  # what noise adds to one of them it takes from the others
             return laid_out(self.noisy, self._width, self.rows, _cube()), np.ones(_POINTS)
         counts = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
-        few = np.prod(1 + _FEW * self._width / np.maximum(counts, 0.5), axis=1)
+        few = np.prod(1 + COUNT_PRIOR * self._width / np.maximum(counts, 0.5), axis=1)
         return counts, few / few.max()
 
     @cached_property
-    def _shares(self) -> Any:
+    def _shares(self) -> Floats:
         """Cells of the population that such rows may have been drawn from, up to their sum."""
         seen = np.maximum(self._truths[0], 0.0) / self.weight + _PRIOR
-        return self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:], _normals())
+        result: Floats = self.weight * _gamma_quantile(seen, _cube()[:, _CELLS:], _normals())
+        return result
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
@@ -88,7 +162,7 @@ class Joint:
             high = contrast.high
         return low, high
 
-    def _corners(self, contrast: Contrast, level: float) -> Any:
+    def _corners(self, contrast: Contrast, level: float) -> Floats:
         """Its values where some of the cells that noise alone can explain are empty.
 
         A model without a mistake has two such cells, and few of the points lie near that corner.
@@ -108,7 +182,7 @@ class Joint:
 
 
 @cache
-def _cube() -> Any:
+def _cube() -> Floats:
     """Points that fill the unit cube evenly: an additive recurrence (Roberts 2018)."""
     dimension, golden = 2 * _CELLS, 2.0
     for _ in range(60):
@@ -120,16 +194,16 @@ def _cube() -> Any:
 
 
 @cache
-def _normals() -> Any:
+def _normals() -> Floats:
     """The normal law's quantiles at the second half of the cube: 16,384, the same each time."""
     return _quantiles(_cube()[:, _CELLS:])
 
 
-def _quantiles(share: Any) -> Any:
+def _quantiles(share: Any) -> Floats:
     return np.fromiter(map(NormalDist().inv_cdf, share.flat), float).reshape(share.shape)
 
 
-def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
+def _truncated(centres: Any, scale: float, uniform: Any) -> Floats:
     """Whole numbers from 0 with discrete Laplace weights around the centres, by inversion."""
     columns = []
     for centre, u in zip(np.asarray(centres, dtype=float), uniform.T, strict=True):
@@ -145,7 +219,7 @@ def _truncated(centres: Any, scale: float, uniform: Any) -> Any:
     return np.stack(columns, axis=1)
 
 
-def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
+def _gamma_quantile(shape: Floats, share: Floats, normal: Floats | None = None) -> Floats:
     """Where gamma laws have this share below: scipy's `gammaincinv`, which takes 0.2 s to import.
 
     Wilson and Hilferty's cube of a normal law, within 0.0003 of the share; exactly where the
@@ -168,7 +242,8 @@ def _gamma_quantile(shape: Any, share: Any, normal: Any = None) -> Any:
         # log P = a log x - x + log series - log gamma(a + 1), and its slope is a / series.
         x = x * np.exp((goal - a * np.log(x) + x - np.log(series)) * series / a)
     found[small] = x
-    return found
+    result: Floats = found
+    return result
 
 
 def _ordered(values: Any, weights: Any, level: float) -> tuple[Any, Any] | None:
@@ -204,7 +279,7 @@ def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> In
     widths = scaled[ends[starts] - 1] - scaled[starts]
     best = int(starts[np.argmin(widths)])
     last = int(ends[best]) - 1
-    near = _NEAR * float(widths.min())
+    near = NEAR_END * float(widths.min())
     bottom, top = (contrast.scaled(end) for end in (contrast.low, contrast.high))
     low = contrast.low if best == 0 and scaled[0] - bottom < near else values[best]
     high = contrast.high if last == len(values) - 1 and top - scaled[-1] < near else values[last]

@@ -1,5 +1,6 @@
 """A number that people read: its value, what noise did to it, and what it says about others."""
 
+import json
 import math
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +9,9 @@ from typing import Any, Final, NoReturn
 
 from heldout.arguments.rules import Share
 from heldout.drawing.words import around, between, by_width, held, number
+from heldout.errors import MissingDependency
+
+__all__ = ["Exported", "framed", "schema"]
 
 Interval = tuple[float, float]
 MOST_NOISE = 0.5  # of a measure's range; a number that noise spreads over more says nothing
@@ -92,11 +96,11 @@ class Measure(float):
         return self.share(high) - self.share(low) <= MOST_NOISE
 
     def share(self, value: float) -> float:
-        """Which part of the measure's range lies below a value; 0 where it has no range."""
+        """Return which part of the measure's range lies below a value; 0 where it has no range."""
         return 0.0 if self._share is None else self._share(value)
 
     def surprise(self, value: float) -> float:
-        """How often so far a number would be released, by the 95% interval.
+        """Return how often so far a number would be released, by the 95% interval.
 
         Noise has a Laplace law and sampling nearly a normal one: of the two that are as wide, the
         one that finds the number more likely. A side that ends at the number itself, as where it
@@ -157,3 +161,55 @@ class Measure(float):
 def checked_level(level: float) -> float:
     """A confidence level between 0 and 1."""
     return Share("Try 0.95.")(level, "level")
+
+
+# --- Answers as other tools take them: plain JSON, and a frame -----------------------------------
+
+
+class Exported:
+    """What has `as_dict` and `measures` as JSON text and as a pandas frame."""
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Stable JSON; `Release.schema()` is its JSON schema."""
+        found: dict[str, Any] = self.as_dict(level)  # type: ignore[attr-defined]
+        return found
+
+    def to_json(self, level: float = 0.95, *, indent: int | None = None) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(level), allow_nan=False, indent=indent)
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """The measures as a pandas frame: value, both intervals, and whether there is a value."""
+        found: Any = self.measures  # type: ignore[attr-defined]
+        measures = found() if callable(found) else found
+        return framed(
+            measure=list(measures),
+            value=[measure.value for measure in measures.values()],
+            low=[each.interval(level)[0] for each in measures.values()],
+            high=[each.interval(level)[1] for each in measures.values()],
+            noise_low=[each.noise_interval(level)[0] for each in measures.values()],
+            noise_high=[each.noise_interval(level)[1] for each in measures.values()],
+            informative=[each.informative for each in measures.values()],
+        ).set_index("measure")
+
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema (draft 2020-12) of what `to_json` and the command line's --json give."""
+        return schema()
+
+
+def framed(**columns: Any) -> Any:
+    """Columns as a pandas frame."""
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        raise MissingDependency("A frame requires pandas: pip install pandas.") from None
+    return DataFrame(columns)
+
+
+def schema() -> dict[str, Any]:
+    from importlib.resources import files
+
+    text = files("heldout.intervals").joinpath("release.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

@@ -11,17 +11,104 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.noise import NoiseSum
-from heldout.kernel.noise.bisection import halved
+from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
+from heldout.kernel.noise.exact import halved
 
-Vector = NDArray[np.float64]
+__all__ = ["ratio_bounds", "single_quantile"]
+
+# --- Intervals for ratios of noisy counts, many at once, by Fieller's argument on a grid ---------
+#
+# As in `heldout.intervals.ratio`: for the true ratio r the combination (1 - r) top - r rest of the
+# noisy counts is pure noise, so the interval holds all r for which it is not too large. Where the
+# denominator is lost in the noise the interval is wide instead of wrong.
+
+
+_COARSE: Final = np.linspace(0.0, 1.0, 257)
+_FINE: Final = np.linspace(0.0, 1.0, 65)
+_GRANULARITY: Final = 0.5  # whole-numbered noise may lie so far beyond the continuous law
+
+
+def ratio_bounds(
+    top: Any,
+    rest: Any,
+    *,
+    top_variance: Any,
+    rest_variance: Any,
+    rows: Any,
+    quantile: float,
+    covariance: Any = 0.0,
+) -> tuple[Any, Any]:
+    """Bounds for top/(top + rest), elementwise; neither count is below zero in truth.
+
+    `rows` is 0 for the rows' own ratio; for the population's it is the true denominator or more,
+    and adds the variance r (1 - r) of each row. `covariance` is that of the noise of top and rest.
+
+    >>> low, high = ratio_bounds(30.0, 10.0, top_variance=4.0, rest_variance=4.0, rows=0.0,
+    ...                          quantile=2.0)
+    >>> round(float(low), 2), round(float(high), 2)
+    (0.67, 0.85)
+    """
+    parts = np.broadcast_arrays(
+        np.maximum(top, 0.0), np.maximum(rest, 0.0), top_variance, rest_variance, rows, covariance
+    )
+    top, rest, top_variance, rest_variance, rows, covariance = (
+        np.asarray(part, dtype=np.float64)[..., None] for part in parts
+    )
+    total = top + rest
+    centre = np.divide(top, total, out=np.full_like(total, 0.5), where=total > 0)[..., 0]
+
+    def survives(r: Floats) -> Bools:
+        distance = np.abs((1 - r) * top - r * rest) - _GRANULARITY * np.maximum(r, 1 - r)
+        variance = (1 - r) ** 2 * top_variance + r**2 * rest_variance + rows * r * (1 - r)
+        variance = np.maximum(variance - 2 * r * (1 - r) * covariance, 0.0)
+        result: Bools = distance <= quantile * np.sqrt(variance)
+        return result
+
+    kept = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))
+    step = _COARSE[1]
+    found = kept.any(axis=-1)
+    low = np.where(found, _COARSE[kept.argmax(axis=-1)], centre)
+    high = np.where(found, _COARSE[_COARSE.size - 1 - kept[..., ::-1].argmax(axis=-1)], centre)
+    low, high = np.minimum(low, centre), np.maximum(high, centre)
+    # The ends lie within one step further out: look closer there, and take the outer side.
+    below = np.clip((low - step)[..., None] + step * _FINE, 0.0, 1.0)
+    above = np.clip((high + step)[..., None] - step * _FINE, 0.0, 1.0)
+    return _first(below, survives(below), step), _last(above, survives(above), step)
+
+
+def _first(places: Any, kept: Any, step: float) -> Floats:
+    index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
+    found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
+    return np.clip(found - step / (_FINE.size - 1), 0.0, 1.0)
+
+
+def _last(places: Any, kept: Any, step: float) -> Floats:
+    index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
+    found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
+    return np.clip(found + step / (_FINE.size - 1), 0.0, 1.0)
+
+
+def single_quantile(level: float, *, of: int = 1) -> float:
+    """What a sum of Laplace noises and a normal error exceeds in size, in deviations, by chance.
+
+    The larger of the normal and the Laplace quantile: sums lie between the two. With `of` such
+    sums, none of them exceeds it (Bonferroni).
+
+    >>> round(single_quantile(0.95), 3), round(single_quantile(0.5), 3)
+    (2.118, 0.674)
+    """
+    error = (1 - level) / of
+    return max(-NormalDist().inv_cdf(error / 2), -math.log(error) / math.sqrt(2))
+
+
 _USUAL = 0.05
-DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
-NO_ROWS = 0.001  # how often noise alone must make up a denominator for it to be doubted
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +119,11 @@ class Squares:
     of the square of what each adds to it.
     """
 
-    estimate: Vector
-    spread: Vector
-    weights: Callable[[Vector], Vector]
+    estimate: Floats
+    spread: Floats
+    weights: Callable[[Floats], Floats]
 
-    def of(self, combination: Vector, scale: float) -> tuple[float, float]:
+    def of(self, combination: Floats, scale: float) -> tuple[float, float]:
         """The sum of squares as seen, and the standard deviation of its noise."""
         weights = self.weights(combination)
         noise = math.sqrt(2) * scale * float(np.linalg.norm(self.spread.T @ weights))
@@ -51,14 +138,14 @@ class NoisyCounts:
     the public number of rows, or None.
     """
 
-    estimate: Vector
-    spread: Vector
+    estimate: Floats
+    spread: Floats
     scale: float
     unit: float = 1.0
     rows: int | None = None
     squares: Squares | None = None
 
-    def sampling_variance(self, combination: Vector, most: float) -> float:
+    def sampling_variance(self, combination: Floats, most: float) -> float:
         """Of a combination over draws of the rows: as seen, or the most that it can be.
 
         What is seen has a standard deviation of its noise added.
@@ -66,15 +153,15 @@ class NoisyCounts:
         seen = self.squares_seen(combination)
         return most if seen is None else min(max(sum(seen), 0.0), most)
 
-    def squares_seen(self, combination: Vector) -> tuple[float, float] | None:
+    def squares_seen(self, combination: Floats) -> tuple[float, float] | None:
         """The sum of squares of what rows add to it, and the deviation of that number's noise."""
         return None if self.squares is None else self.squares.of(combination, self.scale)
 
-    def noise(self, combination: Vector, *, deviation: float = 0.0) -> NoiseSum:
+    def noise(self, combination: Floats, *, deviation: float = 0.0) -> NoiseSum:
         weights = tuple((self.spread.T @ combination).tolist())
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
-    def margin(self, combination: Vector, tail: float) -> float:
+    def margin(self, combination: Floats, tail: float) -> float:
         """What noise takes off it with this probability; many values are held against one."""
         key = (combination.tobytes(), tail)
         if key not in self._margins:
@@ -86,8 +173,8 @@ class NoisyCounts:
     def _margins(self) -> dict[tuple[bytes, float], float]:
         return {}
 
-    def granularity(self, combination: Vector) -> float:
-        """How far whole-numbered noise may lie beyond the continuous law that stands for it.
+    def granularity(self, combination: Floats) -> float:
+        """Return how far whole-numbered noise may lie beyond the continuous law that stands for it.
 
         Half a step each, or three deviations of what so many roundings add up to.
         """
@@ -99,7 +186,7 @@ def _granularity(weights: tuple[float, ...]) -> float:
     return min(sum(map(abs, weights)) / 2, 3 * math.hypot(*weights) / math.sqrt(12))
 
 
-def with_public_total(noisy: NDArray[np.int64], *, scale: float, rows: int) -> NoisyCounts:
+def with_public_total(noisy: Ints, *, scale: float, rows: int) -> NoisyCounts:
     """Counts that are known to add up to `rows`: what is missing is shared among them."""
     size = len(noisy)
     spread = np.eye(size) - np.full((size, size), 1 / size)
@@ -112,8 +199,8 @@ class Ratio:
     """numerator @ counts / denominator @ counts, known to lie in [0, 1]."""
 
     counts: NoisyCounts
-    numerator: Vector
-    denominator: Vector
+    numerator: Floats
+    denominator: Floats
 
     @property
     def value(self) -> float:
@@ -133,14 +220,14 @@ class Ratio:
         """
         rows, unit = self.counts.rows, self.counts.unit
 
-        def held(weights: Vector) -> float:
+        def held(weights: Floats) -> float:
             most = math.inf if rows is None else rows * unit * float(weights.max())
             return min(max(float(weights @ self.counts.estimate), 0.0), most)
 
         return held(self.numerator), held(self.denominator - self.numerator)
 
     def _observed(self, r: float) -> float:
-        """How far numerator - r * denominator is from the zero that it truly is."""
+        """Return how far numerator - r * denominator is from the zero that it truly is."""
         top, rest = self._held
         return abs((1 - r) * top - r * rest)
 
@@ -179,7 +266,7 @@ class Ratio:
         return lambda r: surprise(r) >= error
 
     def p_value(self, r: float) -> float:
-        """How often a ratio so far from `r` would be seen if the population's were `r`."""
+        """Return how often a ratio so far from `r` would be seen if the population's were `r`."""
         return min(self._surprise(_USUAL)[0](r), 1.0)
 
     def _surprise(self, error: float) -> tuple[Callable[[float], float], float]:
@@ -209,12 +296,12 @@ class Ratio:
 
     @cached_property
     def _simple(self) -> bool:
-        """Whether each row counts once in the denominator or not at all."""
+        """Return whether each row counts once in the denominator or not at all."""
         return set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
             np.all(self.numerator <= self.denominator)
         )
 
-    def _variance(self, r: float, combination: Vector, margin: float) -> float:
+    def _variance(self, r: float, combination: Floats, margin: float) -> float:
         """A bound on the variance of the combination over draws of the rows."""
         counts = self.counts
         if self._simple:

@@ -2,12 +2,218 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
-from heldout.intervals.registry import Metric, attribute, f_score, registered
+
+# --- Metrics of the confusion counts, where all else finds them: ratios, and what is no ratio ----
+
+
+Cells = tuple[float, float, float, float]
+"""Weights on (true positives, false positives, false negatives, true negatives)."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """numerator @ cells / denominator @ cells, in [0, 1]."""
+
+    name: str
+    numerator: Cells
+    denominator: Cells
+    meaning: str
+    scikit_learn: str
+
+
+def attribute(name: str) -> str:
+    """A metric's name as an attribute of a release.
+
+    >>> attribute("Cohen's kappa"), attribute("Fowlkes-Mallows index")
+    ('cohens_kappa', 'fowlkes_mallows_index')
+    """
+    return name.lower().replace("'", "").replace("-", "_").replace(" ", "_")
+
+
+def f_score(beta: float) -> Metric:
+    """The F score that weighs recall `beta` times as much as precision."""
+    weights = (1 + beta * beta, 1.0, beta * beta, 0.0)
+    meaning = "Harmonic mean of precision and recall"
+    return Metric(f"F{beta:g} score", (weights[0], 0, 0, 0), weights, meaning, "fbeta_score")
+
+
+# fmt: off
+METRICS = (
+    #       name           tp fp fn tn  of  tp fp fn tn  meaning, and scikit-learn's function
+    Metric("accuracy",    (1, 0, 0, 1),    (1, 1, 1, 1),
+           "Share of rows that the model gets right", "accuracy_score"),
+    f_score(1),
+    Metric("false discovery rate", (0, 1, 0, 0), (1, 1, 0, 0),
+           "Share of the model's alarms that are wrong", "1 - precision_score"),
+    Metric("false negative rate", (0, 0, 1, 0), (1, 0, 1, 0),
+           "Share of positives that the model misses", "1 - recall_score"),
+    Metric("false positive rate", (0, 1, 0, 0), (0, 1, 0, 1),
+           "Share of negatives that the model raises an alarm for",
+           "1 - recall_score(pos_label=0)"),
+    Metric("Jaccard index", (1, 0, 0, 0), (1, 1, 1, 0),
+           "Share of all positives and alarms that are both", "jaccard_score"),
+    Metric("negative predictive value", (0, 0, 0, 1), (0, 0, 1, 1),
+           "Share of the rows left alone that are negative", "precision_score(pos_label=0)"),
+    Metric("precision",   (1, 0, 0, 0),    (1, 1, 0, 0),
+           "Share of the model's alarms that are right", "precision_score"),
+    Metric("prevalence",  (1, 0, 1, 0),    (1, 1, 1, 1),
+           "Share of rows that are positive", "mean of the labels"),
+    Metric("recall",      (1, 0, 0, 0),    (1, 0, 1, 0),
+           "Share of positives that the model finds", "recall_score"),
+    Metric("selection rate", (1, 1, 0, 0), (1, 1, 1, 1),
+           "Share of rows that the model calls positive", "mean of the predictions"),
+    Metric("specificity", (0, 0, 0, 1),    (0, 1, 0, 1),
+           "Share of negatives that the model leaves alone", "recall_score(pos_label=0)"),
+)
+# fmt: on
+
+
+def registered() -> dict[str, Metric]:
+    """Every ratio by its name, in the table's order."""
+    return {each.name: each for each in METRICS}
+
+
+def chosen(name: str) -> Metric:
+    """A ratio by its name, or a refusal."""
+    return registered()[OneOf(registered())(name, "metric")]
+
+
+# --- what is no ratio of two sums ----------------------------------------------------------------
+
+Scaled = TypeVar("Scaled", float, Floats)
+LARGEST_RATIO = 1000.0  # a likelihood ratio of so much stands for all that are larger
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Any function of the four cells whose values lie between two public numbers.
+
+    `of` takes true positives, false positives, false negatives and true negatives, as arrays, and
+    gives NaN where it has no meaning; `neutral` is what a model that knows nothing would get.
+    """
+
+    name: str
+    of: Callable[[Any, Any, Any, Any], Any]
+    low: float
+    high: float
+    neutral: float
+    formula: str
+    meaning: str
+    scikit_learn: str
+
+    def scaled(self, values: Scaled) -> Scaled:
+        """On a bounded scale; half of a likelihood ratio's lies above 1."""
+        return values / (1 + values) if self.high == LARGEST_RATIO else values
+
+    def share(self, value: float) -> float:
+        """The part of the range that lies below a value."""
+        low, high = self.scaled(self.low), self.scaled(self.high)
+        return float((self.scaled(value) - low) / (high - low))
+
+    def __call__(self, cells: Floats) -> Floats:
+        """Its values for cells in the last axis, held to the range."""
+        columns = np.moveaxis(np.asarray(cells, dtype=float), -1, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result: Floats = np.clip(self.of(*columns), self.low, self.high)
+            return result
+
+
+def _informedness(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fn) - fp / (fp + tn)
+
+
+def _markedness(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fp) - fn / (fn + tn)
+
+
+def _matthews(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    sides = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+    result: Floats = (tp * tn - fp * fn) / sides
+    return result
+
+
+def _kappa(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+    return 2 * (tp * tn - fp * fn) / chance
+
+
+# fmt: off
+CONTRASTS = (
+    Contrast("balanced accuracy", lambda *cells: (1 + _informedness(*cells)) / 2, 0, 1, 0.5,
+             "(recall + specificity) / 2",
+             "Mean of the shares that the model gets right in each class",
+             "balanced_accuracy_score"),
+    Contrast("Cohen's kappa", _kappa, -1, 1, 0.0, "(accuracy - chance) / (1 - chance)",
+             "Agreement of model and truth beyond chance", "cohen_kappa_score"),
+    Contrast("Fowlkes-Mallows index",
+             lambda tp, fp, fn, tn: tp / (np.sqrt(tp + fp) * np.sqrt(tp + fn)), 0, 1, 0.5,
+             "sqrt(precision * recall)", "Geometric mean of precision and recall", ""),
+    Contrast("informedness", _informedness, -1, 1, 0.0, "recall + specificity - 1",
+             "How much better than chance the calls are in both classes (Youden's J)",
+             "balanced_accuracy_score(adjusted=True)"),
+    Contrast("markedness", _markedness, -1, 1, 0.0, "precision + negative predictive value - 1",
+             "How much a call says about the truth", ""),
+    Contrast("Matthews correlation", _matthews, -1, 1, 0.0,
+             "(TP TN - FP FN) / sqrt of the product of the four margins",
+             "Correlation of call and truth", "matthews_corrcoef"),
+    Contrast("negative likelihood ratio",
+             lambda tp, fp, fn, tn: fn / (tp + fn) / (tn / (fp + tn)), 0, LARGEST_RATIO, 1.0,
+             "FNR / specificity",
+             "How many times likelier a positive is left alone than a negative",
+             "class_likelihood_ratios"),
+    Contrast("positive likelihood ratio",
+             lambda tp, fp, fn, tn: tp / (tp + fn) / (fp / (fp + tn)), 0, LARGEST_RATIO, 1.0,
+             "recall / FPR", "How many times likelier a positive raises an alarm than a negative",
+             "class_likelihood_ratios"),
+)
+# fmt: on
+
+
+def contrasts() -> dict[str, Contrast]:
+    """Every contrast by its name, in the table's order."""
+    return {each.name: each for each in CONTRASTS}
+
+
+def mean_cost(false_positive: float, false_negative: float) -> Contrast:
+    """Return what wrong calls cost a row on average, each kind at its own price."""
+    dearest = max(false_positive, false_negative)
+    return Contrast(
+        name="mean cost",
+        of=lambda tp, fp, fn, tn: (false_positive * fp + false_negative * fn) / (tp + fp + fn + tn),
+        low=0.0,
+        high=dearest,
+        neutral=dearest / 2,
+        formula=f"({false_positive:g} FP + {false_negative:g} FN) / all",
+        meaning="What wrong calls cost a row on average",
+        scikit_learn="",
+    )
+
+
+def range_of_costs(false_positive: float, false_negative: float) -> float:
+    """Twice what calls at random cost that are as dear whatever share of the rows is positive.
+
+    A mean cost that noise spreads over most of it does not tell a model from such calls. Where one
+    kind of wrong call is free there are none, and it is what the other kind costs.
+
+    >>> range_of_costs(1, 1), range_of_costs(1, 4), range_of_costs(0, 4)
+    (1.0, 1.6, 4.0)
+    """
+    if not (false_positive and false_negative):
+        return float(max(false_positive, false_negative))
+    return 2 / (1 / false_positive + 1 / false_negative)
+
 
 CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 
@@ -19,7 +225,7 @@ class AsMatrix(ABC):
     def matrix(self) -> list[list[float]]:
         """Rows are the truth, columns the prediction."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """`matrix()`, in whole numbers where it has no others."""
         import numpy as np
 

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heldout.errors import ArgumentError
-from heldout.intervals.exported import Exported
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Exported, Interval, Measure
 from heldout.kernel import Loss, Protection, Receipt, price
 from heldout.kernel.door import Drawn
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure
-    from heldout.intervals.auc_interval import Look
+    from heldout.intervals.areas import Look
 
 __all__ = ["Answer", "Release"]
 
@@ -26,10 +25,10 @@ class Answer(Exported, ABC):
     @property
     @abstractmethod
     def measures(self) -> dict[str, Measure]:
-        """What can be read off this answer, by name, the headline first."""
+        """Return what can be read off this answer, by name, the headline first."""
 
     def surprise(self, name: str, value: float) -> float:
-        """How often so far a number would be released if the population's were `value`.
+        """Return how often so far a number would be released if the population's were `value`.
 
         Two-sided, of the measure of this name, with sampling error and noise together.
         """
@@ -134,7 +133,7 @@ class Release(Answer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What was asked for, as it was booked."""
+        """Return what was asked for, as it was booked."""
         return dict(self._drawn.request.parameters)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -155,7 +154,7 @@ class Release(Answer):
             "receipt": {"sequence": self.receipt.sequence, "hash": self.receipt.hash},
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> object:
         """The noisy numbers as drawn, on the public lattice."""
         return self._drawn.values.tolist()
 
@@ -176,7 +175,7 @@ class Release(Answer):
         return []
 
     def _lead(self) -> str:
-        """What its card says first."""
+        """Return what its card says first."""
         from heldout.drawing.words import spread
 
         value, interval, _ = spread(self.headline, 0.95)

@@ -1,6 +1,6 @@
 """The gate: neighbours, losses, exact budgets, events, the accountant and the ledger.
 
-No row and no noise in this room. Importing it is light; only opening a ledger loads SQLAlchemy.
+Importing it is light: only a ledger at a database URL loads SQLAlchemy.
 """
 
 from heldout.kernel.accountant import compose, epsilon_of_zcdp, fits, remaining

@@ -30,7 +30,7 @@ _DENOMINATOR_BITS = 2048
 
 
 def compose(losses: Iterable[Loss], *, budget: Budget) -> Loss:
-    """The total of adaptively chosen losses, in the kind of the budget.
+    """Return the total of adaptively chosen losses, in the kind of the budget.
 
     Claim:       whoever sees all the releases, each chosen after the ones before, learns at most
                  the total.                                            [claim: composition]
@@ -50,7 +50,7 @@ def compose(losses: Iterable[Loss], *, budget: Budget) -> Loss:
 
 
 def charge(event: Event, *, budget: Budget) -> Loss:
-    """What the event takes from the budget: its parts, one by one, in the budget's kind.
+    """Return what the event takes from the budget: its parts, one by one, in the budget's kind.
 
     Claim:       the event satisfies the loss that is returned.        [claim: composition]
 
@@ -61,7 +61,7 @@ def charge(event: Event, *, budget: Budget) -> Loss:
 
 
 def fits(spent: Loss, loss: Loss, budget: Budget) -> bool:
-    """Whether the budget still holds once the loss is added; equality holds.
+    """Return whether the budget still holds once the loss is added; equality holds.
 
     Claim:       a sequence of losses that each fitted when it was added never exceeds the
                  budget, however adaptively it was chosen.              [claim: composition]
@@ -75,7 +75,7 @@ def fits(spent: Loss, loss: Loss, budget: Budget) -> bool:
 
 
 def remaining(spent: Loss, budget: Budget) -> Loss:
-    """What can still be taken.
+    """Return what can still be taken.
 
     >>> print(remaining(Loss.pure("1/3"), Budget(epsilon=1)))
     epsilon 2/3
@@ -86,7 +86,7 @@ def remaining(spent: Loss, budget: Budget) -> Loss:
 
 
 def smaller(first: Loss, second: Loss) -> Loss:
-    """The lesser of two losses of one kind, part by part.
+    """Return the lesser of two losses of one kind, part by part.
 
     >>> print(smaller(Loss.pure(1), Loss.pure("1/2")))
     epsilon 1/2
@@ -96,12 +96,12 @@ def smaller(first: Loss, second: Loss) -> Loss:
 
 
 def covers(budget: Budget, amount: Loss | Budget) -> bool:
-    """Whether a loss, or a smaller budget, of the same kind lies within the budget."""
+    """Return whether a loss, or a smaller budget, of the same kind is within the budget."""
     return all(a >= b for a, b in zip(_parts(budget), _parts(amount), strict=True))
 
 
 def total(losses: Iterable[Loss]) -> Loss:
-    """The sum without a budget: zCDP if one of the losses is, else epsilon and delta."""
+    """Return the sum without a budget: zCDP if one of the losses is, else epsilon and delta."""
     listed = list(losses)
     zcdp = any(loss.rho is not None for loss in listed)
     # Only the kind of this budget matters: nothing is compared with its size.
@@ -110,7 +110,7 @@ def total(losses: Iterable[Loss]) -> Loss:
 
 
 def epsilon_of_zcdp(rho: Rational, delta: Rational) -> float:
-    """An epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)-DP.
+    """Return an epsilon, rounded up, such that rho-zCDP implies (epsilon, delta)-DP.
 
     Claim:       rho-zCDP implies (epsilon, delta)-DP.                 [claim: composition]
     Numerics:    any order alpha gives a valid epsilon; a float search picks alpha, ball

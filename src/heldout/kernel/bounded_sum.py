@@ -1,11 +1,12 @@
 """Sums of a bounded error over the rows, on an integer lattice."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.sql import MOST_ROWS, Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -28,7 +29,7 @@ def check_resolution(resolution: int) -> None:
 
 
 @dataclass(frozen=True)
-class BoundedSum(Statistic):
+class BoundedSum(Statistic[Ints]):
     """Sums over rows of the error e and of e (1 - e), and of what the error falls short of.
 
     A row's error lies in [0, 1] once divided by the width of the declared range; it is rounded to
@@ -133,11 +134,11 @@ class BoundedSum(Statistic):
     def _part(self, number: str, share: str) -> str:
         return part_of(number, share, self.resolution)
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         filled = {name: np.ma.filled(each, 0) for name, each in columns.items()}
         member = (columns["member"], self.groups) if self.groups > 1 else None
 
-        def sums(name: str) -> Any:
+        def sums(name: str) -> Ints:
             if member is None:
                 return np.array([int(filled[name][0] or 0)], dtype=np.int64)
             return tally(filled[name], member)[:-1]
@@ -150,6 +151,9 @@ class BoundedSum(Statistic):
             found += [sums("lacking"), sums("spare")]
         return np.stack(found, axis=1).ravel()
 
+    def of_groups(self, groups: int) -> "BoundedSum":
+        return replace(self, groups=groups)
+
     def sensitivity(self, protection: Protection) -> int:
         rows = protection.rows_per_unit
         if protection.neighbours is Neighbours.ADD_REMOVE:
@@ -158,6 +162,6 @@ class BoundedSum(Statistic):
         return rows * self.resolution * (2 if self.with_rest else 1)
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         rest = not protection.row_count_is_public
         return [cls(error=name, score_range=(0, 1), with_rest=rest) for name in ERRORS]

@@ -43,21 +43,21 @@ class Priced(Protocol):
     def claim(self) -> str: ...
 
     def event(self) -> Event:
-        """What the ledger books; its price is what this costs."""
+        """Return what the ledger books; its price is what this costs."""
 
-    def draw(self, rows: PrivateTable) -> Any:
-        """Noisy numbers of the rows; called by the door, after the booking."""
+    def draw(self, rows: PrivateTable) -> object:
+        """Return noisy numbers of the rows; called by the door, after the booking."""
 
     def describe(self) -> dict[str, object]:
-        """How the noise is made, in public terms."""
+        """Say how the noise is made, in public terms."""
 
 
 @dataclass(frozen=True)
 class Step:
     """One statistic and the noise for it."""
 
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
 
 
 Answers = Mapping[str, Any]
@@ -73,7 +73,7 @@ class Booked:
 
     @classmethod
     def of(cls, step: Step) -> "Booked":
-        """One that no answer changes."""
+        """Return a step that no answer changes."""
         return cls(step.mechanism.event(), partial(_always, step))
 
 
@@ -82,9 +82,12 @@ def _always(step: Step, answers: Answers) -> Step:
 
 
 def _fits(event: Event, booked: Event) -> bool:
-    """Whether an event costs what was booked, and no more under a budget of rho, where a price that
-    is divided into fewer parts costs more."""
-    own, other = (charge(each, budget=Budget(rho=1, delta="1/2")) for each in (event, booked))
+    """Return whether an event costs what was booked, and no more under a budget of rho.
+
+    There a price that is divided into fewer parts costs more.
+    """
+    budget = Budget(rho=1, delta="1/2")
+    own, other = charge(event, budget=budget), charge(booked, budget=budget)
     return price(event) == price(booked) and smaller(own, other) == own
 
 
@@ -93,8 +96,8 @@ class Request:
     """One statistic, released once; `view` says through which columns the rows are seen."""
 
     name: str
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
     parameters: Mapping[str, Any]
     view: Callable[[Any], PrivateTable] | None = None
     reading: Any = None
@@ -107,7 +110,7 @@ class Request:
     def event(self) -> Event:
         return self.mechanism.event()
 
-    def draw(self, rows: PrivateTable) -> Any:
+    def draw(self, rows: PrivateTable) -> object:
         seen = rows if self.view is None else self.view(rows)
         return self.mechanism.sample(compute(self.statistic, seen))
 
@@ -142,7 +145,7 @@ class Staged:
     view: Callable[[Any], PrivateTable] | None = None
 
     def event(self) -> Event:
-        return Event.composed([each.price for each in self.steps.values()])
+        return Event.composed([step.price for step in self.steps.values()])
 
     def draw(self, rows: PrivateTable) -> dict[str, Any]:
         seen = rows if self.view is None else self.view(rows)
@@ -210,7 +213,7 @@ class Drawn:
         return self.__dict__ | {"standing": None}
 
     def part(self, name: str) -> "Drawn":
-        """One of the requests that were booked together."""
+        """Return one of the requests that were booked together."""
         part = self.request.parts[name]
         terms = self.about.protection.terms(price(part.event()))
         return replace(self, request=part, values=self.values[name], terms=terms)
@@ -225,7 +228,7 @@ def release(
     account: Account,
     words: Mapping[str, Any],
 ) -> Drawn:
-    """Let noisy numbers of private rows out, for a price that is booked first.
+    """Release noisy numbers of private rows, for a price that is booked first.
 
     `words` are what the ledger keeps of what was asked.
 

@@ -60,7 +60,7 @@ class Event:
         return cls("composed", {"parts": parts})
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON, exact numbers as text."""
+        """Return plain JSON, exact numbers as text."""
         parameters = {
             name: value if isinstance(value, str) else [part.as_dict() for part in value]
             for name, value in self.parameters.items()
@@ -85,7 +85,7 @@ class Event:
             ) from None
 
     def encode(self) -> str:
-        """The one canonical JSON text of the event."""
+        """Return the one canonical JSON text of the event."""
         return json.dumps(self.as_dict(), sort_keys=True, separators=(",", ":"))
 
     @classmethod
@@ -118,7 +118,7 @@ def _value(name: str, value: "Rational | Sequence[Event]") -> Value:
 
 
 def price(event: Event) -> Loss:
-    """What the event costs under the neighbouring relation that its sensitivity was derived for.
+    """Return what the event costs under the relation that its sensitivity was derived for.
 
     Refuses: a kind or version that is not in the rules, and missing or surplus parameters
     (UnknownEvent); a parameter out of its range (ArgumentError).
@@ -132,7 +132,7 @@ def price(event: Event) -> Loss:
 
 
 def leaves(event: Event) -> Iterator[Event]:
-    """The events of a composition one by one, so that each is charged in the budget's own kind."""
+    """Yield the events of a composition, so that each is charged in the budget's own kind."""
     if event.kind == "composed":
         _rule(event)
         for part in _parts(event.parameters["parts"], "parts"):

@@ -34,8 +34,8 @@ class _Amount:
         return f"{main}, delta {show(self.delta)}" if self.delta else main
 
     def __repr__(self) -> str:
-        given = [(name, each) for name, each in self.as_dict().items() if each != "0"]
-        words = ", ".join(f"{name}={each!r}" for name, each in given or [("epsilon", "0")])
+        given = [(name, text) for name, text in self.as_dict().items() if text != "0"]
+        words = ", ".join(f"{name}={text!r}" for name, text in given or [("epsilon", "0")])
         return f"{type(self).__name__}({words})"
 
     def as_dict(self) -> dict[str, str]:

@@ -80,7 +80,7 @@ class Protection:
 
     @property
     def both_ways(self) -> bool:
-        """Whether rows may leave and arrive at once."""
+        """Return whether rows may leave and arrive at once."""
         return self.neighbours is Neighbours.REPLACE_ONE
 
     def changes(self) -> Iterator[tuple[int, int]]:
@@ -99,7 +99,7 @@ class Protection:
             yield from ((0, b) for b in range(1, most + 1))
 
     def describe(self) -> str:
-        """The relation as the end of a sentence.
+        """Return the relation as the end of a sentence.
 
         >>> Protection(neighbours=Neighbours.ADD_REMOVE, unit=True, rows_per_unit=4,
         ...            unit_name="patient_id").describe()
@@ -112,11 +112,11 @@ class Protection:
         return f"{sentence}, protecting each {self.unit_name or 'unit'} with at most {rows}"
 
     def terms(self, loss: Loss) -> str:
-        """A price and who is protected, as the end of a sentence."""
+        """Return a price and who is protected, as the end of a sentence."""
         return f"{loss}, {self.describe()}"
 
     def as_dict(self) -> dict[str, str | int | bool | None]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return {
             "neighbours": str(self.neighbours),
             "unit": self.unit,

@@ -55,7 +55,7 @@ def exact(
 
 
 def show(number: Fraction | int) -> str:
-    """The number as "1/2" or "3": what receipts, events and messages hold.
+    """Return the number as "1/2" or "3": what receipts, events and messages hold.
 
     >>> show(Fraction(2, 4)), show(Fraction(3))
     ('1/2', '3')
@@ -73,7 +73,7 @@ def stored(text: str) -> Fraction:
 
 
 def round_up(number: Fraction) -> float:
-    """The smallest float that is not below the number.
+    """Return the smallest float that is not below the number.
 
     >>> round_up(Fraction(1, 10)), round_up(Fraction(1, 3)) > Fraction(1, 3)
     (0.1, True)
@@ -105,7 +105,7 @@ def _read(value: object, name: str) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _read_text(value: str, name: str) -> Fraction:
-    """A session reads the same few prices again and again; refusals are not remembered."""
+    """Read a text once: a session has the same few prices again and again."""
     text = value.strip()
     decimal = _DECIMAL.fullmatch(text)
     if len(text) > 2 * _DIGITS + 2 or (decimal and abs(int(decimal[1] or 0)) > _DIGITS):

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.data.sql import Columns
 
 __all__ = ["as_scores", "tallied", "tally"]
 
 
-def tally(rows: Any, *places: tuple[Any, int]) -> Any:
+def tally(rows: Any, *places: tuple[Any, int]) -> Ints:
     """Rows by cell, the last place fastest, then the rows that have none.
 
     A place is a column of whole numbers and how many it may take, from 0. It is total: a place
@@ -34,7 +35,7 @@ def tally(rows: Any, *places: tuple[Any, int]) -> Any:
 
 def tallied(
     columns: Columns, places: Sequence[tuple[Any, int]], *, groups: int, weighted: bool
-) -> Any:
+) -> Ints:
     """Each group's counts by place, and what its weights lack to be squares after them."""
     member = [(columns["member"], groups)] if groups > 1 else []
     sums = ("n", "lacking") if weighted else ("n",)
@@ -42,7 +43,7 @@ def tallied(
     return np.concatenate(each, axis=1).ravel()
 
 
-def as_scores(column: Any) -> Any:
+def as_scores(column: Any) -> Floats:
     """Scores as doubles; NULL and NaN, which validation refuses, would count as the lowest.
 
     >>> as_scores(np.ma.array([0.5, 9.0], mask=[0, 1])).tolist()

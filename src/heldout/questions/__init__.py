@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.questions.base import VERSION, Question
-from heldout.questions.guess import Guess, HalfWidths
-from heldout.questions.quote import Quote
+from heldout.questions.groups import By
+from heldout.questions.quote import Guess, HalfWidths, Quote
 from heldout.questions.registry import find, find_class, kinds, registered
 
 __all__ = [
+    "By",
     "Guess",
     "HalfWidths",
     "Question",
@@ -31,10 +32,10 @@ __all__ = [
 
 if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is first used
     from heldout.questions.classes.questions import *  # noqa: F403
-    from heldout.questions.counts.questions import *  # noqa: F403
+    from heldout.questions.counts import *  # noqa: F403
     from heldout.questions.curves.questions import *  # noqa: F403
     from heldout.questions.features.questions import *  # noqa: F403
-    from heldout.questions.lists.questions import *  # noqa: F403
+    from heldout.questions.lists import *  # noqa: F403
     from heldout.questions.ranking.questions import *  # noqa: F403
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403

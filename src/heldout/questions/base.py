@@ -10,25 +10,183 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Self,
+    TypeVar,
+    get_type_hints,
+)
 
 from heldout.arguments import shown
+from heldout.arguments.rules import (
+    Choices,
+    Columns,
+    Flag,
+    Grid,
+    Intervals,
+    Number,
+    Numbers,
+    OneOf,
+    Plain,
+    Rule,
+    Text,
+    Whole,
+)
 from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Priced
 from heldout.kernel.loss import Loss
-from heldout.kernel.rational import Rational
-from heldout.questions.guess import Guess, HalfWidths
-from heldout.questions.rules import Price, Rival, Rule
-from heldout.questions.sections import Choice, Section
+from heldout.kernel.rational import Rational, exact
 
 if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled
     from heldout.pooling.site import Site
+    from heldout.questions.quote import Guess, HalfWidths
     from heldout.questions.worst_cases import WorstCase
 
-__all__ = ["FormField", "Question", "Section"]
+__all__ = [
+    "Choice",
+    "Choices",
+    "Exact",
+    "Flag",
+    "FormField",
+    "Grid",
+    "GroupColumns",
+    "Intervals",
+    "Number",
+    "Numbers",
+    "OneOf",
+    "Plain",
+    "Price",
+    "Question",
+    "Rival",
+    "Rule",
+    "Section",
+    "Text",
+    "Weighted",
+    "Whole",
+    "shared",
+    "weight_parameters",
+]
+
+# --- What a field of a question may be: the rules of any argument, and two of a question's own ---
+
+
+@dataclass(frozen=True)
+class Exact(Rule):
+    """An exact number above `minimum`."""
+
+    minimum: int = 0
+
+    def __call__(self, value: Any, name: str) -> Fraction:
+        return exact(value, name=name, minimum=self.minimum)
+
+    def schema(self) -> dict[str, Any]:
+        limit = {"type": "number", "exclusiveMinimum": self.minimum}
+        return {"anyOf": [{"type": "string", "examples": ["1/2", "0.5"]}, limit]}
+
+
+@dataclass(frozen=True)
+class Rival(Text):
+    """The declared column with another model's score.
+
+    A server has no such column: it takes a second model, whose scores it calls `elsewhere`.
+    """
+
+    option: ClassVar[str | None] = "--rival"
+    elsewhere: ClassVar[str] = "rival"
+    what: str = "the name of a column"
+
+
+BY_HELP: Final = "Ask by group: a declared column, or several to cross."
+GroupColumns = Annotated[Any, Columns(), BY_HELP]
+"""The declared groups that an answer is given for, one by one; crossed if there are several."""
+
+Weighted = Annotated[bool, Flag(), "Count rows by their declared weights."]
+
+
+def weight_parameters(weighted: bool, about: Description) -> dict[str, Any]:
+    """Return what is booked of the weights, if they are used."""
+    if not weighted:
+        return {}
+    about.check_weight()
+    return {"weight": about.weight, "largest_weight": about.largest_weight}
+
+
+Price = Annotated[Rational, Exact(), "The price, such as 1, 0.5 or 1/3."]
+"""Epsilon as people write it: text, int, Fraction, Decimal or float; an exact number once read."""
+
+
+# --- A question's place in a report, and what whoever asks for a report may choose for all of it -
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A question's place in a report.
+
+    Shares of a report's price go by weight among the sections that apply, so they are public and
+    add up to the whole price exactly.
+    """
+
+    title: str
+    """Its heading."""
+    meaning: str
+    """What a reader learns from it: two sentences at most."""
+    weight: int
+    place: int = 100
+    """Where it stands in the report: lower is earlier."""
+    always: bool = True
+    """Whether a report has it unless others are named; if not, it is there only if it is named."""
+    weight_with_curves: int | None = None
+    """Its weight in a report with curves, where an area and the curves inform one another."""
+    joined_by: str | None = None
+    """The kind beside which `weight_with_curves` holds for all."""
+    cards: tuple[str, ...] = ()
+    """The measures that are shown large; the headline if there are none."""
+    lower_is_better: bool = False
+    leads: bool = False
+    """Whether a report's headline is its headline, if nothing before it leads."""
+    secondary: bool = False
+    """Whether it only qualifies another section, such as ties on the grid."""
+    asked_as: str | None = None
+    """A second name to ask for it by, such as "auc" where rows have several classes."""
+    old_name: str | None = None
+    """Its name in reports before they went by kinds; None if it was the kind with underscores."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What may be chosen for all sections of a report. Public."""
+
+    threshold: float
+    scores: str | None = None
+    """Whether "exact" scores or cells of the "grid" are ranked; None leaves it to the rows."""
+    by: str | tuple[str, ...] | None = None
+    """The declared groups, for a section by group."""
+    inside: bool = True
+    """Whether the threshold lies above the lowest score."""
+    beside: frozenset[str] = frozenset()
+    """The sections of the same report."""
+    weighted: bool = False
+    k: int = 10
+    curves: bool = False
+
+
+def shared(total: Fraction, weights: Mapping[str, int]) -> dict[str, Fraction]:
+    """Divide a price by weight, exactly.
+
+    >>> shared(Fraction(1), {"confusion": 2, "brier": 1})
+    {'confusion': Fraction(2, 3), 'brier': Fraction(1, 3)}
+    """
+    whole = sum(weights.values())
+    return {name: total * weight / whole for name, weight in weights.items()}
+
 
 VERSION = 1
 KINDS: dict[str, type["Question[Any]"]] = {}
@@ -129,7 +287,7 @@ class Question(ABC, Generic[R_co]):
         KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        for field_ in self.form():
+        for field_ in _form(type(self)):
             value = getattr(self, field_.name)
             if field_.required or not (value is None and field_.default is None):
                 object.__setattr__(self, field_.name, field_.rule(value, field_.name))
@@ -140,15 +298,19 @@ class Question(ABC, Generic[R_co]):
         """Return the fields that whoever asks fills in, with their rules and help."""
         return _form(cls)
 
+    def at(self, epsilon: Rational) -> Self:
+        """Return the same question at another price."""
+        return replace(self, epsilon=epsilon)
+
     @classmethod
     def by_group(cls) -> bool:
-        """Return whether it may be asked by group."""
+        """Return whether it may be asked by group; see `questions.groups.By`."""
         return any(field_.name == "by" for field_ in cls.form())
 
     @classmethod
     def rival_field(cls) -> FormField | None:
         """Return the field that names another model to compare with; None if it compares none."""
-        return next((each for each in cls.form() if isinstance(each.rule, Rival)), None)
+        return next((field_ for field_ in cls.form() if isinstance(field_.rule, Rival)), None)
 
     @property
     def rivals(self) -> tuple[str, ...]:
@@ -208,37 +370,39 @@ class Question(ABC, Generic[R_co]):
 
         return price(self.request(about).event())
 
-    def typical(self, about: Any, guess: Guess) -> Any:
-        """What `request(about).draw` gives on rows like the guessed ones, with no row read.
+    def typical(self, about: Any, guess: "Guess") -> object:
+        """Return what `request(about).draw` gives on rows like the guessed ones, with no row read.
 
         None: nothing can be said of its half-widths beforehand.
         """
         return None
 
-    def typical_release(self, about: Any, guess: Guess) -> Any:
+    def typical_release(self, about: Any, guess: "Guess") -> R_co | None:
         """The release that `typical` makes, by the very arithmetic of a paid one."""
         values = self.typical(about, guess)
         if values is None:
             return None
         return self.release(Drawn(self.request(about), values, None, about, None))
 
-    def expected(self, about: Any, guess: Guess, level: float = 0.95) -> dict[str, HalfWidths]:
-        """How far the intervals of each measure will reach, if the guess is right."""
+    def expected(self, about: Any, guess: "Guess", level: float = 0.95) -> "dict[str, HalfWidths]":
+        """Return how far the intervals of each measure will reach, if the guess is right."""
+        from heldout.questions.quote import HalfWidths
+
         found: dict[str, list[HalfWidths]] = {}
         for _ in range(self.draws):
-            release = self.typical_release(about, guess)
+            release: Any = self.typical_release(about, guess)
             for name, measure in ({} if release is None else release.measures).items():
                 found.setdefault(name, []).append(HalfWidths.of(measure, level))
         return {name: HalfWidths.median(several) for name, several in found.items()}
 
-    def hidden_by_noise(self, about: Any, guess: Guess) -> tuple[str, ...]:
+    def hidden_by_noise(self, about: Any, guess: "Guess") -> tuple[str, ...]:
         """Return what noise would leave nothing to read of, if the guess is right.
 
         Empty if its headline can be read, or if nothing can be said beforehand.
         """
         if getattr(self, "by", None) is not None:
             return ()  # groups that noise hides are named as such, beside those that can be read
-        release = self.typical_release(about, guess)
+        release: Any = self.typical_release(about, guess)
         if release is None or release.headline.informative:
             return ()
         return (release.headline.name,)
@@ -262,7 +426,7 @@ class Question(ABC, Generic[R_co]):
         return False
 
     @classmethod
-    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self | None:
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> "Question[object] | None":
         """Return the question for its section; None if so small a share is not worth paying.
 
         Fields that a report's asker may choose for all sections are filled in by their names.
@@ -299,17 +463,19 @@ class Question(ABC, Generic[R_co]):
         return ()
 
     @classmethod
-    def to_replay(cls, epsilon: Rational = 1) -> tuple[Self, ...]:
+    def to_replay(cls, epsilon: Rational = 1) -> "tuple[Question[object], ...]":
         """Return the questions that the audit replays on neighbours; see `replayed`."""
-        return tuple(cls(epsilon=epsilon, **{**cls.example, **own}) for own in cls.replayed)
+        return tuple(
+            cls.of_fields({**cls.example, **own, "epsilon": epsilon}) for own in cls.replayed
+        )
 
     @classmethod
-    def of_case(cls, case: "WorstCase", epsilon: Rational) -> Self:
+    def of_case(cls, case: "WorstCase", epsilon: Rational) -> "Question[object]":
         """Return the question as a worst case asks it."""
         return cls(epsilon=epsilon, **{**cls.example, **case.fields})
 
     @classmethod
-    def with_rows(cls, epsilon: Rational = 1) -> tuple[Self, PrivateTable]:
+    def with_rows(cls, epsilon: Rational = 1) -> "tuple[Question[object], PrivateTable]":
         """Return a small example: a question, and made-up rows that answer it."""
         case = cls.worst_cases()[0]
         pair = case.pairs[0]
@@ -327,21 +493,21 @@ class Question(ABC, Generic[R_co]):
         return {"question": self.kind, "version": VERSION, **content}
 
     def booked(self) -> dict[str, Any]:
-        """What the ledger keeps of the question."""
+        """Return what the ledger keeps of the question."""
         return self.as_dict()
 
     @classmethod
-    def of_fields(cls, content: Mapping[str, Any]) -> Self:
+    def of_fields(cls, content: Mapping[str, Any]) -> "Question[object]":
         """Read what `as_dict` wrote, without `question` and `version`."""
-        known = {each.name: each for each in _given(cls)}
-        strange = sorted(set(content) - set(known))
+        form = {field_.name: field_ for field_ in cls.form()}
+        strange = sorted(set(content) - set(form))
         if strange:
             raise ArgumentError(
                 f"A question of kind {cls.kind!r} has no field {shown(strange[0])}. Fields: "
-                f"{', '.join(known)}."
+                f"{', '.join(form)}."
             )
-        for name, each in known.items():
-            if each.default is MISSING and each.default_factory is MISSING and name not in content:
+        for name, field_ in form.items():
+            if field_.required and name not in content:
                 raise ArgumentError(f"A question of kind {cls.kind!r} needs the field {name!r}.")
         return cls(**content)
 
@@ -372,7 +538,7 @@ def _form_field(given: Field[Any], hint: Any) -> FormField:
     return FormField(given.name, rules[-1], helps[-1], None if required else default, required)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, Mapping):

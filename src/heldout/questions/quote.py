@@ -1,18 +1,167 @@
 """What questions will cost and how wide their answers will be, before anything is paid or read."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from statistics import NormalDist, median
+from typing import Annotated, Any, get_type_hints
 
+import numpy as np
+
+from heldout.arguments.rules import Number, Whole
+from heldout.arrays import Floats, Ints
+from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
-from heldout.intervals.measure import NO_INFORMATION, checked_level
+from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
 from heldout.kernel.door import Priced, Together
+from heldout.kernel.weights import STEPS
 from heldout.questions.base import Question
-from heldout.questions.guess import Guess, HalfWidths
 
-__all__ = ["Quote", "booked_together"]
+__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "weigh_counts"]
+
+# --- Public guesses of rows that nobody looked at, and how wide answers from them would be -------
+
+
+SHARE_OF_POSITIVES = 4  # one row in so many, if nobody guesses
+
+
+@dataclass(frozen=True)
+class HalfWidths:
+    """How far intervals reach from the value, on the longer side."""
+
+    noise: float
+    """Privacy noise alone."""
+    whole: float
+    """Noise and sampling error together."""
+    value: float
+    """The value that was guessed for it."""
+    informative: bool = True
+    """Whether noise alone leaves anything to read; see `Measure.informative`."""
+
+    @classmethod
+    def of(cls, measure: Measure, level: float) -> "HalfWidths":
+        value = measure.value
+        return cls(
+            noise=half_width(measure.noise_interval(level), value),
+            whole=half_width(measure.interval(level), value),
+            value=value,
+            informative=measure.informative,
+        )
+
+    @classmethod
+    def median(cls, several: Sequence["HalfWidths"]) -> "HalfWidths":
+        return cls(
+            noise=median(each.noise for each in several),
+            whole=median(each.whole for each in several),
+            value=median(each.value for each in several),
+            informative=2 * sum(each.informative for each in several) >= len(several),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        widths = {"noise": self.noise, "whole": self.whole, "value": self.value}
+        return {**widths, "informative": self.informative}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What the rows may be like. A wrong guess makes a wrong forecast, and costs no privacy.
+
+    `rows` is needed where their number is not public. Left out, a quarter of the rows is positive,
+    and the model ranks a positive row above a negative one with probability `auc`; it finds the
+    same share of the positives as it leaves alone of the negatives.
+    """
+
+    rows: Annotated[int | None, Whole()] = None
+    positives: Annotated[int | None, Whole()] = None
+    auc: Annotated[float, Number(0, 1)] = 0.8
+    average_precision: Annotated[float | None, Number(0, 1)] = None
+    mean_error: Annotated[float, Number(0, 1)] = 0.15
+    """The mean error, as a share of the largest."""
+    error_spread: Annotated[float, Number(0, 1)] = 0.5
+    """The errors' standard deviation, as a share of the largest that their mean allows."""
+    mean_weight: Annotated[float, Number(0, 1)] = 0.5
+    """Where rows have weights: the mean weight, as a share of the largest."""
+    cells: tuple[float, ...] | None = None
+    """True positives, false positives, false negatives, true negatives at the threshold."""
+    spread: Annotated[float, Number(0, math.inf)] = 1.0
+    """Of a regression: the standard deviation of the residuals, in units of `scale`."""
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(type(self), include_extras=True).items():
+            for rule in getattr(hint, "__metadata__", ()):
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, rule(getattr(self, name), name))
+
+    @classmethod
+    def numbers(cls) -> tuple[str, ...]:
+        """Return the names of what may be guessed as one number."""
+        hints = get_type_hints(cls, include_extras=True)
+        return tuple(name for name, hint in hints.items() if hasattr(hint, "__metadata__"))
+
+    def about(self, rows: int | None) -> "Guess":
+        """The same guess with the public number of rows, where there is one."""
+        known = rows if rows is not None else self.rows
+        if known is None:
+            raise ArgumentError(
+                "The number of rows is not public here. Pass a guess of it: quote(..., rows=5000)."
+            )
+        positives = self.positives
+        if positives is None:
+            positives = max(1, known // SHARE_OF_POSITIVES)
+        if positives > known:
+            raise ArgumentError(f"positives must be at most the {known:,} rows, got {positives:,}.")
+        return replace(self, rows=known, positives=positives)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Positive and negative rows."""
+        assert self.rows is not None
+        assert self.positives is not None
+        return self.positives, self.rows - self.positives
+
+    @property
+    def separation(self) -> float:
+        """Return how far apart the classes' scores lie, in standard deviations of each."""
+        return math.sqrt(2) * NormalDist().inv_cdf(min(max(self.auc, 1e-6), 1 - 1e-6))
+
+    def confusion(self) -> tuple[float, ...]:
+        """True positives, false positives, false negatives, true negatives."""
+        if self.cells is not None:
+            return self.cells
+        found = NormalDist().cdf(self.separation / 2)
+        positives, negatives = self.counts
+        return (
+            found * positives,
+            (1 - found) * negatives,
+            (1 - found) * positives,
+            found * negatives,
+        )
+
+    def precision(self) -> float:
+        """A guess of the average precision."""
+        if self.average_precision is not None:
+            return self.average_precision
+        positives, negatives = self.counts
+        share = positives / max(positives + negatives, 1)
+        return float(share + (1 - share) * max(2 * self.auc - 1, 0.0) ** 1.5)
+
+    def scores(self, cells: int) -> Floats:
+        """Shares of each class (negative, positive) by score cell, lowest first."""
+        from heldout.intervals.noise import normal_share
+
+        edges = np.linspace(-4, 4 + self.separation, cells + 1)
+        edges[0], edges[-1] = -np.inf, np.inf
+        return np.diff(normal_share(np.stack([edges, edges - self.separation])), axis=1)
+
+
+def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
+    """Return typical counts; of rows with weights, as if each had the mean one."""
+    if weighted:
+        sums = counts * STEPS * guess.mean_weight
+        counts = np.concatenate([sums, sums * (1 - guess.mean_weight)])
+    return np.round(counts).astype(np.int64)
 
 
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
@@ -26,7 +175,7 @@ def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     requests = [question.request(about) for question in questions]
     if len(requests) == 1:
         return requests[0]
-    names = ", ".join(each.name for each in requests)
+    names = ", ".join(request.name for request in requests)
     return Together(names, {str(at): each for at, each in enumerate(requests)}, {})
 
 
@@ -45,7 +194,7 @@ class Quote:
 
     @cached_property
     def event(self) -> Event:
-        """What the ledger would book."""
+        """Return what the ledger would book."""
         return booked_together(self.questions, self.about).event()
 
     @property

@@ -1,37 +1,44 @@
 """The analyst's handle: private rows, a budget and a ledger, and the questions that they pay."""
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from heldout import questions as q
 from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
-from heldout.data.description import Description
+from heldout.data.description import Description, ScoredRows
+from heldout.drawing.ledger import Booking
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
-from heldout.kernel.ledger.summary import Booking
 from heldout.kernel.rational import Rational
+from heldout.questions.groups import Divisible
 from heldout.questions.quote import booked_together
 
 if TYPE_CHECKING:
     from heldout.intervals.bounded_mean import MeanRelease
     from heldout.intervals.confusion import ConfusionRelease
     from heldout.intervals.groups import ByGroup, DecisionsByGroup
-    from heldout.intervals.lists import ListsRelease
-    from heldout.questions.answered import Answered
-    from heldout.questions.classes.matrix import RankRelease
+    from heldout.intervals.release import Release
+    from heldout.questions.answers import Answered
+    from heldout.questions.classes.release import RankRelease
     from heldout.questions.curves.by_group import CurvesByGroup
     from heldout.questions.curves.release import CurvesRelease
-    from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
-    from heldout.questions.ranking.ties import TiesRelease
+    from heldout.questions.lists import ListsRelease
+    from heldout.questions.ranking.release import (
+        AucRelease,
+        CompareRelease,
+        RankingRelease,
+        TiesRelease,
+    )
     from heldout.questions.report import Report
 
 Epsilon = Rational
 Columns = str | Sequence[str]
 """A declared group, or several to cross."""
+Groups = TypeVar("Groups", bound="ByGroup[Release]")
 First = TypeVar("First")
 Second = TypeVar("Second")
 Third = TypeVar("Third")
@@ -50,12 +57,14 @@ class PrivateSession:
         self,
         dataset: PrivateTable,
         *,
-        budget: Budget | None = None,
+        budget: Budget | Epsilon | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         account: str | None = None,
         analyst: str | None = None,
         new: bool = False,
     ) -> None:
+        if budget is not None and not isinstance(budget, Budget):
+            budget = Budget(epsilon=budget)
         if not isinstance(dataset, self.holds):
             raise ArgumentError(
                 f"A {type(self).__name__} needs a {self.holds.__name__}, got a "
@@ -81,7 +90,7 @@ class PrivateSession:
 
     @property
     def dataset(self) -> Description:
-        """What is public about the rows. The rows themselves stay behind the session."""
+        """Return what is public about the rows. The rows themselves stay behind the session."""
         return self._about
 
     @property
@@ -94,11 +103,11 @@ class PrivateSession:
 
     @property
     def remaining(self) -> Loss:
-        """What is left for these rows, whoever spent the rest."""
+        """Return what is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
 
     def history(self) -> list[Booking]:
-        """What was paid out of this budget so far, by whoever asked: oldest first.
+        """Return what was paid out of this budget so far, by whoever asked: oldest first.
 
         >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
         >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
@@ -120,7 +129,7 @@ class PrivateSession:
     ) -> tuple[First, Second, Third]: ...
     @overload
     def ask(self, *questions: q.Question[Any]) -> Any: ...
-    def ask(self, *questions: q.Question[Any]) -> Any:
+    def ask(self, *questions: q.Question[Any]) -> object:
         """Book all of the questions in one ledger entry, or none; then draw the answers.
 
         One question gives its release, several a tuple of them. What cannot be asked or paid in
@@ -135,12 +144,40 @@ class PrivateSession:
         releases = self.answer(*questions).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question[Any], reference: str | None = None) -> "Answered":
+    def _ask(
+        self,
+        kind: type[Divisible[First, Groups]],
+        by: Columns | None,
+        of_classes: type[q.Question[object]] | None = None,
+        **fields: Any,
+    ) -> First | Groups:
+        """Ask a question, by group if groups are named.
+
+        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
+        """
+        if of_classes is not None and isinstance(self._about, ClassifiedRows):
+            usual = {field.name: field.default for field in kind.form() if not field.required}
+            fields = {
+                name: value for name, value in fields.items() if value != usual.get(name, ...)
+            }
+            divided = {} if by is None else {"by": by}
+            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
+        question: Divisible[First, Groups] = kind(**fields)
+        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
+        return self.ask(asked)
+
+    def answer(
+        self,
+        *questions: q.Question[Any],
+        reference: str | None = None,
+        subject: Mapping[str, object] | None = None,
+    ) -> "Answered":
         """As `ask`, with all that is needed to keep the answer and to build it again.
 
-        `reference` is the asker's own name for this booking, which the ledger keeps with it.
+        `reference` is the asker's own name for this booking, and `subject` is public JSON of what
+        it is about, such as a model's digest; the ledger keeps both with it.
         """
-        from heldout.questions.answered import Answered
+        from heldout.questions.answers import Answered
 
         if not (reference is None or (isinstance(reference, str) and reference)):
             raise ArgumentError(f"reference must be a text, got {shown(reference)}.")
@@ -150,13 +187,14 @@ class PrivateSession:
             "model": self._about.model,
             "questions": [question.booked() for question in questions],
         }
+        named = {"reference": reference, "subject": subject}
         drawn = release(
             request,
             rows=self._table,
             about=self._about,
             ledger=self._ledger,
             account=self._account,
-            words=words if reference is None else words | {"reference": reference},
+            words=words | {name: value for name, value in named.items() if value is not None},
         )
         return Answered(questions, drawn)
 
@@ -167,7 +205,7 @@ class PrivateSession:
         level: float = 0.95,
         **said: Any,
     ) -> q.Quote:
-        """What `ask` would charge, exactly, and the half-widths to expect. Reads no row.
+        """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
@@ -227,22 +265,13 @@ class Session(PrivateSession):
     holds = Dataset
 
     @property
-    def dataset(self) -> Any:
-        """What is public about the rows. The rows themselves stay behind the session."""
+    def dataset(self) -> ScoredRows | ClassifiedRows:
+        """Return what is public about the rows. The rows themselves stay behind the session."""
+        assert isinstance(self._about, ScoredRows | ClassifiedRows)
         return self._about
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several
     # classes have types of their own: `ask(q.ClassAuc(...))` and its siblings state them.
-
-    def _of_rows(
-        self, kind: type[q.Question[Any]], of_classes: type[q.Question[Any]], **given: Any
-    ) -> Any:
-        """Ask the question, or of several classes its sibling, which has fewer fields."""
-        if not isinstance(self._about, ClassifiedRows):
-            return self.ask(kind(**given))
-        usual = {field.name: field.default for field in kind.form() if not field.required}
-        content = {name: value for name, value in given.items() if value != usual.get(name, ...)}
-        return self.ask(of_classes.of_fields(content))
 
     @overload
     def confusion(
@@ -275,17 +304,16 @@ class Session(PrivateSession):
         `by` names a declared group, or several to cross: one matrix for each of its values, at
         the price and with the noise of one for all rows. `weighted` counts rows by their declared
         weights. Rows of several classes have no threshold: theirs is the matrix of true and
-        called classes (`heldout.questions.classes.matrix.ClassConfusionRelease`).
+        called classes (`heldout.questions.classes.release.ClassConfusionRelease`).
         """
-        found: ConfusionRelease | DecisionsByGroup = self._of_rows(
+        return self._ask(
             q.Confusion,
+            by,
             q.ClassConfusion,
             epsilon=epsilon,
             threshold=threshold,
-            by=by,
             weighted=weighted,
         )
-        return found
 
     @overload
     def brier(
@@ -299,7 +327,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The Brier score: the mean squared distance of the score from the outcome, 0 or 1."""
-        return self.ask(q.Brier(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.Brier, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def log_loss(
@@ -318,7 +346,7 @@ class Session(PrivateSession):
         weighted: bool = False,
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean of -ln of the probability given to the truth, at least `clip`."""
-        return self.ask(q.LogLoss(epsilon=epsilon, clip=clip, by=by, weighted=weighted))
+        return self._ask(q.LogLoss, by, epsilon=epsilon, clip=clip, weighted=weighted)
 
     @overload
     def mean_absolute_error(
@@ -332,7 +360,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean distance of the score from the end of its range that the label stands for."""
-        return self.ask(q.MeanAbsoluteError(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.MeanAbsoluteError, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def mean_squared_error(
@@ -346,7 +374,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "MeanRelease | ByGroup[MeanRelease]":
         """The mean squared distance of the score from its label's end of the range."""
-        return self.ask(q.MeanSquaredError(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.MeanSquaredError, by, epsilon=epsilon, weighted=weighted)
 
     @overload
     def auc(
@@ -384,19 +412,18 @@ class Session(PrivateSession):
 
         `method`, `smaller_class`, `delta` and `scores` are as in `heldout.questions.Auc`. Of
         several classes: the area of each against all others, and their mean, as a
-        `heldout.questions.classes.areas.ClassAreas`.
+        `heldout.questions.classes.release.ClassAreas`.
         """
-        found: AucRelease | ByGroup[AucRelease] = self._of_rows(
+        return self._ask(
             q.Auc,
+            by,
             q.ClassAuc,
             epsilon=epsilon,
-            by=by,
             method=method,
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
         )
-        return found
 
     @overload
     def average_precision(
@@ -434,17 +461,16 @@ class Session(PrivateSession):
 
         Of several classes: that of each against all others, and their mean.
         """
-        found: RankingRelease | ByGroup[RankingRelease] = self._of_rows(
+        return self._ask(
             q.AveragePrecision,
+            by,
             q.ClassAveragePrecision,
             epsilon=epsilon,
-            by=by,
             method=method,
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
         )
-        return found
 
     def versus(self, name: str) -> "Session":
         """Of several classes: a session on one against all others, by its score, same budget.
@@ -469,7 +495,7 @@ class Session(PrivateSession):
         self, *, epsilon: Epsilon, by: Columns | None = None, weighted: bool = False
     ) -> "RankRelease | ByGroup[RankRelease]":
         """Of several classes: how often the true one has one of the k highest scores, any k."""
-        return self.ask(q.TopK(epsilon=epsilon, by=by, weighted=weighted))
+        return self._ask(q.TopK, by, epsilon=epsilon, weighted=weighted)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
         """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
@@ -541,10 +567,8 @@ class Session(PrivateSession):
         """
         if method != "heldout" and thresholds is not None:
             options["thresholds"], thresholds = thresholds, None  # how many: an option of theirs
-        asked = q.Curves(
-            epsilon=epsilon, method=method, options=options, thresholds=thresholds, by=by
-        )
-        return self.ask(asked)
+        chosen: dict[str, Any] = {"options": options, "thresholds": thresholds}
+        return self._ask(q.Curves, by, epsilon=epsilon, method=method, **chosen)
 
     def report(
         self,

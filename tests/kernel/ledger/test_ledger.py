@@ -20,7 +20,8 @@ from heldout.errors import (
     UnknownEvent,
 )
 from heldout.kernel import Account, Budget, Event, Ledger, Loss, Protection
-from heldout.kernel.ledger.chain import LostRace
+from heldout.kernel.ledger.records import LostRace
+from heldout.kernel.ledger.tables import Tables
 
 
 def test_three_thirds_fit_a_budget_of_one_and_not_a_hair_more(ledger, account, event):
@@ -191,22 +192,22 @@ def test_sixteen_threads_with_one_ledger_take_no_more_than_there_is(ledger):
 def test_a_stale_look_loses_the_swap(ledger, account, event):
     """The statement that takes also compares, so even without a lock nobody takes twice."""
     storage = ledger._storage
-    ((old, _),) = storage.read(lambda connection: storage.path(connection, account.id))
-    identity, _, last = storage.read(storage.end)
+    ((old, _),) = storage.read(lambda tables: tables.path(account.id))
+    identity, _, last = storage.read(lambda tables: tables.end())
     ledger.book(account, event, request={})
 
-    def take_again(connection):
-        storage.swap(connection, [old], [old.state], last)
+    def take_again(tables):
+        tables.swap(old, old.state, last)
 
-    def append_again(connection):
-        storage.append(connection, identity, [last])
+    def append_again(tables):
+        tables.append(identity, last)
 
     for stale in (take_again, append_again):
         seen = []
 
-        def once(connection, stale=stale, seen=seen):
+        def once(tables, stale=stale, seen=seen):
             try:
-                stale(connection)
+                stale(tables)
             except LostRace:
                 seen.append("lost")
 
@@ -216,8 +217,7 @@ def test_a_stale_look_loses_the_swap(ledger, account, event):
 
 
 def test_a_lost_race_is_run_again(ledger, account, event, monkeypatch):
-    storage, tries = ledger._storage, []
-    swap = storage.swap
+    tries, swap = [], Tables.swap
 
     def lose_twice(*arguments):
         tries.append(1)
@@ -225,7 +225,7 @@ def test_a_lost_race_is_run_again(ledger, account, event, monkeypatch):
             raise LostRace
         swap(*arguments)
 
-    monkeypatch.setattr(storage, "swap", lose_twice)
+    monkeypatch.setattr(Tables, "swap", lose_twice)
     ledger.book(account, event, request={})
     assert len(tries) == 3
     assert ledger.spent(account) == Loss.pure("1/3")

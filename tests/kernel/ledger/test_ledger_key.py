@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 
 import heldout as ho
-from heldout.errors import LedgerError, LedgerKeyError, LedgerTampered
-from heldout.kernel import Budget, Ledger, Loss, Protection
-from heldout.kernel.ledger.chain import mac_of
+from heldout.errors import (
+    AccountClosed,
+    AlreadyBooked,
+    LedgerError,
+    LedgerKeyError,
+    LedgerTampered,
+)
+from heldout.kernel import Account, Budget, Ledger, Loss, Protection
+from heldout.kernel.ledger.keys import mac_of
 
 OLD = Path(__file__).parent / "old"
 ONE = Budget(epsilon=1)
@@ -238,6 +244,38 @@ def test_an_old_ledger_on_postgresql_is_brought_along(postgres, monkeypatch, tmp
         assert ledger.account(b"first keys", budget=None, protection=row)
 
 
+# --- a ledger of the second version, as its first code wrote it ----------------------------------
+
+
+def test_a_ledger_that_earlier_code_wrote_goes_on(path, event):
+    """Made through SQLAlchemy by version 0.1: rows by content, people, shares, a reference."""
+    with sqlite3.connect(path) as connection:
+        connection.executescript((OLD / "ledger_v2.sql").read_text())
+    connection.close()
+    for kind in ("witness", "key"):
+        shutil.copy(OLD / f"ledger_v2.{kind}", path.with_name(f"{path.name}.{kind}"))
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().entries == 11
+        rows = ledger.resolve(
+            fingerprints=[b"cells"],
+            protection=Protection(neighbours="replace-one"),
+            rows=7,
+            name="other.csv",
+        )
+        assert ledger.spent(rows) == Loss.pure("1/3")
+        share = ledger.share("trial", "ana")
+        assert str(share.budget) == "epsilon 3/2"
+        assert ledger.share("trial", "ben") is None
+        with pytest.raises(AlreadyBooked):
+            ledger.book(share, event, request={"reference": "one"})
+        ledger.book(share, event, request={"reference": "two"})
+        assert ledger.spent("patients") == Loss.pure("2/3")
+        with pytest.raises(AccountClosed):
+            ledger.book(Account(ledger.history("old")[0].account, ONE), event, request={})
+    with Ledger.open(path) as ledger:
+        assert ledger.verify().entries == 12
+
+
 # --- looking without writing ---------------------------------------------------------------------
 
 
@@ -272,6 +310,21 @@ def test_a_ledger_on_read_only_media_can_be_looked_at(path, event, tmp_path):
         assert (done.stdout, done.stderr) == ("1 2\n", "")
         assert sorted(place.iterdir()) == before
         place.chmod(0o755)
+
+
+def test_a_ledger_that_is_only_read_takes_nothing(path, event):
+    with Ledger.open(path) as ledger:
+        account = ledger.register("trial", budget=ONE)
+    with Ledger.open(path, read_only=True) as ledger:
+        for write in (
+            lambda: ledger.book(account, event, request={}),
+            lambda: ledger.register("other", budget=ONE),
+            lambda: ledger.account(b"rows", budget=ONE),
+        ):
+            with pytest.raises(LedgerError, match="opened to be read only"):
+                write()
+        assert ledger.verify().entries == 1
+        assert ledger.remaining("trial") == Loss.pure(1)
 
 
 def test_what_a_killed_process_left_of_a_witness_is_removed(path):

@@ -1,5 +1,6 @@
 """Races, forks and crashes: what must hold when more than one process is at work."""
 
+import ctypes
 import json
 import os
 import random
@@ -14,7 +15,7 @@ import pytest
 
 from heldout.errors import LedgerError, LedgerTampered
 from heldout.kernel import Budget, Event, Ledger, Loss
-from heldout.kernel.ledger import forks
+from heldout.kernel.ledger import storage
 
 HERE = Path(__file__).parent
 PROCESSES, GRANTS = 64, 10
@@ -43,9 +44,9 @@ def test_of_64_processes_on_postgresql_with_budget_for_10_exactly_10_are_granted
     exactly_ten_each(race(postgres, 3), 3)
 
 
-def in_a_forked_child(work):
+def in_a_forked_child(work, fork=os.fork):
     """Run it in a child and return the child's exit code."""
-    child = os.fork()
+    child = fork()
     if child == 0:
         code = 99
         try:
@@ -103,7 +104,7 @@ def test_a_fork_waits_for_the_booking_of_another_thread(tmp_path):
 
 
 def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, monkeypatch):
-    monkeypatch.setattr(forks, "PATIENCE", 0.1)
+    monkeypatch.setattr(storage, "FORK_PATIENCE", 0.1)
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     account = ledger.account(b"rows", budget=Budget(epsilon=1))
 
@@ -123,6 +124,24 @@ def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, m
         other.start()
         other.join()
     assert codes == [0]
+    ledger.book(account, event, request={})
+    assert ledger.spent(account) == Loss.pure("1/3")
+
+
+def test_a_child_that_was_forked_without_pythons_knowledge_refuses(tmp_path, event):
+    ledger = Ledger.open(tmp_path / "ledger.sqlite")
+    account = ledger.account(b"rows", budget=Budget(epsilon=1))
+
+    def work():
+        for open_ledger in (lambda: ledger, lambda: Ledger.open(tmp_path / "ledger.sqlite")):
+            try:
+                open_ledger().book(account, event, request={})
+                return 1
+            except LedgerError:
+                pass
+        return 0
+
+    assert in_a_forked_child(work, fork=ctypes.PyDLL(None).fork) == 0
     ledger.book(account, event, request={})
     assert ledger.spent(account) == Loss.pure("1/3")
 

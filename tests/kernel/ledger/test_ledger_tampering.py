@@ -8,7 +8,7 @@ import pytest
 
 from heldout.errors import LedgerError, LedgerTampered
 from heldout.kernel import Budget, Event, Ledger
-from heldout.kernel.ledger.chain import canonical, link
+from heldout.kernel.ledger.records import canonical, link
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def rewrite(path, edit):
     connection = sqlite3.connect(path)
     with connection:
         name = connection.execute("SELECT ledger FROM heldout_ledger").fetchone()[0]
-        from heldout.kernel.ledger.chain import first_hash
+        from heldout.kernel.ledger.records import first_hash
 
         previous = first_hash(name)
         rows = connection.execute(f"SELECT sequence, account, body FROM {ENTRIES} ORDER BY 1")
@@ -376,8 +376,11 @@ def test_a_witness_that_may_not_be_written_is_noticed_before_anything_is_taken(
     monkeypatch.setattr(os, "open", denied)
     with pytest.raises(LedgerError, match="Nothing was booked"):
         written.book(account, event, request={})
+    with pytest.raises(LedgerError, match="Nothing was booked"):
+        written.register("trial", budget=Budget(epsilon=1))
     monkeypatch.undo()
     assert written.spent(account).epsilon == before
+    assert written.registered_by("trial") is None
 
 
 def test_an_entry_that_the_witness_missed_is_not_forgotten_by_the_ledger(

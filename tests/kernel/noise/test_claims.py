@@ -12,22 +12,18 @@ import pytest
 import heldout.kernel
 import heldout.questions
 from heldout.kernel import Loss, Protection, price
-from heldout.kernel.noise.bar import AboveBar, Prepaid
-from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.disjoint import Disjoint
-from heldout.kernel.noise.each_group import EachGroup
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
+from heldout.kernel.noise.disjoint import Disjoint, EachGroup
 from heldout.kernel.noise.mechanism import Primitive
-from heldout.kernel.noise.noise_share import NoiseShare
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, SparseVector
 from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
+from heldout.kernel.ranking.ladder import PiecewiseLaplace
+from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
 from heldout.kernel.ranking.mechanism import RankingMechanism
-from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
-from heldout.kernel.ranking.polynomial_tail import PolynomialTail
-from heldout.kernel.ranking.published import Cauchy, CauchyBoyd2015, LaplaceBoyd2015
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import MedianCuts
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
@@ -93,6 +89,7 @@ CLAIMS: list[tuple[Any, Loss]] = [
     (IntervalChoice(epsilon=THIRD, protection=ROWS, cells=8, price=1), Loss.pure(THIRD)),
     (HilbertDawa(side=8, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (CumulativeCounts(cells=64, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
+    (CrowdedCells(epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (MedianCuts(epsilon=THIRD, levels=3, moved=2, pseudo_rows=9), Loss.pure(THIRD)),
     (
         Disjoint(

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.noise_share import NoiseShare
+from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.sealed import Sealed
 
 

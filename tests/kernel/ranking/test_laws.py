@@ -14,14 +14,23 @@ from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, draw_on_lattice
 from heldout.kernel.ranking import ladder as ladder_module
-from heldout.kernel.ranking.choose import METHODS, choose, choose_polynomial_tail, sensitivity_for
-from heldout.kernel.ranking.ladder import _scales, build
-from heldout.kernel.ranking.law import NoiseLaw, error_quantile, mean_absolute_error
-from heldout.kernel.ranking.piecewise_laplace import PiecewiseLaplace
-from heldout.kernel.ranking.polynomial_tail import PolynomialTail
-from heldout.kernel.ranking.published import Cauchy, CauchyBoyd2015, LaplaceBoyd2015
-from heldout.kernel.ranking.sensitivity import RungSensitivity
-from heldout.kernel.ranking.smooth_sensitivity import SmoothSensitivity
+from heldout.kernel.ranking.ladder import PiecewiseLaplace, _scales, build
+from heldout.kernel.ranking.laws import (
+    Cauchy,
+    CauchyBoyd2015,
+    LaplaceBoyd2015,
+    NoiseLaw,
+    PolynomialTail,
+    error_quantile,
+    mean_absolute_error,
+)
+from heldout.kernel.ranking.mechanism import (
+    METHODS,
+    choose,
+    choose_polynomial_tail,
+    sensitivity_for,
+)
+from heldout.kernel.ranking.sensitivity import RungSensitivity, SmoothSensitivity
 
 REPLACE = Protection(neighbours="replace-one")
 UNIT = Protection(neighbours="replace-one", unit=True, rows_per_unit=4)

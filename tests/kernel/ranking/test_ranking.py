@@ -13,9 +13,8 @@ from heldout.kernel import price
 from heldout.kernel.events import leaves
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, discrete_laplace
-from heldout.kernel.ranking.auc import area
-from heldout.kernel.ranking.average_precision import average_precision
 from heldout.kernel.ranking.mechanism import RankingMechanism, RankingStatistic
+from heldout.kernel.ranking.values import area, average_precision
 from heldout.kernel.sealed import Sealed
 
 PROTECTIONS = [

@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.ranking.auc import area_of_table, tied_of_table
-from heldout.kernel.ranking.average_precision import ROUNDING, average_precision_of_table
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
-from heldout.questions.ranking.ties import bin_ties, largest_ties
+from heldout.kernel.ranking.values import (
+    ROUNDING,
+    area_of_table,
+    average_precision_of_table,
+    tied_of_table,
+)
+from heldout.questions.ranking.release import bin_ties, largest_ties
 
 
 def load_small_data() -> Any:
@@ -124,7 +128,7 @@ def test_bins_of_cells_tie_at_least_as_many_pairs() -> None:
 def test_a_table_has_the_metrics_of_its_rows_however_they_are_cut(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module("heldout.kernel.ranking.average_precision")
+    module = importlib.import_module("heldout.kernel.ranking.values")
     monkeypatch.setattr(module, "_CHUNK", chunk)
     for groups in all_data(6):
         assert area_of_table(*columns(groups)) == small.area(groups)

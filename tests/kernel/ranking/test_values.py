@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heldout.kernel.ranking.auc import area, area_of_table
-from heldout.kernel.ranking.average_precision import (
+from heldout.kernel.ranking.values import (
     ROUNDING,
     _floored_sum,
+    area,
+    area_of_table,
     average_precision,
     average_precision_of_table,
+    difference,
 )
-from heldout.kernel.ranking.difference import difference
 
 scores = st.lists(st.integers(0, 6), max_size=12)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from heldout.intervals.fieller import ratio_bounds, single_quantile
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.sealed import Sealed
@@ -42,6 +42,7 @@ def ends(counts: Any, places: Any) -> tuple[Any, Any]:
     return np.where(met, true[np.minimum(first, last)], between), np.where(met, true[last], between)
 
 
+@pytest.mark.chance(2e-7)
 @pytest.mark.parametrize(
     ("rows", "kind", "epsilon", "neighbours"),
     [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.intervals.assemble import precision_recall, roc
+from heldout.intervals.curve import precision_recall, roc
 from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection

@@ -1,29 +1,40 @@
 """The ledger: what has been spent on whom, durable before any noise is drawn."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from functools import reduce
+from typing import Any, Final, NoReturn
 
 from heldout.arguments import shown
-from heldout.errors import AlreadyBooked, ArgumentError, BudgetExceeded, BudgetMismatch
+from heldout.errors import (
+    AlreadyBooked,
+    ArgumentError,
+    BudgetExceeded,
+    BudgetMismatch,
+    LedgerKeyError,
+)
 from heldout.kernel import accountant
 from heldout.kernel.events import Event, price
-from heldout.kernel.ledger.account import Account, Receipt
-from heldout.kernel.ledger.books import Line, checked_name, file_of, told
-from heldout.kernel.ledger.by_content import ByContent, same_budget
-from heldout.kernel.ledger.chain import Entry, State, canonical
-from heldout.kernel.ledger.keys import KeyPlace
-from heldout.kernel.ledger.memory import Memory
-from heldout.kernel.ledger.replay import Verification
-from heldout.kernel.ledger.witness import Witness, WitnessFile
+from heldout.kernel.ledger.by_content import ByContent, Content, check_budget
+from heldout.kernel.ledger.journal import Balance, Books, Clock, Journal, Line
+from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
+from heldout.kernel.ledger.records import (
+    Account,
+    Entry,
+    Receipt,
+    State,
+    canonical,
+    checked_name,
+    tampered,
+)
+from heldout.kernel.ledger.registry import Registration, Registry, signature
+from heldout.kernel.ledger.replay import Replay, Verification
+from heldout.kernel.ledger.storage import Storage, file_of, storage_of
+from heldout.kernel.ledger.witness import Watch, Witness, WitnessFile
 from heldout.kernel.loss import Budget, Loss
-from heldout.kernel.neighbours import Protection
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from heldout.kernel.ledger.storage import Storage
+from heldout.kernel.neighbours import Neighbours, Protection
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Verification"]
 
@@ -33,9 +44,10 @@ class _Beside:
 
 
 BESIDE: Final = _Beside()
+Place = str | os.PathLike[str] | _Beside
 
 
-class Ledger(ByContent):
+class Ledger:
     """Books losses against budgets; a chain of hashes and a witness notice changes.
 
     Claim:       the bookings of an account, and of every account below it, never exceed its
@@ -63,8 +75,8 @@ class Ledger(ByContent):
         self,
         where: str | os.PathLike[str] | None = None,
         *,
-        witness: str | os.PathLike[str] | _Beside | None = BESIDE,
-        key: str | os.PathLike[str] | _Beside = BESIDE,
+        witness: Place | None = BESIDE,
+        key: Place = BESIDE,
         renew_witness: bool = False,
         read_only: bool = False,
         tick: float | None = None,
@@ -79,41 +91,79 @@ class Ledger(ByContent):
         entries are whole multiples of so many seconds: where others read them, microseconds would
         tell how long the work before a booking took.
         """
-        storage = _storage(where, read_only)
-        file = storage.file
-        if not isinstance(witness, _Beside):
-            place = None if witness is None else file_of(witness)
-        else:
-            place = None if file is None else file.with_name(file.name + ".witness")
-        if not isinstance(key, _Beside):
-            secret = KeyPlace(file_of(key))
-        else:
-            key_file = None if file is None else file.with_name(file.name + ".key")
-            secret = KeyPlace(key_file, memory=storage.memory)
-        watched = None if place is None else WitnessFile(place)
-        if watched is not None and not read_only:
-            watched.tidy()
-        super().__init__(storage, watched, secret, tick=tick)
+        self._storage = storage_of(where, read_only=read_only)
+        self._key_place = _key_place(self._storage, key)
+        self._watch = Watch(self._storage, _witness_file(self._storage, witness))
+        self._journal = Journal(self._storage, self._watch, Clock(tick))
+        self._registry = Registry(self._journal, self._key_place)
+        self._by_content = ByContent(self._journal, self._key_place)
         if self._watch.begin() == 1:
-            from heldout.kernel.ledger.migration import from_the_first_version
-
             if read_only:  # it has another shape: bring it up to date, and look then
+                self._storage.close()
                 Ledger(where, witness=witness, key=key, renew_witness=renew_witness).close()
-                super().__init__(_storage(where, read_only), watched, secret, tick=tick)
-                self._watch.begin()
-            else:
-                from_the_first_version(storage, secret)
-        if renew_witness and not read_only:
-            self._watch.renew()
-        with self._storage.lock:
-            self._watch.remember(self._watch.look(self._watch.end))
+            elif self._storage.write(lambda tables: tables.migrate(self._key_place.adopt)):
+                self._storage.wipe()  # the old key's traces
+        self._watch.open(renew=renew_witness)
 
     @classmethod
-    def open(cls, where: str | os.PathLike[str] | None, **words: Any) -> "Ledger":
-        """The same as `Ledger(where, ...)`."""
-        return cls(where, **words)
+    def open(
+        cls,
+        where: str | os.PathLike[str] | None,
+        *,
+        witness: Place | None = BESIDE,
+        key: Place = BESIDE,
+        renew_witness: bool = False,
+        read_only: bool = False,
+        tick: float | None = None,
+    ) -> "Ledger":
+        """Return `Ledger(where, ...)`."""
+        return cls(
+            where,
+            witness=witness,
+            key=key,
+            renew_witness=renew_witness,
+            read_only=read_only,
+            tick=tick,
+        )
+
+    @property
+    def id(self) -> str:
+        """Return the random name that a ledger drew when it was made."""
+        return self._watch.ledger
 
     # --- which account pays ----------------------------------------------------------------------
+
+    def account(
+        self,
+        fingerprint: bytes,
+        *,
+        budget: Budget | None,
+        also: Sequence[bytes] = (),
+        name: str | None = None,
+        protection: Protection | None = None,
+        rows: int | None = None,
+        new: bool = False,
+    ) -> Account:
+        """Find the account of rows that are not registered by them, or open it with the budget.
+
+        `fingerprint` is the private content digest of the rows, `also` further ones (by their
+        keys, by all of their cells); only HMACs under the ledger's key are stored. Rows that
+        share one of them are the same account, however they are named or declared, and the others
+        are tied to it. Other rows under a name that the ledger knows are refused unless `new`
+        says that they are about others. An account keeps the budget and the protection that it
+        was opened with, because losses under two neighbouring relations do not add. `rows` is the
+        number of rows where it is public: a new account has it on record from its first entry.
+        """
+        return self._by_content.account(
+            Content(
+                fingerprints=(fingerprint, *also),
+                budget=budget,
+                name=name,
+                protection=protection,
+                rows=rows,
+                new=new,
+            )
+        )
 
     def resolve(
         self,
@@ -127,19 +177,19 @@ class Ledger(ByContent):
         analyst: str | None = None,
         new: bool = False,
     ) -> Account:
-        """The account that pays for a session's rows.
+        """Return the account that pays for a session's rows.
 
         With `account`, the registered one (or the one that rows were opened under by this name);
         with `analyst`, that analyst's share of it. Without, rows are found by their content, of
         which `fingerprints` are digests. `rows` is their number where it is public: the first
         table of an account fixes it, however that table was found, and others are refused.
         """
-        by_content = ""
+        by_content = None
         if account is None:
             if analyst is not None:
                 raise ArgumentError("analyst= requires account=, the account that the share is of.")
             first, *also = fingerprints
-            paying = self.account(
+            by_content = self.account(
                 first,
                 also=also,
                 budget=budget,
@@ -149,51 +199,34 @@ class Ledger(ByContent):
                 new=new,
             )
             if rows is None:
-                return paying
-            by_content = paying.id
+                return by_content
 
-        def find(connection: "Connection") -> tuple[Account, Line, int]:
-            """The account that pays, its line, and where in it the data set is."""
-            self._watch.check(connection)
-            if account is None:
-                data = row = self._line(connection, by_content)[0][0]
+        def find(books: Books) -> tuple[Account, Line]:
+            """Find the account that pays, and the line of the data set's own account."""
+            if by_content is None:
+                row = books.named(account)
+                data, payer = row.id, row.id if analyst is None else books.share(row, analyst).id
             else:
-                data = row = self._named(connection, account)
-            self._match(connection, data, protection)
-            if analyst is not None:
-                row = self._share(connection, data, analyst)
-            line = self._open_line(connection, row.id)
-            same_budget(budget, line[0][1].budget)
-            place = [each.id for each, _ in line].index(data.id)
-            counted = line[place][1].rows
-            if counted is not None and counted != rows:
-                raise BudgetMismatch(
-                    f"Account {shown(data.name)} has {counted} rows, and their number is public "
-                    "under replace-one neighbours; this table has another number. Who is in one of "
-                    "the two only is not protected by that relation. Register the account with "
-                    "unit= or neighbours='add-remove', which keep the number private and allow any "
-                    "table about the same people."
-                )
-            return Account(row.id, line[0][1].budget), line, place
+                data = payer = by_content.id
+            books.check_protection(data, protection)
+            line = books.open_line(payer)
+            check_budget(budget, line[0].state.budget)
+            own = line[[row.id for row, _ in line].index(data) :]
+            _check_row_count(own, rows)
+            return Account(payer, line[0].state.budget), own
 
-        def count(connection: "Connection") -> tuple[Account, Witness | None]:
-            """The first table of an account with a public number of rows fixes the number."""
-            found, line, place = find(connection)
-            data, state = line[place]
-            if state.rows is not None:
-                return found, None
-            identity = self._watch.check(connection)
-            line = [(data, replace(state, rows=rows)), *line[place + 1 :]]
-            entry, _ = self._write(connection, identity, line, {"kind": "counted"})
-            return found, Witness(identity.ledger, entry.sequence, entry.hash)
+        def count(books: Books) -> Account:
+            """Fix the public number of rows, which the first table of an account does."""
+            payer, ((row, state), *above) = find(books)
+            if state.rows is None:
+                counted = Balance(row, replace(state, rows=rows))
+                books.write([counted, *above], {"kind": "counted"})
+            return payer
 
-        with self._storage.lock:
-            found, line, place = self._watch.look(find)
-            if rows is not None and line[place][1].rows is None:
-                found, written = self._storage.write(count)
-                if written is not None:
-                    self._watch.remember(written)
-        return found
+        payer, own = self._journal.read(find)
+        if rows is None or own[0].state.rows is not None:
+            return payer
+        return self._journal.write(count)
 
     # --- booking ---------------------------------------------------------------------------------
 
@@ -206,55 +239,232 @@ class Ledger(ByContent):
         nothing may be released either way.
         """
         loss = price(event)
-        cost = accountant.charge(event, budget=account.budget)
+        charge = accountant.charge(event, budget=account.budget)
         content = {
             "kind": "booking",
             "event": event.as_dict(),
             "loss": loss.as_dict(),
-            "charge": cost.as_dict(),
+            "charge": charge.as_dict(),
             "request": dict(request),
         }
         canonical(content)
         reference = request.get("reference")
 
-        def take(connection: "Connection") -> tuple[Entry, Witness, Line]:
-            identity = self._watch.check(connection)
+        def take(books: Books) -> tuple[Entry, Line]:
             if reference is not None:
-                before = self._storage.referred(connection, checked_name("reference", reference))
+                before = books.tables.referred(checked_name("reference", reference))
                 if before is not None:
                     raise AlreadyBooked(before.sequence, before.hash)
-            line = self._open_line(connection, account.id)
-            _refuse_overspending(line, cost)
-            after = [(row, _with(state, cost)) for row, state in line]
-            whose_share = {"analyst": line[0][0].name} if line[0][0].kind == "analyst" else {}
-            entry, _ = self._write(connection, identity, after, content | whose_share)
+            line = books.open_line(account.id)
+            _refuse_overspending(line, charge)
+            after = [Balance(row, _charged(state, charge)) for row, state in line]
+            payer = line[0].row
+            share = {"analyst": payer.name} if payer.kind == "analyst" else {}
+            entry = books.write(after, content | share)
             if reference is not None:
-                self._storage.refer(connection, reference, entry.sequence)
-            return entry, Witness(identity.ledger, entry.sequence, entry.hash), after
+                books.tables.add_reference(reference, entry.sequence)
+            return entry, after
 
-        with self._storage.lock:
-            self._watch.settle()
-            entry, written, after = self._storage.write(take)
-            self._watch.remember_paid(written)
+        entry, after = self._journal.write(take)
         return Receipt(
-            entry.sequence, entry.hash, loss, cost, account.id, entry.time, standing=told(after)
+            entry.sequence,
+            entry.hash,
+            loss,
+            charge,
+            account.id,
+            entry.time,
+            standing=_standing(after),
         )
 
     def check(self, account: Account, event: Event) -> None:
         """Refuse what `book` would refuse now; takes nothing, and promises nothing."""
-        cost = accountant.charge(event, budget=account.budget)
-
-        def look(connection: "Connection") -> None:
-            self._watch.check(connection)
-            _refuse_overspending(self._open_line(connection, account.id), cost)
-
-        with self._storage.lock:
-            self._watch.look(look)
+        charge = accountant.charge(event, budget=account.budget)
+        self._journal.read(lambda books: _refuse_overspending(books.open_line(account.id), charge))
 
     def booked(self, reference: str) -> Entry | None:
-        """The booking with this reference, if it was made."""
+        """Return the booking with this reference, if it was made; in a changed ledger too."""
+        return self._storage.read(lambda tables: tables.referred(reference))
+
+    # --- how accounts stand ----------------------------------------------------------------------
+
+    def spent(self, account: Account | str) -> Loss:
+        """Return what the account has spent, in the kind of its budget."""
+        return self.standing(account)[1]
+
+    def budget(self, account: Account | str) -> Budget:
+        """Return the account's budget as it is now."""
+        return self.standing(account)[0]
+
+    def remaining(self, account: Account | str) -> Loss:
+        """Return the least that is left of the account and of those above it."""
+        return self.standing(account)[2]
+
+    def standing(self, account: Account | str) -> tuple[Budget, Loss, Loss]:
+        """Return budget, spent and remaining, as they are at one moment."""
+        return self._journal.read(lambda books: _standing(books.line(books.id_of(account))))
+
+    def entries(self, account: Account | str | None = None) -> list[Entry]:
+        """List the bookings of an account and of all below it; `history` has every entry."""
+        return [entry for entry in self.history(account) if entry.kind == "booking"]
+
+    def history(self, account: Account | str | None = None) -> list[Entry]:
+        """List every entry of an account and of all below it, or of the ledger, in order."""
+
+        def look(books: Books) -> list[Entry]:
+            below = None if account is None else books.id_of(account)
+            entries = list(books.tables.entries(below))
+            for entry in entries:
+                entry.check_hash()
+            return entries
+
+        return self._journal.read(look)
+
+    # --- the custodian's decisions ---------------------------------------------------------------
+
+    def register(
+        self,
+        name: str,
+        *,
+        budget: Budget,
+        unit: str | None = None,
+        rows_per_unit: int = 1,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        people: str | None = None,
+        closed: bool = False,
+        table: Individuals | None = None,
+        new: bool = False,
+        apart: bool = False,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Give a data set a name and a budget that stay, whatever becomes of its table.
+
+        `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
+        `people` names an account above it, which several data sets about the same people share;
+        a new name opens it with the same budget (register it first to give it another one). It
+        may be the account of rows that were asked about before they were registered: then what
+        they spent counts, and so does what is asked of them without a name from now on.
+        `closed` closes the ledger to rows that are not registered. `table`
+        (`heldout.data.table.People`) shows who is in it: where people of other accounts are,
+        this is refused unless `people` names their account or `new` gives them a second budget.
+        `apart` is for custodians who share a ledger and no rows: only with accounts that `who`
+        registered is the table compared, and `people` names one of those or a new one. Otherwise a
+        table of one person would tell whether somebody else's rows hold that person.
+        """
+        wanted = Registration(
+            name=checked_name("name", name),
+            budget=budget,
+            protection=Protection(
+                neighbours=Neighbours.parse(neighbours),
+                unit=unit is not None,
+                rows_per_unit=rows_per_unit,
+                unit_name=unit,
+            ),
+            people=people,
+            closed=closed,
+            new=new,
+            apart=apart,
+            signed=signature(who, why),
+        )
+        return self._registry.register(wanted, table)
+
+    def registered_by(self, name: str) -> str | None:
+        """Return who registered the account of a name, or None if there is none."""
+
+        def look(books: Books) -> str | None:
+            if not books.tables.named(checked_name("account", name)):
+                return None
+            return books.registrant(books.named(name).id)
+
+        return self._journal.read(look)
+
+    def overlaps(self, table: Individuals) -> list[Overlap]:
+        """List the accounts that know people of this table; for the custodian.
+
+        Compares with the tables that accounts were registered with.
+        """
+        return self._registry.overlaps(Sample.of(table))
+
+    def grant(
+        self,
+        account: str,
+        *,
+        analyst: str,
+        budget: Budget,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Give an analyst a share of a registered account, or a revoked one a new start.
+
+        What the analyst spent before counts towards the budget of a new start.
+        """
+        return self._registry.grant(account, analyst, budget, signature(who, why))
+
+    def share(self, account: str, analyst: str) -> Account | None:
+        """Return an analyst's share of an account, if there is one that is not revoked."""
+        return self._registry.share(account, analyst)
+
+    def raise_budget(
+        self,
+        account: str,
+        *,
+        budget: Budget,
+        analyst: str | None = None,
+        who: str | None = None,
+        why: str | None = None,
+    ) -> Account:
+        """Raise the budget of an account, or of an analyst's share, to a larger one."""
+        return self._registry.raise_budget(account, analyst, budget, signature(who, why))
+
+    def revoke(
+        self, account: str, *, analyst: str, who: str | None = None, why: str | None = None
+    ) -> Account:
+        """Take an analyst's share away; nothing more is booked on it, in open sessions neither."""
+        return self._registry.close("revocation", account, analyst, signature(who, why))
+
+    def close(
+        self, account: str | None = None, *, who: str | None = None, why: str | None = None
+    ) -> None:
+        """Close an account for good; without one, let go of the database.
+
+        A ledger in memory ends with its object; one in a file opens again when it is used.
+        """
+        if account is not None:
+            self._registry.close("closing", account, None, signature(who, why))
+        else:
+            self._storage.close()
+
+    # --- what was written stays ------------------------------------------------------------------
+
+    def verify(self, receipt: str | None = None) -> Verification:
+        """Recompute every hash, price and total; with a receipt's hash, find that booking.
+
+        Raises LedgerTampered with the entry at fault in `sequence`. The key is not needed; where
+        it is at hand, the ties of rows to accounts are checked as well.
+        """
+        if receipt is not None and not isinstance(receipt, str):
+            raise ArgumentError(f"receipt must be a receipt's hash, got {shown(receipt)}.")
+
+        def walk(books: Books) -> Verification:
+            replay, sequence = Replay(books.identity), None
+            for entry in books.tables.entries():
+                replay.add(entry)
+                if entry.hash == receipt:
+                    sequence = entry.sequence
+            key = None
+            with contextlib.suppress(LedgerKeyError):
+                if books.identity.key_check:
+                    key = self._key_place.key_of(books.identity)
+            accounts = replay.finish(books.tables.accounts(), books.tables.ties(), key)
+            if receipt is not None and sequence is None:
+                raise tampered(None, "it has no booking with this receipt, unless it is another's")
+            end = (replay.sequence, replay.head)
+            return Verification(books.identity.ledger, replay.sequence, accounts, *end, sequence)
+
         with self._storage.lock:
-            return self._watch.look(lambda each: self._storage.referred(each, reference))
+            verified = self._journal.read(walk)
+            self._watch.remember(Witness(verified.ledger, verified.sequence, verified.hash))
+        return verified
 
     def expect(self, receipt: Witness) -> None:
         """Refuse this ledger, now and at every booking, if it lacks an entry with a receipt.
@@ -262,26 +472,28 @@ class Ledger(ByContent):
         It looks at one entry, however many there are; `verify(receipt=...)` walks the chain.
         """
         with self._storage.lock:
-            self._watch.look(lambda connection: self._watch.expect(connection, receipt))
+            self._watch.look(lambda tables: self._watch.expect(tables, receipt))
 
     def head(self) -> Witness:
-        """Where the chain ends now: keep it, and a ledger that is put back is noticed."""
-        with self._storage.lock:
-            return self._watch.look(self._watch.end)
+        """Return where the chain ends now: keep it, and a ledger that is put back is noticed."""
+        return self._journal.read(lambda books: Witness.of(books.identity))
+
+    def check_key(self) -> bool:
+        """Return whether a key is needed; raise LedgerKeyError if it is not at hand."""
+
+        def look(books: Books) -> bool:
+            return bool(books.identity.key_check and self._key_place.key_of(books.identity))
+
+        return self._journal.read(look)
+
+    def renew_key(self, *, who: str | None = None, why: str | None = None) -> None:
+        """Begin with a new key after the old one was lost; forgets by which rows to find accounts.
+
+        Accounts keep their budgets and are reached by their names from then on.
+        """
+        self._registry.renew_key(signature(who, why))
 
     # --- one process, many threads ---------------------------------------------------------------
-
-    def close(
-        self, account: str | None = None, *, who: str | None = None, why: str | None = None
-    ) -> None:
-        """Close an account for good; without one, let go of the database.
-
-        A ledger in memory is gone then; one in a file opens again when it is used.
-        """
-        if account is not None:
-            self._close_account(account, who, why)
-        else:
-            self._storage.close()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -289,39 +501,67 @@ class Ledger(ByContent):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"Ledger({self._storage.place})"
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger must stay in its process. Open it again where you need it.")
 
 
-def _with(state: State, cost: Loss) -> State:
-    """The state once the cost is taken."""
-    return replace(state, spent=accountant.compose([state.spent, cost], budget=state.budget))
+def _charged(state: State, charge: Loss) -> State:
+    """Return the state once the charge is taken."""
+    return replace(state, spent=accountant.compose([state.spent, charge], budget=state.budget))
 
 
-def _refuse_overspending(line: Line, cost: Loss) -> None:
-    """Refuse a cost that an account of the line cannot pay."""
+def _refuse_overspending(line: Line, charge: Loss) -> None:
+    """Refuse a charge that an account of the line cannot pay."""
     for row, state in line:
-        if not accountant.fits(state.spent, cost, state.budget):
+        if not accountant.fits(state.spent, charge, state.budget):
             left = accountant.remaining(state.spent, state.budget)
             whose = "" if row.kind == "rows" else f" of account {shown(row.name)}"
             refusal = BudgetExceeded(
-                f"The request must cost at most what is left{whose} ({left}), got {cost}. "
+                f"The request must cost at most what is left{whose} ({left}), got {charge}. "
                 "Nothing was charged; ask for less."
             )
-            refusal.cost, refusal.left = str(cost), str(left)
+            refusal.cost, refusal.left = str(charge), str(left)
             raise refusal
 
 
-def _storage(where: str | os.PathLike[str] | None, read_only: bool) -> "Storage":
-    if where is None:
-        return cast("Storage", Memory())  # it takes the same steps
-    from heldout.kernel.ledger.storage import Storage
+def _check_row_count(line: Line, rows: int | None) -> None:
+    """Refuse another number of rows than the first table of an account had, where it is public."""
+    row, state = line[0]
+    counted = state.rows
+    if counted is not None and counted != rows:
+        raise BudgetMismatch(
+            f"Account {shown(row.name)} has {counted} rows, and their number is public "
+            "under replace-one neighbours; this table has another number. Who is in one of "
+            "the two only is not protected by that relation. Register the account with "
+            "unit= or neighbours='add-remove', which keep the number private and allow any "
+            "table about the same people."
+        )
 
-    if isinstance(where, str) and "://" in where:
-        return Storage.at(where, read_only=read_only)
-    if isinstance(where, str | os.PathLike) and os.fspath(where):
-        return Storage.on_file(file_of(where), read_only=read_only)
-    raise ArgumentError(
-        f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
-        "Pass 'ledger.sqlite', say."
-    )
+
+def _standing(line: Line) -> tuple[Budget, Loss, Loss]:
+    """Return budget and spent of the first account of a line, and the least left on it."""
+    left = (accountant.remaining(state.spent, state.budget) for _, state in line)
+    state = line[0].state
+    return state.budget, state.spent, reduce(accountant.smaller, left)
+
+
+def _witness_file(storage: Storage, place: Place | None) -> WitnessFile | None:
+    if isinstance(place, _Beside):
+        place = None if storage.file is None else f"{storage.file}.witness"
+    if place is None:
+        return None
+    witness = WitnessFile(file_of(place))
+    if not storage.read_only:
+        witness.tidy()
+    return witness
+
+
+def _key_place(storage: Storage, place: Place) -> KeyPlace:
+    if not isinstance(place, _Beside):
+        return KeyPlace(file_of(place))
+    file = storage.file
+    beside = None if file is None else file.with_name(file.name + ".key")
+    return KeyPlace(beside, memory=storage.memory)

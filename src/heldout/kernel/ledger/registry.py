@@ -9,30 +9,41 @@ import getpass
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from heldout.arguments import shown
-from heldout.errors import AccountClosed, ArgumentError, BudgetMismatch, LedgerError
+from heldout.errors import ArgumentError, BudgetMismatch, LedgerError
 from heldout.kernel import accountant
-from heldout.kernel.ledger.account import Account
-from heldout.kernel.ledger.books import Books, Line, checked_name
-from heldout.kernel.ledger.chain import AccountRow, Entry, Identity, State, tampered
-from heldout.kernel.ledger.keys import check_of
-from heldout.kernel.ledger.overlap import Individuals, Overlap, drawn, overlapping, sketch_of
-from heldout.kernel.ledger.witness import Witness
+from heldout.kernel.ledger.journal import Balance, Books, Journal, Line
+from heldout.kernel.ledger.keys import Individuals, KeyPlace, Overlap, Sample
+from heldout.kernel.ledger.records import Account, AccountRow, State, checked_name
 from heldout.kernel.loss import Budget
-from heldout.kernel.neighbours import Neighbours, Protection
+from heldout.kernel.neighbours import Protection
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-__all__ = ["Registry", "checked_budget", "new_row", "unspent"]
-
-Work = Callable[["Connection", Identity], tuple[Account, Entry]]
+__all__ = ["Registration", "Registry", "checked_budget", "new_row", "signature", "unspent"]
 
 
-class Registry(Books):
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """A data set that a custodian registers; `Ledger.register` says what the fields mean."""
+
+    name: str
+    budget: Budget
+    protection: Protection
+    people: str | None
+    closed: bool
+    new: bool
+    apart: bool
+    signed: dict[str, str]
+
+    @property
+    def only(self) -> str | None:
+        """Return whose accounts alone may be compared and named."""
+        return self.signed["who"] if self.apart else None
+
+
+class Registry:
     """Registers data sets and grants shares of their budgets.
 
     Claim:       one budget holds for everything that is asked of a registered account: of tables
@@ -46,200 +57,169 @@ class Registry(Books):
                  where the number is public; people accounts under another relation.
     """
 
-    def register(
-        self,
-        name: str,
-        *,
-        budget: Budget,
-        unit: str | None = None,
-        rows_per_unit: int = 1,
-        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
-        people: str | None = None,
-        closed: bool = False,
-        table: Individuals | None = None,
-        new: bool = False,
-        apart: bool = False,
-        who: str | None = None,
-        why: str | None = None,
-    ) -> Account:
-        """Give a data set a name and a budget that stay, whatever becomes of its table.
+    def __init__(self, journal: Journal, key_place: KeyPlace) -> None:
+        self._journal = journal
+        self._key_place = key_place
 
-        `unit`, `rows_per_unit` and `neighbours` are those that its tables are declared with.
-        `people` names an account above it, which several data sets about the same people share;
-        a new name opens it with the same budget (register it first to give it another one). It
-        may be the account of rows that were asked about before they were registered: then what
-        they spent counts, and so does what is asked of them without a name from now on.
-        `closed` closes the ledger to rows that are not registered. `table`
-        (`heldout.data.people.People`) shows who is in it: where people of other accounts are,
-        this is refused unless `people` names their account or `new` gives them a second budget.
-        `apart` is for custodians who share a ledger and no rows: only with accounts that `who`
-        registered is the table compared, and `people` names one of those or a new one. Otherwise a
-        table of one person would tell whether somebody else's rows hold that person.
-        """
-        checked_name("name", name)
-        protection = Protection(
-            neighbours=Neighbours.parse(neighbours),
-            unit=unit is not None,
-            rows_per_unit=rows_per_unit,
-            unit_name=unit,
-        )
-        signed = _signed(who, why)
-        told: dict[str, Any] = {"protection": protection.as_dict()} | signed
-        only = signed["who"] if apart else None
+    # --- registering -----------------------------------------------------------------------------
 
-        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
-            above: Line = []
-            if people is not None:
-                if not self._storage.named(connection, checked_name("people", people)):
-                    row = new_row("data", people)
-                    line = [(row, unspent(checked_budget(budget)))]
-                    about = {"kind": "registration", "name": people} | told
-                    _, identity = self._write(connection, identity, line, about, opens=True)
-                above = self._people(connection, people, protection, budget, only)
-            if self._registered(connection, name):
-                raise BudgetMismatch(
-                    f"An account {shown(name)} is registered already. Name another one, or raise "
-                    "its budget: heldout ledger raise."
-                )
-            if not new and people != name and self._storage.named(connection, name):
-                raise BudgetMismatch(
-                    f"Rows called {shown(name)} were asked about before they were registered, and "
-                    f"have an account of that name. To count what they spent, register with "
-                    f"people={shown(name)} (--people). To give them a second budget, say new=True "
-                    "(--new), or register another name if these are other rows."
-                )
-            row = new_row("data", name, parent=above[0][0].id if above else None)
-            line = [(row, unspent(checked_budget(budget))), *above]
-            about = {"kind": "registration", "name": name} | told
-            about |= {"closes_ledger": True} if closed else {}
-            entry, _ = self._write(connection, identity, line, about, opens=True)
-            if closed and not identity.closed:
-                self._storage.set_identity(connection, closed=entry.sequence)
+    def register(self, wanted: Registration, table: Individuals | None) -> Account:
+        """Open an account with a name; `table` shows who is in it."""
+        sketch = None if table is None else self._sketch(wanted, Sample.of(table))
+
+        def work(books: Books) -> Account:
+            above = [] if wanted.people is None else self._people_line(books, wanted)
+            self._check_name_is_free(books, wanted)
+            about = {"closes_ledger": True} if wanted.closed else {}
+            row = new_row("data", wanted.name, parent=above[0].row.id if above else None)
+            entry = self._open(books, row, wanted, above, about)
+            if wanted.closed and not books.identity.closed:
+                books.close_to_unregistered(entry)
             if sketch is not None:
-                self._storage.put_sketch(connection, row.id, sketch(row.id))
-            return Account(row.id, budget), entry
+                books.tables.put_sketch(row.id, sketch(row.id))
+            return Account(row.id, wanted.budget)
 
-        sketch = None if table is None else self._sketch(table, not new and people is None, only)
-        return self._decide(work)
+        return self._journal.write(work)
 
-    def overlaps(self, table: Individuals) -> list[Overlap]:
-        """The accounts that know people of this table, and about how many; for the custodian.
+    def _open(
+        self,
+        books: Books,
+        row: AccountRow,
+        wanted: Registration,
+        above: Line,
+        about: dict[str, Any],
+    ) -> int:
+        """Write the entry that opens an account; return its place in the chain."""
+        content = {"kind": "registration", "name": row.name} | wanted.signed | about
+        content["protection"] = wanted.protection.as_dict()
+        line = [Balance(row, unspent(checked_budget(wanted.budget))), *above]
+        return books.write(line, content, opens=True).sequence
 
-        Compares with the tables that accounts were registered with.
+    def _people_line(self, books: Books, wanted: Registration) -> Line:
+        """Return the people account that a data set goes under, if it fits there.
+
+        A new name opens one.
         """
-        return self._overlaps(table, drawn(table))
-
-    def _overlaps(
-        self, table: Individuals, sample: tuple[int, int, list[int]], only: str | None = None
-    ) -> list[Overlap]:
-        """With `only`, those of the accounts that this person registered."""
-
-        def look(connection: "Connection") -> list[Overlap]:
-            identity = self._watch.check(connection)
-            sketches = self._storage.all_sketches(connection)
-            key = self._key(identity) if sketches else b""
-            names = {row.id: row.name or "" for row in self._storage.all_accounts(connection)}
-            found = (
-                Overlap(
-                    each, names[each], overlapping(key, each, text, table, sample[1]), sample[0]
-                )
-                for each, text in sketches
-                if only is None or self._who(connection, each) == only
+        people = checked_name("people", wanted.people)
+        if not books.tables.named(people):
+            self._open(books, new_row("data", people), wanted, [], {})
+        row = books.named(people)
+        if wanted.only is not None and books.registrant(row.id) != wanted.only:
+            raise BudgetMismatch(
+                f"{shown(people)} is not an account of {wanted.only}. Name another one."
             )
-            return [each for each in found if each.shared]
+        line = books.open_line(row.id)
+        own = books.tables.opening(row.id).content["protection"] or {}
+        if len(line) > 1:
+            raise LedgerError(f"{shown(people)} has a people account itself. Name that one.")
+        neighbours = wanted.protection.neighbours
+        if own.get("neighbours") != neighbours:
+            raise BudgetMismatch(
+                f"{shown(people)} is not under {neighbours} neighbours, as this data "
+                "set is: losses under two relations do not add up."
+            )
+        _check_kind(wanted.budget, line[0].state.budget)
+        return line
 
-        with self._storage.lock:
-            return self._watch.look(look)
+    def _check_name_is_free(self, books: Books, wanted: Registration) -> None:
+        name = shown(wanted.name)
+        if books.is_registered(wanted.name):
+            raise BudgetMismatch(
+                f"An account {name} is registered already. Name another one, or raise "
+                "its budget: heldout ledger raise."
+            )
+        if not wanted.new and wanted.people != wanted.name and books.tables.named(wanted.name):
+            raise BudgetMismatch(
+                f"Rows called {name} were asked about before they were registered, and "
+                f"have an account of that name. To count what they spent, register with "
+                f"people={name} (--people). To give them a second budget, say new=True "
+                "(--new), or register another name if these are other rows."
+            )
 
-    def _sketch(self, table: Individuals, refuse: bool, only: str | None) -> Callable[[str], str]:
-        """What makes the sketch of a table, given its account's id; draws the key if need be."""
-        sample = drawn(table)
-        known = self._overlaps(table, sample, only)
-        if known and refuse:
-            most = str(max(known, key=lambda each: each.shared))
+    # --- who is in it ----------------------------------------------------------------------------
+
+    def overlaps(self, sample: Sample, only: str | None = None) -> list[Overlap]:
+        """List the accounts that know people of a sample, or those of one registrant."""
+
+        def look(books: Books) -> list[Overlap]:
+            sketches = books.tables.sketches()
+            key = self._key_place.key_of(books.identity) if sketches else b""
+            names = {row.id: row.name or "" for row in books.tables.accounts()}
+            overlaps = (
+                Overlap(
+                    account, names[account], sample.shared_with(key, account, text), sample.count
+                )
+                for account, text in sketches
+                if only is None or books.registrant(account) == only
+            )
+            return [overlap for overlap in overlaps if overlap.shared]
+
+        return self._journal.read(look)
+
+    def _sketch(self, wanted: Registration, sample: Sample) -> Callable[[str], str]:
+        """Return what makes the sketch of a table, given its account; refuse known people."""
+        known = self.overlaps(sample, wanted.only)
+        if known and not wanted.new and wanted.people is None:
+            most = str(max(known, key=lambda overlap: overlap.shared))
             raise BudgetMismatch(
                 f"{most[:1].upper()}{most[1:]}. To share their budget, register with people= "
                 "(--people) and that account, or the people account above it. To give them a "
                 "second budget, say new=True (--new)."
             )
+        key = self._journal.write(self._key_place.key_for)
+        return lambda account: sample.sketch(key, account)
 
-        def draw_key(connection: "Connection") -> bytes:
-            identity = self._watch.check(connection)
-            key = self._key(identity, make=True)
-            if not identity.key_check:
-                check = check_of(key, identity.ledger)
-                self._storage.set_identity(connection, key_check=check)
-            return key
+    # --- shares ----------------------------------------------------------------------------------
 
-        with self._storage.lock:
-            key = self._storage.write(draw_key)
-        return lambda account: sketch_of(key, account, sample[1], sample[2])
-
-    def grant(
-        self,
-        account: str,
-        *,
-        analyst: str,
-        budget: Budget,
-        who: str | None = None,
-        why: str | None = None,
-    ) -> Account:
-        """Give an analyst a share of a registered account, or a revoked one a new start.
-
-        What the analyst spent before counts towards the budget of a new start.
-        """
+    def grant(self, account: str, analyst: str, budget: Budget, signed: dict[str, str]) -> Account:
+        """Give an analyst a share of a registered account, or a revoked one a new start."""
         checked_budget(budget)
-        about = {"kind": "grant", "analyst": checked_name("analyst", analyst)} | _signed(who, why)
+        about = {"kind": "grant", "analyst": checked_name("analyst", analyst)} | signed
 
-        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
-            above = self._open_line(connection, self._named(connection, account).id)
-            if above[0][0].kind != "data":
+        def work(books: Books) -> Account:
+            above = books.open_line(books.named(account).id)
+            data = above[0]
+            if data.row.kind != "data":
                 raise LedgerError(f"Account {shown(account)} is not registered. Register it first.")
-            _same_kind(budget, above[0][1].budget)
-            known = self._storage.named(connection, analyst, parent=above[0][0].id)
+            _check_kind(budget, data.state.budget)
+            known = books.tables.shares(analyst, data.row.id)
             if not known:
-                row, state = new_row("analyst", analyst, parent=above[0][0].id), unspent(budget)
+                row, state = new_row("analyst", analyst, parent=data.row.id), unspent(budget)
             else:
-                row, state = self._line(connection, known[0].id)[0]
+                row, state = books.line(known[0].id)[0]
                 if not state.closed:
                     raise BudgetMismatch(
                         f"{shown(analyst)} has a share of {shown(account)} already "
                         f"({state.budget}). Raise it, or revoke it first."
                     )
                 state = replace(state, budget=budget, closed=False)
-            line = [(row, state), *above]
-            entry, _ = self._write(connection, identity, line, about, opens=not known)
-            return Account(row.id, budget), entry
+            books.write([Balance(row, state), *above], about, opens=not known)
+            return Account(row.id, budget)
 
-        return self._decide(work)
+        return self._journal.write(work)
 
     def share(self, account: str, analyst: str) -> Account | None:
-        """An analyst's share of an account, if there is one that is not revoked."""
+        """Return an analyst's share of an account, if there is one that is not revoked."""
 
-        def look(connection: "Connection") -> Account | None:
-            self._watch.check(connection)
-            above = self._named(connection, account)
-            found = self._storage.named(connection, analyst, parent=above.id)
-            state = self._line(connection, found[0].id)[0][1] if found else None
-            return None if state is None or state.closed else Account(found[0].id, state.budget)
+        def look(books: Books) -> Account | None:
+            shares = books.tables.shares(analyst, books.named(account).id)
+            if not shares:
+                return None
+            state = books.line(shares[0].id)[0].state
+            return None if state.closed else Account(shares[0].id, state.budget)
 
-        with self._storage.lock:
-            return self._watch.look(look)
+        return self._journal.read(look)
+
+    # --- changing and ending ---------------------------------------------------------------------
 
     def raise_budget(
-        self,
-        account: str,
-        *,
-        budget: Budget,
-        analyst: str | None = None,
-        who: str | None = None,
-        why: str | None = None,
+        self, account: str, analyst: str | None, budget: Budget, signed: dict[str, str]
     ) -> Account:
         """Raise the budget of an account, or of an analyst's share, to a larger one."""
         checked_budget(budget)
 
         def change(state: State) -> State:
-            _same_kind(budget, state.budget)
+            _check_kind(budget, state.budget)
             if not accountant.covers(budget, state.budget):
                 raise BudgetMismatch(
                     f"A budget can only be raised: it is {state.budget} now. Close the account to "
@@ -247,45 +227,15 @@ class Registry(Books):
                 )
             return replace(state, budget=budget)
 
-        return self._change("raise", account, analyst, change, _signed(who, why))
+        return self._change("raise", account, analyst, change, signed)
 
-    def revoke(
-        self, account: str, *, analyst: str, who: str | None = None, why: str | None = None
+    def close(
+        self, kind: str, account: str, analyst: str | None, signed: dict[str, str]
     ) -> Account:
-        """Take an analyst's share away; nothing more is booked on it, in open sessions neither."""
-        return self._change("revocation", account, analyst, _closed, _signed(who, why))
-
-    def _close_account(self, account: str, who: str | None, why: str | None) -> Account:
-        return self._change("closing", account, None, _closed, _signed(who, why))
-
-    def renew_key(self, *, who: str | None = None, why: str | None = None) -> None:
-        """Begin with a new key after the old one was lost; forgets by which rows to find accounts.
-
-        Accounts keep their budgets and are reached by their names from then on.
-        """
-
-        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
-            key = secrets.token_bytes(32)
-            self._key_place.put(identity.ledger, key, replace=True)
-            self._storage.forget_rows(connection)
-            check = check_of(self._key(replace(identity, key_check="")), identity.ledger)
-            self._storage.set_identity(connection, key_check=check)
-            about = {"kind": "rekey"} | _signed(who, why)
-            entry, _ = self._write(connection, identity, [], about)
-            return Account("", Budget(epsilon=1)), entry
-
-        self._decide(work)
-
-    # --- how decisions are made ------------------------------------------------------------------
-
-    def _open_line(self, connection: "Connection", account: str) -> Line:
-        """An account and those above it, none of which is closed."""
-        line = self._line(connection, account)
-        for row, state in line:
-            if state.closed:
-                what = "share of" if row.kind == "analyst" else "account"
-                raise AccountClosed(f"The {what} {shown(row.name)} is closed. Nothing was charged.")
-        return line
+        """Close an account, or an analyst's share of it: nothing more is booked on it."""
+        return self._change(
+            kind, account, analyst, lambda state: replace(state, closed=True), signed
+        )
 
     def _change(
         self,
@@ -293,89 +243,45 @@ class Registry(Books):
         account: str,
         analyst: str | None,
         change: Callable[[State], State],
-        signed: dict[str, Any],
+        signed: dict[str, str],
     ) -> Account:
-        about: dict[str, Any] = {"kind": kind} | signed
+        about = {"kind": kind} | signed
         if analyst is not None:
             about["analyst"] = checked_name("analyst", analyst)
 
-        def work(connection: "Connection", identity: Identity) -> tuple[Account, Entry]:
-            row = self._named(connection, account)
+        def work(books: Books) -> Account:
+            row = books.named(account)
             if analyst is not None:
-                row = self._share(connection, row, analyst)
-            line = self._line(connection, row.id)
-            line[0] = (line[0][0], change(line[0][1]))
-            entry, _ = self._write(connection, identity, line, about)
-            return Account(row.id, line[0][1].budget), entry
+                row = books.share(row, analyst)
+            (row, state), *above = books.line(row.id)
+            state = change(state)
+            books.write([Balance(row, state), *above], about)
+            return Account(row.id, state.budget)
 
-        return self._decide(work)
+        return self._journal.write(work)
 
-    def _decide(self, work: Work) -> Account:
-        def decide(connection: "Connection") -> tuple[Account, Witness]:
-            identity = self._watch.check(connection)
-            account, entry = work(connection, identity)
-            return account, Witness(identity.ledger, entry.sequence, entry.hash)
+    def renew_key(self, signed: dict[str, str]) -> None:
+        """Begin with a new key after the old one was lost."""
 
-        with self._storage.lock:
-            account, written = self._storage.write(decide)
-            self._watch.remember(written)
-        return account
+        def work(books: Books) -> None:
+            self._key_place.renew(books)
+            books.write([], {"kind": "rekey"} | signed)
 
-    def _registered(self, connection: "Connection", name: str) -> bool:
-        return any(each.kind == "data" for each in self._storage.named(connection, name))
-
-    def _share(self, connection: "Connection", row: AccountRow, analyst: str) -> AccountRow:
-        """The account of an analyst's share."""
-        found = self._storage.named(connection, checked_name("analyst", analyst), parent=row.id)
-        if not found:
-            raise LedgerError(
-                f"{shown(analyst)} has no share of account {shown(row.name)}. Grant one: heldout "
-                "ledger grant."
-            )
-        opening = self._storage.opening(connection, found[0].id)
-        if opening.analyst != analyst:
-            raise tampered(opening.sequence, "its account has another name")
-        return found[0]
-
-    def _people(
-        self,
-        connection: "Connection",
-        people: str,
-        protection: Protection,
-        budget: Budget,
-        only: str | None,
-    ) -> Line:
-        """The people account that a data set goes under, if it fits there."""
-        found = self._named(connection, people).id
-        if only is not None and self._who(connection, found) != only:
-            raise BudgetMismatch(f"{shown(people)} is not an account of {only}. Name another one.")
-        line = self._open_line(connection, found)
-        own = self._storage.opening(connection, line[0][0].id).content["protection"] or {}
-        if len(line) > 1:
-            raise LedgerError(f"{shown(people)} has a people account itself. Name that one.")
-        if own.get("neighbours") != protection.neighbours:
-            raise BudgetMismatch(
-                f"{shown(people)} is not under {protection.neighbours} neighbours, as this data "
-                "set is: losses under two relations do not add up."
-            )
-        _same_kind(budget, line[0][1].budget)
-        return line
+        self._journal.write(work)
 
 
 def new_row(kind: str, name: str | None, *, parent: str | None = None) -> AccountRow:
+    """Return an account with a random id that no entry has touched yet."""
     return AccountRow(secrets.token_hex(16), kind, name, parent, "", 0, "")
 
 
 def unspent(budget: Budget) -> State:
+    """Return the state of a new account."""
     return State(budget, accountant.compose([], budget=budget))
 
 
-def _closed(state: State) -> State:
-    return replace(state, closed=True)
-
-
-def _signed(who: str | None, why: str | None) -> dict[str, Any]:
-    """Who decided, and why."""
+def signature(who: str | None, why: str | None) -> dict[str, str]:
+    """Return who decided, and why, as an entry has it."""
     if who is None:
         try:
             who = getpass.getuser()
@@ -385,7 +291,7 @@ def _signed(who: str | None, why: str | None) -> dict[str, Any]:
     return signed if why is None else signed | {"why": checked_name("why", why)}
 
 
-def _same_kind(budget: Budget, other: Budget) -> None:
+def _check_kind(budget: Budget, other: Budget) -> None:
     if (budget.rho is None) != (other.rho is None):
         raise BudgetMismatch(
             f"A budget must be of the same kind as the account's ({other}), got {budget}."
@@ -393,6 +299,7 @@ def _same_kind(budget: Budget, other: Budget) -> None:
 
 
 def checked_budget(budget: object) -> Budget:
+    """Return a budget, or refuse what is none."""
     if isinstance(budget, Budget):
         return budget
     raise ArgumentError(

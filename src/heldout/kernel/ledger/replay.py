@@ -8,7 +8,8 @@ from typing import Any
 from heldout.errors import HeldoutError, LedgerTampered
 from heldout.kernel.accountant import charge, compose, covers
 from heldout.kernel.events import Event, price
-from heldout.kernel.ledger.chain import (
+from heldout.kernel.ledger.keys import seal_of
+from heldout.kernel.ledger.records import (
     AccountRow,
     Entry,
     Identity,
@@ -16,7 +17,6 @@ from heldout.kernel.ledger.chain import (
     Tie,
     canonical,
     first_hash,
-    seal_of,
     tampered,
 )
 from heldout.kernel.loss import Budget, Loss
@@ -36,11 +36,11 @@ class Verification:
     receipt_sequence: int | None = None
 
     def __str__(self) -> str:
-        found = f" The receipt is entry {self.receipt_sequence}." if self.receipt_sequence else ""
-        return f"{self.entries} entries of {self.accounts} accounts are intact.{found}"
+        receipt = f" The receipt is entry {self.receipt_sequence}." if self.receipt_sequence else ""
+        return f"{self.entries} entries of {self.accounts} accounts are intact.{receipt}"
 
     def as_dict(self) -> dict[str, str | int | None]:
-        """Plain JSON."""
+        """Return plain JSON."""
         return dict(vars(self))
 
 
@@ -54,25 +54,31 @@ class _Known:
     state: State
     sequence: int = 0
     head: str = ""
-    _told: tuple[Budget | None, dict[str, str]] = (None, {})
+    _written: tuple[Budget | None, dict[str, str]] = (None, {})
 
-    def told_budget(self) -> dict[str, str]:
-        """The budget as entries tell it, which changes seldom."""
-        if self._told[0] is not self.state.budget:
-            self._told = (self.state.budget, self.state.budget.as_dict())
-        return self._told[1]
+    def agrees(self, content: dict[str, Any]) -> bool:
+        """Return whether an entry leaves the account in this total, open or closed."""
+        state = self.state
+        same = content["spent"] == state.spent.as_dict() and content.get("rows") == state.rows
+        return same and bool(content.get("closed", False) == state.closed)
+
+    def written_budget(self) -> dict[str, str]:
+        """Return the budget as entries have it, which changes seldom."""
+        if self._written[0] is not self.state.budget:
+            self._written = (self.state.budget, self.state.budget.as_dict())
+        return self._written[1]
 
 
 _OPENING = {"opening": "rows", "registration": "data", "grant": "analyst"}
 _DECISION: dict[str, Callable[[State, State], State]] = {
     "tie": lambda old, _: old,
-    "grant": lambda old, told: replace(old, budget=told.budget, closed=False),
-    "raise": lambda old, told: replace(old, budget=told.budget),
+    "grant": lambda old, new: replace(old, budget=new.budget, closed=False),
+    "raise": lambda old, new: replace(old, budget=new.budget),
     "revocation": lambda old, _: replace(old, closed=True),
     "closing": lambda old, _: replace(old, closed=True),
-    "counted": lambda old, told: replace(old, rows=told.rows),
+    "counted": lambda old, new: replace(old, rows=new.rows),
 }
-"""What each decision may change of its account: the old state, what is told, the new state."""
+"""What a decision may change of its account, by the old state and the one its entry has."""
 
 
 class Replay:
@@ -106,39 +112,39 @@ class Replay:
         self.sequence, self.head = here, entry.hash
 
     def _follow(self, entry: Entry, content: dict[str, Any]) -> None:
-        """Change the accounts of the entry's path as its kind says; they must be as it tells."""
+        """Change the accounts of the entry's path as its kind says; it must leave them so."""
 
         def require(true: bool, otherwise: str) -> None:
             if not true:
                 raise tampered(entry.sequence, otherwise)
 
-        kind, told = content["kind"], [content, *content.get("above", ())]
+        kind, contents = content["kind"], [content, *content.get("above", ())]
         require(content["ledger"] == self.identity.ledger, "it belongs to another ledger")
         if kind == "rekey":
             self._ties.clear()
             return
-        above = [each["account"] for each in told[1:]]
-        require(all(each in self._accounts for each in above), "an account was never opened")
+        above = [part["account"] for part in contents[1:]]
+        require(all(name in self._accounts for name in above), "an account was never opened")
         new = entry.account not in self._accounts
         if new:
             require(kind in _OPENING, "its account was never opened")
-            known = self._opened(kind, content, above)
+            known = self._open(kind, content, above)
             require(known is not None, "its name was taken before")
             assert known is not None
             self._accounts[entry.account] = known
-        path = [self._accounts[each] for each in (entry.account, *above)]
-        require([each.parent for each in path] == [*above, None], "it is elsewhere in the tree")
+        path = [self._accounts[name] for name in (entry.account, *above)]
+        require([known.parent for known in path] == [*above, None], "it is elsewhere in the tree")
         blocked = path if kind == "booking" else path[1:] if kind == "grant" else []
-        require(not any(each.state.closed for each in blocked), "its account was closed")
+        require(not any(known.state.closed for known in blocked), "its account was closed")
         if kind == "booking":
             loss, cost = self._prices(canonical(content["event"]), path[0].state.budget)
             require(content["loss"] == loss.as_dict(), "its price is not that of its event")
             require(content["charge"] == cost.as_dict(), "its charge is not that of its event")
-            for each in path:
-                budget = each.state.budget
-                spent = compose([each.state.spent, cost], budget=budget)
+            for known in path:
+                budget = known.state.budget
+                spent = compose([known.state.spent, cost], budget=budget)
                 require(covers(budget, spent), "it overspends its budget")
-                each.state = replace(each.state, spent=spent)
+                known.state = replace(known.state, spent=spent)
         elif not new:
             require(kind in _DECISION, "its account was opened before, or its kind is unknown")
             old = path[0].state
@@ -147,19 +153,17 @@ class Replay:
             again = kind == "counted" and old.rows is not None
             require(not lower and not again, f"a {kind} must not do this")
             require(kind != "grant" or old.closed, "its share was not revoked")
-        for each, mine in zip(path, told, strict=True):
-            require(mine["budget"] == each.told_budget(), "its budget is not that of its account")
-            state = each.state
-            same = mine["spent"] == state.spent.as_dict() and mine.get("rows") == state.rows
-            same = same and mine.get("closed", False) == state.closed
-            require(same, "its total is not the sum of its account")
-            each.sequence, each.head = entry.sequence, entry.hash
+        for known, part in zip(path, contents, strict=True):
+            same = part["budget"] == known.written_budget()
+            require(same, "its budget is not that of its account")
+            require(known.agrees(part), "its total is not the sum of its account")
+            known.sequence, known.head = entry.sequence, entry.hash
         self._ties[entry.account] += int(content.get("ties", 0))
         if content.get("closes_ledger") and not self._closed:
             self._closed = entry.sequence
 
-    def _opened(self, kind: str, content: dict[str, Any], above: list[str]) -> _Known | None:
-        """A new account; None if its name is another's."""
+    def _open(self, kind: str, content: dict[str, Any], above: list[str]) -> _Known | None:
+        """Return a new account, or None if its name is another's."""
         budget = Budget.from_dict(content["budget"])
         parent = above[0] if above else None
         name = content["analyst" if kind == "grant" else "name"]
@@ -172,7 +176,7 @@ class Replay:
         return _Known(_OPENING[kind], name, parent, state)
 
     def _prices(self, event: str, budget: Budget) -> tuple[Loss, Loss]:
-        """The price and the charge; a ledger has many events and few different ones."""
+        """Return price and charge of an event; a ledger has many events and few different ones."""
         if (event, budget) not in self._priced:
             decoded = Event.decode(event)
             self._priced[event, budget] = price(decoded), charge(decoded, budget=budget)
@@ -204,7 +208,7 @@ class Replay:
             if (row.kind, row.name, row.parent) != (known.kind, known.name, known.parent):
                 raise tampered(known.sequence, "its account was renamed or moved")
         if left:
-            raise tampered(max(each.sequence for each in left.values()), "its account is missing")
+            raise tampered(max(known.sequence for known in left.values()), "its account is missing")
         missing = Counter(self._ties)
         for tie in ties:
             if key is not None and tie.seal != seal_of(key, tie.account, tie.mac):

@@ -1,8 +1,8 @@
-"""Where a ledger's tables live: SQLite or PostgreSQL through SQLAlchemy Core.
+"""Where a ledger's tables live, and what a transaction is there.
 
-Imported only when a ledger is opened. Every transaction is begun and ended by name, so that what
-is atomic can be read off the page: SQLite takes its one write lock at BEGIN IMMEDIATE, PostgreSQL
-the ledger's one row at SELECT ... FOR UPDATE.
+Every transaction is begun and ended by name, so that what is atomic can be read off the page:
+SQLite takes its one write lock at BEGIN IMMEDIATE, PostgreSQL (`postgres.py`) the ledger's one row
+at SELECT ... FOR UPDATE.
 """
 
 import contextlib
@@ -12,211 +12,86 @@ import sqlite3
 import tempfile
 import threading
 import time
+import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import ClassVar, Final, TypeVar
 
-import sqlalchemy as sa
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.pool import StaticPool
+from heldout.arguments import shown
+from heldout.errors import ArgumentError, LedgerError
+from heldout.kernel.ledger.records import LostRace, tampered
+from heldout.kernel.ledger.tables import ADDED_LATER, SCHEMA_VERSION, Connection, Tables
 
-from heldout.errors import LedgerError, MissingDependency
-from heldout.kernel.ledger import forks, tables
-from heldout.kernel.ledger.chain import SCHEMA_VERSION, LostRace, first_hash, tampered
-from heldout.kernel.ledger.memory import Memory
-
-__all__ = ["Storage"]
+__all__ = ["SqliteFile", "SqliteMemory", "Storage", "file_of", "storage_of"]
 
 BUSY_SECONDS: Final = 60
-_LOCK_NAME: Final = 0x68656C646F7574  # "heldout", for PostgreSQL's advisory lock
-_BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_COMPILED: Final[dict[Any, Any]] = {}
-_BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+FORK_PATIENCE = 10.0  # seconds for the transaction of another thread
 
 T = TypeVar("T")
 
 
-@cache
-def _first_sqlite() -> sa.Engine:
-    return sa.create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+class Storage(ABC):
+    """Runs functions in transactions of one database; again, where they lost a race."""
 
-
-def _sqlite(connect: Callable[[], sqlite3.Connection]) -> sa.Engine:
-    """An engine of its own that shares what was compiled, so that one answer opens one fast."""
-    first = _first_sqlite()
-    pool = StaticPool(connect, dialect=first.dialect)  # type: ignore[arg-type]
-    engine = sa.Engine(pool, first.dialect, first.url, hide_parameters=True)
-    return engine.execution_options(compiled_cache=_COMPILED)
-
-
-@lru_cache(maxsize=4)
-def _statements(dialect: sa.Dialect) -> tuple[str, ...]:
-    """What makes the tables of a ledger, in this dialect."""
-    made = []
-    for table in tables.metadata.sorted_tables:
-        made.append(str(sa.schema.CreateTable(table).compile(dialect=dialect)))
-        made += [str(sa.schema.CreateIndex(i).compile(dialect=dialect)) for i in table.indexes]
-    return tuple(made)
-
-
-class Storage(tables.Tables):
-    """One database with a ledger in it, and this process's one connection to a file."""
-
+    place: str
+    file: Path | None = None
+    read_only = False
     memory = False
+    shared = False
+    """Whether a database may hold tables of other programs beside a ledger's."""
+    list_tables: ClassVar[str] = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    begin_read: ClassVar[str] = "BEGIN"
+    begin_write: ClassVar[str] = "BEGIN IMMEDIATE"
+    error: ClassVar[type[Exception]] = sqlite3.Error
 
-    def __init__(
-        self,
-        engine: sa.Engine | None,
-        place: str,
-        *,
-        file: Path | None = None,
-        read_only: bool = False,
-    ) -> None:
-        self.place, self.file, self.read_only = place, file, read_only
+    def __init__(self) -> None:
         self.lock = threading.RLock()
         self._process = os.getpid()
-        self._inodes: dict[Path, int | None] = {}
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
-        if engine is None:
-            # One connection is kept: opening one, and closing the last, costs five syncs.
-            engine = _sqlite(self._connect)
-        self._engine = engine
-        forks.watch(self)
-
-    # --- opening ---------------------------------------------------------------------------------
-
-    @classmethod
-    def on_file(cls, path: Path, *, read_only: bool = False) -> "Storage":
-        if not path.parent.is_dir():
-            raise LedgerError(f"No such directory: '{path.parent}'. Make it before the ledger.")
-        if path.is_dir():
-            raise LedgerError(f"'{path}' is a directory. Name a file for the ledger.")
-        return cls(None, f"'{path}'", file=path, read_only=read_only)
-
-    @classmethod
-    def at(cls, address: str, *, read_only: bool = False) -> "Storage":
-        try:
-            url = make_url(address)
-            family = url.get_backend_name()
-        except (sa.exc.ArgumentError, ValueError):
-            raise LedgerError(
-                "The ledger must be a file or a database URL, got an address that is neither. "
-                "Pass postgresql://user@host/database."
-            ) from None
-        if family == "sqlite":
-            if url.database in (None, "", ":memory:"):
-                return cast("Storage", Memory())
-            return cls.on_file(Path(str(url.database)).resolve(), read_only=read_only)
-        if url.drivername not in ("postgresql", "postgres", "postgresql+psycopg"):
-            raise LedgerError(
-                f"The ledger must be on SQLite or PostgreSQL, got {url.drivername}. "
-                "Pass a file, or postgresql://user@host/database."
-            )
-        try:
-            import psycopg  # noqa: F401
-        except ImportError:
-            raise MissingDependency(
-                "A ledger on PostgreSQL requires psycopg. "
-                "Install it with: pip install 'heldout[postgres]'"
-            ) from None
-        engine = sa.create_engine(
-            url.set(drivername="postgresql+psycopg"),
-            isolation_level="AUTOCOMMIT",
-            pool_pre_ping=True,
-            hide_parameters=True,
-        )
-        place = URL.create("postgresql", host=url.host, port=url.port, database=url.database)
-        return cls(engine, place.render_as_string(), read_only=read_only)
-
-    def create(self, *, refuse: Callable[[], None]) -> int:
-        """Make the tables unless they are there; `refuse` may object to an empty ledger.
-
-        Returns the version of the schema that is there now.
-        """
-
-        def make(connection: sa.Connection) -> int:
-            if self.postgres and not self.read_only:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK_NAME)))
-            names = set(sa.inspect(connection).get_table_names())
-            if tables.ledger.name in names:
-                if tables.references.name not in names and not self.read_only:
-                    connection.execute(sa.schema.CreateTable(tables.references))
-                return self._version(connection)
-            if (names and not self.postgres) or self.read_only:
-                raise LedgerError(
-                    f"The ledger must be a file of its own, got {self.place}, a database of "
-                    "another program. Name another file."
-                )
-            refuse()
-            for statement in _statements(connection.dialect):
-                connection.exec_driver_sql(statement)
-            name = secrets.token_hex(16)
-            own = {"row": 1, "schema_version": SCHEMA_VERSION, "ledger": name, "key_check": ""}
-            end = {"closed": 0, "sequence": 0, "head": first_hash(name)}
-            connection.execute(tables.ledger.insert(), own | end)
-            return SCHEMA_VERSION
-
-        if self.read_only:
-            return self.read(make)
-        if self.file is not None:
-            with contextlib.suppress(OSError):
-                os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        return self.write(make, lock=False)
-
-    def _version(self, connection: sa.Connection) -> int:
-        versions = connection.execute(sa.select(tables.ledger.c.schema_version)).scalars().all()
-        if len(versions) != 1:
-            raise tampered(None, "its own row is missing or double")
-        if versions[0] not in (1, SCHEMA_VERSION):
-            raise LedgerError(
-                f"The ledger must have schema version {SCHEMA_VERSION} or 1, got {versions[0]} in "
-                f"{self.place}. Use the version of heldout that made it."
-            )
-        return int(versions[0])
+        _known.add(self)
 
     # --- transactions ----------------------------------------------------------------------------
 
-    def read(self, function: Callable[[sa.Connection], T]) -> T:
-        """Run the function on one snapshot."""
-        return self._run(function, _BEGIN_READ if self.postgres else "BEGIN")
+    def read(self, work: Callable[[Tables], T]) -> T:
+        """Run the work on one snapshot."""
+        return self._run(lambda connection: work(Tables(connection)), self.begin_read)
 
-    def write(self, function: Callable[[sa.Connection], T], *, lock: bool = True) -> T:
-        """Run the function as the only writer; durable once this returns."""
+    def write(self, work: Callable[[Tables], T], *, exists: bool = True) -> T:
+        """Run the work as the only writer of a ledger that exists; durable once this returns."""
+        if self.read_only:
+            raise LedgerError(
+                f"The ledger at {self.place} was opened to be read only. Open it without read_only."
+            )
 
-        def alone(connection: sa.Connection) -> T:
-            if self.postgres:
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
-                if lock:
-                    connection.execute(sa.select(tables.ledger.c.row).with_for_update())
-            return function(connection)
+        def alone(connection: Connection) -> T:
+            self._lock_out_writers(connection, exists)
+            return work(Tables(connection))
 
-        return self._run(alone, _BEGIN_WRITE if self.postgres else "BEGIN IMMEDIATE")
+        return self._run(alone, self.begin_write)
 
-    def _run(self, function: Callable[[sa.Connection], T], begin: str) -> T:
+    def _run(self, work: Callable[[Connection], T], begin: str) -> T:
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             committing = False
             try:
-                with self.lock, self._connection() as connection:
-                    connection.exec_driver_sql(begin)
+                with self.lock, self._connected() as connection:
                     try:
-                        result = function(connection)
+                        connection.execute(begin, {})
+                        result = work(connection)
                         committing = True
-                        connection.exec_driver_sql("COMMIT")
+                        connection.execute("COMMIT", {})
                     except BaseException:
-                        with contextlib.suppress(sa.exc.SQLAlchemyError):
-                            connection.exec_driver_sql("ROLLBACK")
+                        with contextlib.suppress(self.error):
+                            connection.execute("ROLLBACK", {})
                         raise
                     return result
             except LostRace:
                 pass
-            except sa.exc.SQLAlchemyError as error:
+            except self.error as error:
                 # After a COMMIT that failed the entry may be there or not: asking again could
                 # take twice, so nobody asks and nothing is released.
-                if committing or not _is_passing(error):
-                    self._let_go()
+                if committing or not self._is_passing(error):
+                    self.let_go()
                     raise self._failure(error) from None
             if time.monotonic() > deadline:
                 raise LedgerError(
@@ -225,114 +100,246 @@ class Storage(tables.Tables):
                 )
             time.sleep(0.001 + secrets.randbelow(20) / 1000)
 
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sa.Connection]:
-        if os.getpid() != self._process:
-            # The parent's sockets are the parent's: forget them without closing them.
-            self._engine.dispose(close=False)
-            self._process = os.getpid()
-        if self.file is not None:
-            forks.refuse_inherited()
-            if self._moved():
-                self._let_go()
-        with self._engine.connect() as connection:
-            yield connection
+    def create(self, *, refuse: Callable[[], None]) -> int:
+        """Make the tables unless they are there; `refuse` may object to an empty ledger.
 
-    def _moved(self) -> bool:
-        """Whether other files are where those of the kept connection were."""
-        assert self.file is not None
-        for path in (self.file, self.file.with_name(self.file.name + "-wal")):
-            inode = _inode(path)
-            if inode is None and path == self.file:
-                raise tampered(None, f"the file {self.place} is gone")
-            if self._inodes.get(path) is None and self._inodes:
-                self._inodes[path] = inode  # the log is made by the first transaction
-            elif self._inodes and inode != self._inodes[path] and not self.read_only:
-                return True
-        return False
+        Returns the version of the schema that is there now.
+        """
 
-    def _connect(self) -> sqlite3.Connection:
-        """A connection to the file that is there now."""
-        assert self.file is not None
-        if self.read_only:
-            self._inodes = {self.file: _inode(self.file)}
-            return self._connect_to_read()
-        while True:
-            before = _inode(self.file)
-            raw = _opened(self.file)
-            raw.execute("PRAGMA synchronous=FULL")
-            mode = raw.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-            if mode != "wal":
+        def make(tables: Tables) -> int:
+            names = tables.names(self.list_tables)
+            if "heldout_ledger" in names:
+                if not self.read_only:
+                    tables.create(name for name in ADDED_LATER if name not in names)
+                version = tables.version()
+                if version not in (1, SCHEMA_VERSION):
+                    raise LedgerError(
+                        f"The ledger must have schema version {SCHEMA_VERSION} or 1, got {version} "
+                        f"in {self.place}. Use the version of heldout that made it."
+                    )
+                return version
+            if self.read_only or (names and not self.shared):
                 raise LedgerError(
-                    f"The ledger must lie on a local disk, got {self.place}, where SQLite "
-                    "cannot keep a write-ahead log. Move it, or use PostgreSQL."
+                    f"The ledger must be a file of its own, got {self.place}, a database of "
+                    "another program. Name another file."
                 )
-            if before == _inode(self.file):
-                self._inodes = {self.file: before}
-                return raw
-            raw.close()
+            refuse()
+            tables.create()
+            tables.begin()
+            return SCHEMA_VERSION
 
-    def _connect_to_read(self) -> sqlite3.Connection:
-        """Read the file where it is; where nothing can be written beside it, read a copy."""
-        assert self.file is not None
-        try:
-            raw = _opened(self.file)
-            raw.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            return raw
-        except sqlite3.OperationalError:
-            import shutil
+        return self.read(make) if self.read_only else self.write(make, exists=False)
 
-            self._copy = tempfile.TemporaryDirectory(prefix="heldout-")
-            for path in self.file.parent.glob("*"):
-                if path.name in (self.file.name, self.file.name + "-wal"):
-                    shutil.copyfile(path, Path(self._copy.name) / path.name)
-            return _opened(Path(self._copy.name) / self.file.name)
+    # --- what differs between databases ----------------------------------------------------------
 
-    @property
-    def postgres(self) -> bool:
-        return self._engine.dialect.name == "postgresql"
+    @abstractmethod
+    def _connected(self) -> contextlib.AbstractContextManager[Connection]:
+        """Give the connection of this process."""
 
-    def _failure(self, error: sa.exc.SQLAlchemyError) -> LedgerError:
-        """One line with what to do; the driver's own text may hold a secret, so it stays out."""
-        code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            what = "no database or a damaged one. Restore a copy, or name another file"
-        elif self.postgres:
-            what = f"{type(error).__name__}. Check the server, the address and the rights"
-        else:
-            what = f"{type(error).__name__}. Check that the file and its directory can be written"
-        return LedgerError(f"The ledger at {self.place} must be readable and writable, got {what}.")
+    @abstractmethod
+    def let_go(self) -> None:
+        """Close the connection; the next transaction opens one again."""
 
-    @property
-    def connected(self) -> bool:
-        """Whether a connection to a file is open in this process."""
-        return self.file is not None and bool(self._inodes)
-
-    def _let_go(self) -> None:
-        self._engine.dispose()
-        self._inodes = {}
-
+    @abstractmethod
     def wipe(self) -> None:
         """Leave no trace of what was deleted in the files."""
-        with self.lock, self._connection() as connection:
-            connection.exec_driver_sql("VACUUM" if self.file else "VACUUM FULL heldout_ledger")
-            if self.file:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Let go of the database."""
         if os.getpid() == self._process:
             with self.lock:
-                self._engine.dispose()
-                self._inodes = {}
-                if self._copy is not None:
-                    self._copy.cleanup()
+                self.let_go()
+
+    @property
+    def connected(self) -> bool:
+        """Return whether a connection to a file is open in this process."""
+        return False
+
+    def _lock_out_writers(self, connection: Connection, exists: bool) -> None:
+        """Wait for other writers; SQLite did so when the transaction began."""
+        return
+
+    def _is_passing(self, error: Exception) -> bool:
+        """Return whether others have a lock that a second try may get past."""
+        return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+    def _failure(self, error: Exception) -> LedgerError:
+        """Say in one line what to do; the driver's own text may have a secret and stays out."""
+        if _code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            what = "no database or a damaged one. Restore a copy, or name another file"
+        else:
+            what = f"{type(error).__name__}. Check that the file and its directory can be written"
+        return LedgerError(f"The ledger at {self.place} must be readable and writable, got {what}.")
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """As a URI, so that no character of the path means anything to SQLite."""
-    place = f"{path.as_uri()}?mode=rw"
-    return sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+class SqliteMemory(Storage):
+    """A ledger that ends with this object."""
+
+    place, memory = "memory", True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connection = _connect(":memory:")
+        weakref.finalize(self, self._connection.close)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "A ledger in memory cannot be used in a forked process. Open a ledger file, "
+                "which processes can share."
+            )
+        yield self._connection
+
+    def let_go(self) -> None:
+        """Do nothing: there is no other copy of it."""
+
+    def wipe(self) -> None:
+        """Do nothing: memory leaves no file."""
+
+
+class SqliteFile(Storage):
+    """A ledger in a file, and this process's one connection to it."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        if not path.parent.is_dir():
+            raise LedgerError(f"No such directory: '{path.parent}'. Make it before the ledger.")
+        if path.is_dir():
+            raise LedgerError(f"'{path}' is a directory. Name a file for the ledger.")
+        super().__init__()
+        self.place, self.file, self.read_only = f"'{path}'", path, read_only
+        self._path = path
+        # One connection is kept: opening one, and closing the last, costs five syncs.
+        self._connection: sqlite3.Connection | None = None
+        self._inodes: dict[Path, int | None] = {}
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+
+    def create(self, *, refuse: Callable[[], None]) -> int:
+        if not self.read_only:
+            with contextlib.suppress(OSError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return super().create(refuse=refuse)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        if os.getpid() != self._process:
+            if self._connection is not None:  # something forked without Python's knowledge
+                _inherited.append(True)
+            self._process = os.getpid()
+        _refuse_inherited()
+        if self._moved():
+            self.let_go()
+        if self._connection is None:
+            self._connection = self._open_to_read() if self.read_only else self._open()
+        yield self._connection
+
+    def _moved(self) -> bool:
+        """Return whether other files are where those of the open connection were."""
+        inode = _inode(self._path)
+        if inode is None:
+            raise tampered(None, f"the file {self.place} is gone")
+        if self._connection is None or self.read_only:
+            return False
+        log = self._path.with_name(self._path.name + "-wal")
+        if self._inodes.get(log) is None:
+            self._inodes[log] = _inode(log)  # the first transaction makes it
+        return self._inodes != {self._path: inode, log: _inode(log)}
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file that is there now."""
+        while True:
+            before = _inode(self._path)
+            connection = _connect_file(self._path)
+            connection.execute("PRAGMA synchronous=FULL")
+            mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+            if mode != "wal":
+                raise LedgerError(
+                    f"The ledger must lie on a local disk, got {self.place}, where SQLite "
+                    "cannot keep a write-ahead log. Move it, or use PostgreSQL."
+                )
+            if before == _inode(self._path):
+                self._inodes = {self._path: before}
+                return connection
+            connection.close()
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        """Open the file where it is; where nothing can be written beside it, a copy."""
+        try:
+            connection = _connect_file(self._path)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.OperationalError:
+            import shutil
+
+            self._copy = tempfile.TemporaryDirectory(prefix="heldout-")
+            for path in self._path.parent.glob("*"):
+                if path.name in (self._path.name, self._path.name + "-wal"):
+                    shutil.copyfile(path, Path(self._copy.name) / path.name)
+            return _connect_file(Path(self._copy.name) / self._path.name)
+
+    @property
+    def connected(self) -> bool:
+        return self._connection is not None
+
+    def let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._inodes = None, {}
+
+    def wipe(self) -> None:
+        with self.lock, self._connected() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        super().close()
+        if self._copy is not None and os.getpid() == self._process:
+            self._copy.cleanup()
+
+
+def storage_of(where: str | os.PathLike[str] | None, *, read_only: bool) -> Storage:
+    """Return the storage of a ledger in memory, in a file or at a database URL."""
+    if where is None:
+        return SqliteMemory()
+    if isinstance(where, str) and "://" in where:
+        from heldout.kernel.ledger.postgres import storage_at
+
+        return storage_at(where, read_only=read_only)
+    if isinstance(where, str | os.PathLike) and os.fspath(where):
+        return SqliteFile(file_of(where), read_only=read_only)
+    raise ArgumentError(
+        f"ledger must be None, a file or a database URL, got {type(where).__name__}. "
+        "Pass 'ledger.sqlite', say."
+    )
+
+
+def file_of(where: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that can be one: a text or a path, which the system can spell."""
+    try:
+        place = Path(where).resolve()
+        place.exists()
+        if str(place).isprintable():
+            return place
+    except (OSError, TypeError, ValueError):
+        pass
+    raise ArgumentError(
+        f"ledger must lie in a file with an ordinary name, got {shown(where)}. Choose another."
+    )
+
+
+def _connect_file(path: Path) -> sqlite3.Connection:
+    # As a URI, so that no character of the path means anything to SQLite.
+    return _connect(f"{path.as_uri()}?mode=rw")
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        address,
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,  # transactions are begun and ended by name
+        check_same_thread=False,  # a storage's lock lets one thread in at a time
+    )
 
 
 def _inode(path: Path) -> int | None:
@@ -342,10 +349,50 @@ def _inode(path: Path) -> int | None:
         return None
 
 
-def _is_passing(error: sa.exc.SQLAlchemyError) -> bool:
-    """A lock that others hold or a lost race, which a second try may get past."""
-    original = getattr(error, "orig", None)
-    code = getattr(original, "sqlite_errorcode", None)
-    if code is not None:
-        return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    return getattr(original, "sqlstate", None) in ("40001", "40P01")
+def _code(error: Exception) -> int:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+# --- forks ---------------------------------------------------------------------------------------
+# SQLite keeps its locks by process: a child that inherits an open connection believes that it
+# holds locks which it does not hold. So connections are closed before every `os.fork`, once the
+# booking under way is done, and opened again where they are needed.
+
+_known: "weakref.WeakSet[Storage]" = weakref.WeakSet()
+_quiet: "list[Storage]" = []  # those whose lock the forking thread holds
+_inherited: list[bool] = []  # not empty in a child that has an open connection
+
+
+def _refuse_inherited() -> None:
+    """Raise in a child that was forked while a transaction would not end."""
+    if _inherited:
+        raise LedgerError(
+            "This process was forked while another thread was using a ledger file. "
+            "Start the process before you open the ledger."
+        )
+
+
+def _before_fork() -> None:
+    for storage in list(_known):
+        if storage.lock.acquire(timeout=FORK_PATIENCE):
+            _quiet.append(storage)
+            if storage.connected:
+                storage.let_go()
+
+
+def _after_in_parent() -> None:
+    while _quiet:
+        _quiet.pop().lock.release()
+
+
+def _after_in_child() -> None:
+    for storage in list(_known):
+        _inherited.extend([True] if storage.connected else [])
+        storage.lock = threading.RLock()
+    _quiet.clear()
+
+
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+)

@@ -1,12 +1,14 @@
-"""The ledger's tables, and every statement that reads or writes them."""
+"""The ledger's tables, and every statement that reads or writes them.
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+Each statement is written once and runs on SQLite and on PostgreSQL alike.
+"""
 
-import sqlalchemy as sa
-from sqlalchemy import bindparam
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
-from heldout.kernel.ledger.chain import (
+from heldout.kernel.ledger.records import (
     DEEPEST,
     OPENINGS,
     AccountRow,
@@ -14,107 +16,158 @@ from heldout.kernel.ledger.chain import (
     Identity,
     LostRace,
     Tie,
+    canonical,
+    first_hash,
     tampered,
 )
 
-__all__ = ["Tables"]
+__all__ = ["ADDED_LATER", "NAMES", "SCHEMA_VERSION", "Connection", "Cursor", "Tables"]
 
-_PAGE: Final = 1000
+SCHEMA_VERSION: Final = 2
+_PAGE: Final = 1000  # entries that are in memory at once while a ledger is walked
 
-metadata = sa.MetaData()
-ledger = sa.Table(
-    "heldout_ledger",
-    metadata,
-    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("schema_version", sa.Integer, nullable=False),
-    sa.Column("ledger", sa.Text, nullable=False),
-    sa.Column("key_check", sa.Text, nullable=False),
-    sa.Column("closed", sa.BigInteger, nullable=False),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("head", sa.Text, nullable=False),
-)
-accounts = sa.Table(
-    "heldout_accounts",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("name", sa.Text, index=True),
-    sa.Column("parent", sa.Text, index=True),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-    sa.Column("head", sa.Text, nullable=False),
-)
-ties = sa.Table(
-    "heldout_ties",
-    metadata,
-    sa.Column("mac", sa.Text, primary_key=True),
-    sa.Column("account", sa.Text, nullable=False, index=True),
-    sa.Column("seal", sa.Text, nullable=False),
-)
-sketches = sa.Table(
-    "heldout_sketches",
-    metadata,
-    sa.Column("account", sa.Text, primary_key=True),
-    sa.Column("sketch", sa.Text, nullable=False),
-)
-entries = sa.Table(
-    "heldout_entries",
-    metadata,
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("account", sa.Text, nullable=False, index=True),
-    sa.Column("previous", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False, unique=True),
-    sa.Column("body", sa.Text, nullable=False),
-)
-references = sa.Table(
-    "heldout_references",
-    metadata,
-    sa.Column("reference", sa.Text, primary_key=True),
-    sa.Column("sequence", sa.BigInteger, nullable=False),
-)
-"""What callers named their bookings; each name is booked once."""
+_LEDGER: Final = """
+CREATE TABLE heldout_ledger (
+    "row" INTEGER NOT NULL, schema_version INTEGER NOT NULL, ledger TEXT NOT NULL,
+    key_check TEXT NOT NULL, closed BIGINT NOT NULL, sequence BIGINT NOT NULL,
+    head TEXT NOT NULL, PRIMARY KEY ("row"))
+"""
+_ACCOUNTS: Final = """
+CREATE TABLE heldout_accounts (
+    id TEXT NOT NULL, kind TEXT NOT NULL, name TEXT, parent TEXT, state TEXT NOT NULL,
+    sequence BIGINT NOT NULL, head TEXT NOT NULL, PRIMARY KEY (id));
+CREATE INDEX ix_heldout_accounts_name ON heldout_accounts (name);
+CREATE INDEX ix_heldout_accounts_parent ON heldout_accounts (parent)
+"""
+_TIES: Final = """
+CREATE TABLE heldout_ties (
+    mac TEXT NOT NULL, account TEXT NOT NULL, seal TEXT NOT NULL, PRIMARY KEY (mac));
+CREATE INDEX ix_heldout_ties_account ON heldout_ties (account)
+"""
+_SKETCHES: Final = """
+CREATE TABLE heldout_sketches (
+    account TEXT NOT NULL, sketch TEXT NOT NULL, PRIMARY KEY (account))
+"""
+_ENTRIES: Final = """
+CREATE TABLE heldout_entries (
+    sequence BIGINT NOT NULL, account TEXT NOT NULL, previous TEXT NOT NULL,
+    hash TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (sequence), UNIQUE (hash));
+CREATE INDEX ix_heldout_entries_account ON heldout_entries (account)
+"""
+_REFERENCES: Final = """
+CREATE TABLE heldout_references (
+    reference TEXT NOT NULL, sequence BIGINT NOT NULL, PRIMARY KEY (reference))
+"""
+_SCHEMA: Final = {
+    "heldout_ledger": _LEDGER,
+    "heldout_accounts": _ACCOUNTS,
+    "heldout_ties": _TIES,
+    "heldout_sketches": _SKETCHES,
+    "heldout_entries": _ENTRIES,
+    "heldout_references": _REFERENCES,
+}
+NAMES: Final = tuple(_SCHEMA)
+ADDED_LATER: Final = ("heldout_sketches", "heldout_references")
+"""Tables that the first ledgers lack."""
 
-# Built once: a booking runs five of these, and building them costs more than running them.
-_END = sa.select(
-    *(ledger.c[name] for name in ("ledger", "key_check", "closed", "sequence", "head")),
-    sa.select(sa.func.max(entries.c.sequence)).scalar_subquery(),
-    entries,
-).join_from(ledger, entries, entries.c.sequence == ledger.c.sequence, isouter=True)
-_ENTRY = sa.select(entries).where(entries.c.sequence == bindparam("at"))
-_start = sa.select(accounts.c.id, accounts.c.parent, sa.literal(1).label("depth"))
-_path = _start.where(accounts.c.id == bindparam("which")).cte("path", recursive=True)
-_path = _path.union_all(
-    sa.select(accounts.c.id, accounts.c.parent, _path.c.depth + 1)
-    .join_from(accounts, _path, accounts.c.id == _path.c.parent)
-    .where(_path.c.depth <= DEEPEST)
-)
-_PATH = (
-    sa.select(accounts, entries)
-    .join_from(_path, accounts, accounts.c.id == _path.c.id)
-    .join(entries, entries.c.sequence == accounts.c.sequence, isouter=True)
-    .order_by(_path.c.depth)
-)
-_TAKE = (
-    accounts.update()
-    .where(accounts.c.id == bindparam("old_id"), accounts.c.head == bindparam("old_head"))
-    .where(accounts.c.state == bindparam("old_state"))
-    .values({name: bindparam(name) for name in ("state", "sequence", "head")})
-)
-_ADVANCE = (
-    ledger.update()
-    .where(ledger.c.sequence == bindparam("old_sequence"))
-    .where(ledger.c.head == bindparam("old_head"))
-    .values({name: bindparam(name) for name in ("sequence", "head")})
-)
-_ADD = entries.insert()
+_ACCOUNT: Final = "a.id, a.kind, a.name, a.parent, a.state, a.sequence, a.head"
+_ENTRY: Final = "e.sequence, e.account, e.previous, e.hash, e.body"
+
+
+class Cursor(Protocol):
+    """The rows that a statement selected, or the number of rows that it changed."""
+
+    @property
+    def rowcount(self) -> int: ...
+    def fetchall(self) -> Sequence[Any]: ...
+
+
+class Connection(Protocol):
+    """An open transaction of either database."""
+
+    def execute(self, statement: str, values: Mapping[str, object], /) -> Cursor: ...
 
 
 class Tables:
-    """Every statement on the ledger's tables."""
+    """Every statement on the ledger's tables, within one transaction."""
 
-    def end(self, connection: sa.Connection) -> tuple[Identity, int, Entry | None]:
-        """The ledger's own row, the highest sequence, and the entry that the row points to."""
-        rows = connection.execute(_END).all()
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def _run(self, statement: str, **values: object) -> Sequence[Any]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def _change(self, statement: str, **values: object) -> int:
+        """Run a statement that changes rows; return how many it changed."""
+        return self._connection.execute(statement, values).rowcount
+
+    def _insert(self, table: str, **values: object) -> None:
+        names = ", ".join(f'"{name}"' for name in values)
+        places = ", ".join(f":{name}" for name in values)
+        self._change(f"INSERT INTO {table} ({names}) VALUES ({places})", **values)
+
+    # --- making them -----------------------------------------------------------------------------
+
+    def names(self, statement: str) -> set[str]:
+        """Return the names of all tables; how to list them is the database's own statement."""
+        return {str(name) for (name,) in self._run(statement)}
+
+    def create(self, names: Iterable[str] = NAMES) -> None:
+        """Make tables that are not there yet."""
+        for name in names:
+            for statement in _SCHEMA[name].split(";"):
+                self._change(statement)
+
+    def begin(self) -> None:
+        """Give a new ledger its random name and the beginning of its chain."""
+        name = secrets.token_hex(16)
+        self._insert_identity(Identity(name, "", 0, 0, first_hash(name)))
+
+    def _insert_identity(self, identity: Identity) -> None:
+        own = {"row": 1, "schema_version": SCHEMA_VERSION}
+        self._insert("heldout_ledger", **own, **vars(identity))
+
+    def version(self) -> int:
+        """Return the version of the schema."""
+        rows = self._run("SELECT schema_version FROM heldout_ledger")
+        if len(rows) != 1:
+            raise tampered(None, "its own row is missing or double")
+        return int(rows[0][0])
+
+    def migrate(self, adopt_key: Callable[[str, bytes], str]) -> bool:
+        """Make a ledger of the first version one of this version; False if it is one already.
+
+        The entries stay as they were written, hashes and all. The first version had the key in the
+        ledger's own row: `adopt_key` puts it in its own place, and returns what tells it from
+        another one.
+        """
+        if self.version() != 1:
+            return False  # another process was first
+        own = "SELECT ledger, key, sequence, head FROM heldout_ledger"
+        ((ledger, key, sequence, head),) = self._run(own)
+        accounts = self._run("SELECT id, budget, spent, sequence, head FROM heldout_accounts")
+        openings: dict[str, Entry] = {}
+        for entry in self.entries():
+            openings.setdefault(entry.account, entry)
+        key_check = adopt_key(ledger, bytes.fromhex(key))
+        for table in ("heldout_ledger", "heldout_accounts"):
+            self._change(f"DROP TABLE {table}")
+        self.create(("heldout_ledger", "heldout_accounts"))
+        self._insert_identity(Identity(ledger, key_check, 0, sequence, head))
+        for account, budget, spent, last, last_hash in accounts:
+            state = canonical({"budget": json.loads(budget), "spent": json.loads(spent)})
+            name = openings[account].content.get("name") if account in openings else None
+            self.add_account(AccountRow(account, "rows", name, None, state, last, last_hash))
+        return True
+
+    # --- the chain -------------------------------------------------------------------------------
+
+    def end(self) -> tuple[Identity, int, Entry | None]:
+        """Return the ledger's own row, the highest sequence, and the entry the row points to."""
+        rows = self._run(f"""
+            SELECT l.ledger, l.key_check, l.closed, l.sequence, l.head,
+                   (SELECT max(sequence) FROM heldout_entries), {_ENTRY}
+            FROM heldout_ledger l LEFT JOIN heldout_entries e ON e.sequence = l.sequence""")
         if len(rows) != 1:
             raise tampered(None, "its own row is missing or double")
         name, key_check, closed, sequence, head, highest, *entry = rows[0]
@@ -124,120 +177,149 @@ class Tables:
             raise tampered(None, "its own row cannot be read") from None
         return identity, highest or 0, None if entry[0] is None else Entry(*entry)
 
-    def entry_at(self, connection: sa.Connection, sequence: int) -> Entry | None:
-        row = connection.execute(_ENTRY, {"at": sequence}).one_or_none()
-        return None if row is None else Entry(*row)
+    def entry_at(self, sequence: int) -> Entry | None:
+        statement = f"SELECT {_ENTRY} FROM heldout_entries e WHERE e.sequence = :sequence"
+        return _first_entry(self._run(statement, sequence=sequence))
 
-    def all_entries(
-        self, connection: sa.Connection, only: Sequence[str] | None = None, *, since: int = 0
-    ) -> Iterator[Entry]:
-        """Every entry in order, or those of some accounts."""
-        query = sa.select(entries).order_by(entries.c.sequence).where(entries.c.sequence > since)
-        if only is not None:
-            query = query.where(entries.c.account.in_(only))
-        for row in connection.execute(query, execution_options={"yield_per": _PAGE}):
-            yield Entry(*row)
+    def entries(self, account: str | None = None) -> Iterator[Entry]:
+        """Yield every entry in order, or those of an account and of all below it."""
+        everything = f"""
+            SELECT {_ENTRY} FROM heldout_entries e
+            WHERE e.sequence > :since ORDER BY e.sequence LIMIT {_PAGE}"""
+        of_account = f"""
+            WITH RECURSIVE below (id) AS (
+                SELECT id FROM heldout_accounts WHERE id = :account
+                UNION
+                SELECT child.id FROM heldout_accounts child JOIN below ON child.parent = below.id)
+            SELECT {_ENTRY} FROM heldout_entries e
+            WHERE e.account IN (SELECT id FROM below) AND e.sequence > :since
+            ORDER BY e.sequence LIMIT {_PAGE}"""
+        statement = everything if account is None else of_account
+        since = 0
+        while page := self._run(statement, since=since, account=account):
+            yield from (Entry(*row) for row in page)
+            since = page[-1][0]
 
-    def opening(self, connection: sa.Connection, account: str) -> Entry:
-        """The first entry of an account: what never changes about it."""
-        query = sa.select(entries).where(entries.c.account == account)
-        row = connection.execute(query.order_by(entries.c.sequence).limit(1)).one_or_none()
-        if row is None or (found := Entry(*row)).check()["kind"] not in OPENINGS:
+    def opening(self, account: str) -> Entry:
+        """Return the first entry of an account: what never changes about it."""
+        statement = f"""
+            SELECT {_ENTRY} FROM heldout_entries e WHERE e.account = :account
+            ORDER BY e.sequence LIMIT 1"""
+        entry = _first_entry(self._run(statement, account=account))
+        if entry is None or entry.check()["kind"] not in OPENINGS:
             raise tampered(None, "the opening of an account is missing")
-        return found
+        return entry
 
-    def all_accounts(self, connection: sa.Connection) -> list[AccountRow]:
-        return [AccountRow(*row) for row in connection.execute(sa.select(accounts))]
+    def append(self, old: Identity, entry: Entry) -> None:
+        """Move the head of the chain if nobody moved it since we looked, and add the entry."""
+        statement = """
+            UPDATE heldout_ledger SET sequence = :sequence, head = :head
+            WHERE sequence = :old_sequence AND head = :old_head"""
+        before = {"old_sequence": old.sequence, "old_head": old.head}
+        after = {"sequence": entry.sequence, "head": entry.hash}
+        if self._change(statement, **before, **after) != 1:
+            raise LostRace
+        self._insert("heldout_entries", **vars(entry))
 
-    def named(
-        self, connection: sa.Connection, name: str, parent: str | None = None
-    ) -> list[AccountRow]:
-        """The accounts of a name: an analyst's under a parent, the others anywhere."""
-        query = sa.select(accounts).where(accounts.c.name == name)
-        if parent is None:
-            query = query.where(accounts.c.kind != "analyst")
-        else:
-            query = query.where(accounts.c.kind == "analyst", accounts.c.parent == parent)
-        return [AccountRow(*row) for row in connection.execute(query)]
+    def add_reference(self, reference: str, sequence: int) -> None:
+        """Remember what a caller named a booking: each name is booked once."""
+        self._insert("heldout_references", reference=reference, sequence=sequence)
 
-    def subtree(self, connection: sa.Connection, account: str) -> list[str]:
-        """An account and all below it."""
-        found, level = [account], [account]
-        while level:
-            query = sa.select(accounts.c.id).where(accounts.c.parent.in_(level))
-            level = [each for each in connection.execute(query).scalars() if each not in found]
-            found += level
-        return found
+    def referred(self, reference: str) -> Entry | None:
+        """Return the booking of this name, if there is one."""
+        statement = f"""
+            SELECT {_ENTRY} FROM heldout_references r
+            JOIN heldout_entries e ON e.sequence = r.sequence WHERE r.reference = :reference"""
+        return _first_entry(self._run(statement, reference=reference))
 
-    def path(self, connection: sa.Connection, account: str) -> list[tuple[AccountRow, Entry]]:
-        """An account and those above it, each with its last entry; empty without an account."""
-        width, found = len(accounts.c), []
-        for row in connection.execute(_PATH, {"which": account}):
-            each = AccountRow(*row[:width])
-            if row[width] is None:
-                raise tampered(each.sequence, "it is missing")
-            found.append((each, Entry(*row[width:])))
-        if len(found) > DEEPEST or (found and found[-1][0].parent is not None):
+    def set_key_check(self, key_check: str) -> None:
+        self._change("UPDATE heldout_ledger SET key_check = :key_check", key_check=key_check)
+
+    def close_to_unregistered(self, sequence: int) -> None:
+        """Note the entry from which on only registered rows are let in."""
+        self._change("UPDATE heldout_ledger SET closed = :sequence", sequence=sequence)
+
+    # --- accounts --------------------------------------------------------------------------------
+
+    def accounts(self) -> list[AccountRow]:
+        rows = self._run(f"SELECT {_ACCOUNT} FROM heldout_accounts a")
+        return [AccountRow(*row) for row in rows]
+
+    def named(self, name: str) -> list[AccountRow]:
+        """Return the data sets and people accounts of a name."""
+        statement = f"""
+            SELECT {_ACCOUNT} FROM heldout_accounts a
+            WHERE a.name = :name AND a.kind <> 'analyst'"""
+        return [AccountRow(*row) for row in self._run(statement, name=name)]
+
+    def shares(self, analyst: str, account: str) -> list[AccountRow]:
+        """Return an analyst's share of an account, or nothing."""
+        statement = f"""
+            SELECT {_ACCOUNT} FROM heldout_accounts a
+            WHERE a.name = :name AND a.kind = 'analyst' AND a.parent = :account"""
+        return [AccountRow(*row) for row in self._run(statement, name=analyst, account=account)]
+
+    def path(self, account: str) -> list[tuple[AccountRow, Entry]]:
+        """Return an account and those above it, each with its last entry; empty without one."""
+        statement = f"""
+            WITH RECURSIVE path (id, parent, depth) AS (
+                SELECT id, parent, 1 FROM heldout_accounts WHERE id = :account
+                UNION ALL
+                SELECT up.id, up.parent, path.depth + 1 FROM heldout_accounts up
+                JOIN path ON up.id = path.parent WHERE path.depth <= {DEEPEST})
+            SELECT {_ACCOUNT}, {_ENTRY} FROM path
+            JOIN heldout_accounts a ON a.id = path.id
+            LEFT JOIN heldout_entries e ON e.sequence = a.sequence ORDER BY path.depth"""
+        path = []
+        for row in self._run(statement, account=account):
+            above = AccountRow(*row[:7])
+            if row[7] is None:
+                raise tampered(above.sequence, "it is missing")
+            path.append((above, Entry(*row[7:])))
+        if len(path) > DEEPEST or (path and path[-1][0].parent is not None):
             raise tampered(None, "an account above another is missing")
-        return found
+        return path
 
-    def tied(self, connection: sa.Connection, macs: list[str] | None = None) -> list[Tie]:
-        """The fingerprints on record, or those of `macs` that are."""
-        query = sa.select(ties) if macs is None else sa.select(ties).where(ties.c.mac.in_(macs))
-        return [Tie(*row) for row in connection.execute(query)]
+    def add_account(self, row: AccountRow) -> None:
+        self._insert("heldout_accounts", **vars(row))
 
-    def add_ties(self, connection: sa.Connection, new: list[Tie]) -> None:
-        connection.execute(ties.insert(), [vars(tie) for tie in new])
-
-    def add_account(self, connection: sa.Connection, row: AccountRow) -> None:
-        connection.execute(accounts.insert(), vars(row))
-
-    def swap(
-        self,
-        connection: sa.Connection,
-        old: Sequence[AccountRow],
-        states: Sequence[str],
-        entry: Entry,
-    ) -> None:
-        """Move the accounts of a path to their new states, if nobody moved one since we looked."""
-        moves = [
-            {f"old_{name}": vars(row)[name] for name in ("id", "head", "state")}
-            | {"state": state, "sequence": entry.sequence, "head": entry.hash}
-            for row, state in zip(old, states, strict=True)
-        ]
-        if moves and connection.execute(_TAKE, moves).rowcount != len(moves):
+    def swap(self, row: AccountRow, state: str, entry: Entry) -> None:
+        """Move an account to its new state, if nobody moved it since we looked."""
+        statement = """
+            UPDATE heldout_accounts SET state = :state, sequence = :sequence, head = :head
+            WHERE id = :id AND head = :old_head AND state = :old_state"""
+        old = {"id": row.id, "old_head": row.head, "old_state": row.state}
+        new = {"state": state, "sequence": entry.sequence, "head": entry.hash}
+        if self._change(statement, **old, **new) != 1:
             raise LostRace
 
-    def append(self, connection: sa.Connection, old: Identity, new: Sequence[Entry]) -> None:
-        """Move the head of the chain if nobody moved it since we looked, and add the entries."""
-        compared = {"old_sequence": old.sequence, "old_head": old.head}
-        values = {"sequence": new[-1].sequence, "head": new[-1].hash}
-        if connection.execute(_ADVANCE, compared | values).rowcount != 1:
-            raise LostRace
-        connection.execute(_ADD, [vars(entry) for entry in new])
+    # --- what the key remembers of rows ----------------------------------------------------------
 
-    def refer(self, connection: sa.Connection, reference: str, sequence: int) -> None:
-        connection.execute(references.insert(), {"reference": reference, "sequence": sequence})
+    def ties(self) -> list[Tie]:
+        return [Tie(*row) for row in self._run("SELECT mac, account, seal FROM heldout_ties")]
 
-    def referred(self, connection: sa.Connection, reference: str) -> Entry | None:
-        """The booking of this name, if there is one."""
-        query = sa.select(entries).join_from(
-            references, entries, references.c.sequence == entries.c.sequence
-        )
-        row = connection.execute(query.where(references.c.reference == reference)).one_or_none()
-        return None if row is None else Entry(*row)
+    def tied(self, macs: Iterable[str]) -> list[Tie]:
+        """Return those of the fingerprints that are on record."""
+        statement = "SELECT mac, account, seal FROM heldout_ties WHERE mac = :mac"
+        return [Tie(*row) for mac in macs for row in self._run(statement, mac=mac)]
 
-    def put_sketch(self, connection: sa.Connection, account: str, sketch: str) -> None:
-        connection.execute(sketches.delete().where(sketches.c.account == account))
-        connection.execute(sketches.insert(), {"account": account, "sketch": sketch})
+    def add_tie(self, tie: Tie) -> None:
+        self._insert("heldout_ties", **vars(tie))
 
-    def all_sketches(self, connection: sa.Connection) -> list[tuple[str, str]]:
-        return [(account, sketch) for account, sketch in connection.execute(sa.select(sketches))]
+    def sketches(self) -> list[tuple[str, str]]:
+        """Return the accounts that have a sketch of their people, and the sketches."""
+        rows = self._run("SELECT account, sketch FROM heldout_sketches")
+        return [(account, sketch) for account, sketch in rows]
 
-    def set_identity(self, connection: sa.Connection, **values: Any) -> None:
-        connection.execute(ledger.update().values(values))
+    def put_sketch(self, account: str, sketch: str) -> None:
+        self._change("DELETE FROM heldout_sketches WHERE account = :account", account=account)
+        self._insert("heldout_sketches", account=account, sketch=sketch)
 
-    def forget_rows(self, connection: sa.Connection) -> None:
+    def forget_rows(self) -> None:
         """Drop what only the old key could read."""
-        connection.execute(ties.delete())
-        connection.execute(sketches.delete())
+        for name in ("heldout_ties", "heldout_sketches"):
+            self._change(f"DELETE FROM {name}")
+
+
+def _first_entry(rows: Sequence[Any]) -> Entry | None:
+    return Entry(*rows[0]) if rows else None

@@ -1,14 +1,21 @@
 """Two noisy vectors of disjoint rows, the second asked after the first was answered."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
+from heldout.kernel.events import price
+from heldout.kernel.loss import Loss
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.mechanism import Primitive, unseal
+from heldout.kernel.noise.mechanism import Mechanism, Primitive, unseal
 from heldout.kernel.sealed import Sealed
+
+__all__ = ["EachGroup", "each_group", "split_groups"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Disjoint(Primitive):
             left, l1_sensitivity=self.moved, dimension=self.dimensions[1]
         )
 
-    def sample(self, sealed: Sealed[Any]) -> Any:
+    def sample(self, sealed: Sealed[tuple[Ints, Any]]) -> tuple[Ints, Ints]:
         vector, rest = unseal(sealed)
         answer = self.first.sample(Sealed(vector))
         return answer, self.second.sample(Sealed(self.then(answer, rest)))
@@ -79,3 +86,77 @@ class Disjoint(Primitive):
             "first_scale": str(self.first.scale),
             "entries": sum(self.dimensions),
         }
+
+
+# --- One private mechanism on each of several groups of rows, at one price for all of them -------
+
+
+@dataclass(frozen=True)
+class EachGroup(Primitive):
+    """The same mechanism on every group; each row is in one group, whoever it belongs to.
+
+    The sealed content is a list with the statistic of each group. `moved` is how many rows leave
+    and arrive between neighbours at most, in all groups together.
+
+    Claim:       pure DP, epsilon, for all groups together, however many.   [claim: each-group]
+    Neighbours:  those for which `moved` was derived.
+    Sensitivity: a row that leaves or arrives changes the rows of its own group alone, by one. `one`
+                 is private for that at epsilon/moved, and at most `moved` rows do so.
+    Numerics:    that of `one`.
+    Refuses:     a mechanism whose price is not epsilon/moved.
+    Reference:   McSherry 2009, theorem 4, with a path of single rows; proofs/each-group.md.
+    Cost:        that of `one`, for each group.
+    """
+
+    rule = ("disjoint-rows", "epsilon")
+    epsilon: Fraction
+    moved: int
+    groups: int
+    one: Mechanism[Any, Any]
+
+    def __post_init__(self) -> None:
+        if price(self.one.event()) != Loss.pure(self.epsilon / self.moved):
+            raise ArgumentError(
+                "A question by group must have a pure price. Leave method and delta out."
+            )
+
+    def sample(self, sealed: Sealed[list[Any]]) -> list[Any]:
+        parts = unseal(sealed)
+        if len(parts) != self.groups:
+            raise ArgumentError("groups must be those of the statistic.")
+        return [self.one.sample(Sealed(part)) for part in parts]
+
+    def describe(self) -> dict[str, object]:
+        shared = {"groups": self.groups, "epsilon_of_a_row": str(self.epsilon / self.moved)}
+        return {**self.one.describe(), **shared}
+
+
+def each_group(
+    one: Mechanism[Any, Any], *, epsilon: Fraction, moved: int, groups: int
+) -> Mechanism[Any, Any]:
+    """Return the mechanism that releases what `one` releases of a group, of every group.
+
+    `one` must be private at epsilon/moved for one row more or less. Noise on the entries of a
+    vector is the same on the groups' vectors end to end, of which a row moves its own group's part
+    alone: that is booked as one discrete Laplace, whose sensitivity is that of `moved` rows.
+
+    >>> row = DiscreteLaplace.for_epsilon(Fraction(1, 2), l1_sensitivity=1, dimension=4)
+    >>> both = each_group(row, epsilon=Fraction(1), moved=2, groups=3)
+    >>> both == DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=2, dimension=12)
+    True
+    """
+    whole = EachGroup(epsilon, moved, groups, one)  # refuses another price
+    if not isinstance(one, DiscreteLaplace):
+        return whole
+    return replace(one, l1_sensitivity=moved * one.l1_sensitivity, dimension=groups * one.dimension)
+
+
+def split_groups(
+    mechanism: Mechanism[Any, Any], values: Any, groups: int
+) -> tuple[Mechanism[Any, Any], Sequence[Any]]:
+    """Return the noise of one group, and each group's part of what `each_group` drew."""
+    if isinstance(mechanism, EachGroup):
+        return mechanism.one, list(values)
+    assert isinstance(mechanism, DiscreteLaplace)
+    one = replace(mechanism, dimension=mechanism.dimension // groups)
+    return one, list(np.asarray(values).reshape(groups, -1))

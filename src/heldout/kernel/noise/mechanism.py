@@ -1,20 +1,21 @@
 """What a mechanism is: an object that knows its own price, sampling and error."""
 
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from heldout.kernel.events import Event
 from heldout.kernel.sealed import Sealed
 
 Content = TypeVar("Content")
+Drawn_co = TypeVar("Drawn_co", covariant=True)
 
 
-class Mechanism(Protocol):
+class Mechanism(Protocol[Content, Drawn_co]):
     """Opens one sealed statistic and returns noisy numbers on a public lattice."""
 
     def event(self) -> Event:
         """What the ledger books: all that is needed to price this use, and nothing private."""
 
-    def sample(self, sealed: Sealed[Any]) -> Any:
+    def sample(self, sealed: Sealed[Content]) -> Drawn_co:
         """Draw, with randomness from the operating system."""
 
     def describe(self) -> dict[str, object]:

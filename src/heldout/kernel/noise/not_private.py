@@ -6,23 +6,23 @@ said `not_private=True`; what comes out is marked as such and no ledger is charg
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
-from heldout.kernel.noise.mechanism import unseal
+from heldout.kernel.noise.mechanism import Content, unseal
 from heldout.kernel.sealed import Sealed
 
 __all__ = ["baseline_noise", "shown_as_it_is"]
 
 
-def shown_as_it_is(sealed: Sealed[Any]) -> Any:
+def shown_as_it_is(sealed: Sealed[Content]) -> Content:
     """The exact statistic. Not private."""
     return unseal(sealed)
 
 
-def baseline_noise(scale: float, shape: tuple[int, ...]) -> Any:
+def baseline_noise(scale: float, shape: tuple[int, ...]) -> Floats:
     """Laplace noise of the published scale, on a fine lattice."""
     count = math.prod(shape)
     law = DiscreteLaplace(scale=Fraction(scale) * 1024, l1_sensitivity=1, dimension=count)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
@@ -97,7 +98,7 @@ class ObjectivePerturbation(Primitive):
             SLACK * self.epsilon, l1_sensitivity=self.slack, dimension=self.dimension
         )
 
-    def sample(self, sealed: Sealed[Minimiser]) -> Any:
+    def sample(self, sealed: Sealed[Minimiser]) -> Ints:
         """Coefficients in lattice steps of step/ridge."""
         minimum = unseal(sealed)
         # Integers without an end: the minimum depends on each of them, wherever they stop.

@@ -14,8 +14,8 @@ from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
-from heldout.kernel.ledger.books import checked_name
-from heldout.kernel.noise.bar import AboveBar, Prepaid, secret_of
+from heldout.kernel.ledger.records import checked_name
+from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
 __all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]

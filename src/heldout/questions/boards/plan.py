@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.arrays import Ints
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.bounded_sum import ERRORS, check_resolution
@@ -105,7 +106,7 @@ _ERROR = {"brier": "squared", "mean-absolute-error": "absolute"}
 
 
 @dataclass(frozen=True)
-class Merit(Statistic):
+class Merit(Statistic[Ints]):
     """The sum over the rows of what each earns: a right call 1, a small error nearly `STEPS`.
 
     Divided by the number of rows and the most that one can earn, it is the accuracy, or 1 less the
@@ -160,12 +161,12 @@ class Merit(Statistic):
         return self.most * protection.rows_per_unit
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls(metric=each) for each in MERITS]
 
 
 @dataclass(frozen=True)
-class AreaMerit(Statistic):
+class AreaMerit(Statistic[Ints]):
     """How far the pairs of a positive and a negative row that a model ranks rightly exceed a bar.
 
     Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of

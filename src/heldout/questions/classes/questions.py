@@ -8,26 +8,24 @@ from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import Description
+from heldout.data.sql import Columns
+from heldout.data.table import PrivateTable
+from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request, Together
+from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.base import Question, Section
-from heldout.questions.classes.areas import ClassAreas
-from heldout.questions.classes.matrix import ClassConfusionRelease, RankRelease
-from heldout.questions.classes.statistic import CallCounts
-from heldout.questions.groups import (
-    counted_parts,
-    divided,
-    how_many,
-    named,
-    tiled,
-    weighed,
-    weighing,
-)
-from heldout.questions.guess import Guess
+from heldout.kernel.statistic import Statistic
+from heldout.kernel.tally import tallied
+from heldout.kernel.weights import STEPS, counted
+from heldout.questions.base import Question, Section, Weighted, weight_parameters
+from heldout.questions.classes.release import ClassAreas, ClassConfusionRelease, RankRelease
+from heldout.questions.groups import Divisible
+from heldout.questions.quote import Guess, weigh_counts
 from heldout.questions.ranking.questions import (
     DEFAULT,
     SMALL_CLASSES,
@@ -37,7 +35,6 @@ from heldout.questions.ranking.questions import (
     worst_areas,
     worst_persons,
 )
-from heldout.questions.rules import By, Weighted
 from heldout.questions.worst_cases import (
     LOW,
     PERSON,
@@ -52,15 +49,100 @@ from heldout.questions.worst_cases import (
     table_pair,
 )
 
-__all__ = ["ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
+__all__ = ["CallCounts", "ClassAuc", "ClassAveragePrecision", "ClassConfusion", "TopK"]
+
+# --- Counts of rows by their class, the class that a model calls them, and the true one's rank ---
+
+
+AXES: Final = ("truth", "called", "rank")
+
+
+@dataclass(frozen=True)
+class CallCounts(Statistic[Ints]):
+    """Rows by true and called class, or by the rank that the true class has among the scores.
+
+    The vector has one entry for each combination of the `axes`, the last fastest; each axis has as
+    many places as there are classes. By scores a row is called the first class that no other
+    exceeds, and the true class's rank is the number of classes before it: those with a higher
+    score, and those of the same score that were declared earlier. With more than one group there
+    is such a vector for each, one after the other. Rows that are `weighted` count for their
+    weights, in whole steps of the largest one; then come as many entries with the sums of
+    w (1 - w), w a share of the largest, which tell the sums of w^2.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+                                                                       [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row has one truth, one call, one rank and one group, all of its own cells, so it
+                 is counted in one entry: k rows under add-remove, 2k under replace-one. A weight
+                 adds w + w (1 - w), which is at most 1.
+    Numerics:    exact integers; scores compare as doubles.
+    Refuses:     axes that it does not know.
+    Reference:   proofs/disjoint-counts.md.
+    Cost:        one scan with a comparison a class, O(entries) memory.
+
+    >>> from heldout.kernel.neighbours import Neighbours, Protection
+    >>> counts = CallCounts(classes=3)
+    >>> counts.size, counts.sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
+    (9, 2)
+    """
+
+    classes: int
+    axes: tuple[str, ...] = ("truth", "called")
+    by_scores: bool = True
+    """Whether the highest score is the call; else `called` is a column."""
+    groups: int = 1
+    weighted: bool = False
+    claim: ClassVar[str] = "disjoint-counts"
+    shown_by: ClassVar[str] = (
+        "tests/conformance/test_classes.py"
+        "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
+    )
+
+    def __post_init__(self) -> None:
+        if not self.axes or not set(self.axes) <= set(AXES):
+            raise ArgumentError(f"axes must be some of {', '.join(AXES)}, got {self.axes}.")
+
+    @property
+    def size(self) -> int:
+        """Return how many entries the vector has."""
+        return int(self.classes ** len(self.axes)) * self.groups * (1 + self.weighted)
+
+    def body(self) -> str:
+        cells = [f"{self._place(axis)} AS {axis}" for axis in self.axes]
+        if self.groups > 1:
+            cells.insert(0, "member")
+        keys = ", ".join(str(place + 1) for place in range(len(cells)))
+        rows = f"{counted(self.weighted)}\nFROM evaluated"
+        return f"SELECT {', '.join(cells)}, {rows}\nGROUP BY {keys}"
+
+    def _place(self, axis: str) -> str:
+        every = range(self.classes)
+        if axis == "called" and self.by_scores:
+            whens = " ".join(f"WHEN score_{each} >= top THEN {each}" for each in every)
+            return f"CASE {whens} END"
+        if axis == "rank":
+            before = "CAST(score_{0} > own OR (score_{0} >= own AND truth > {0}) AS INTEGER)"
+            return " + ".join(before.format(each) for each in every)
+        return axis
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns[axis], self.classes) for axis in self.axes]
+        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> "CallCounts":
+        return replace(self, groups=groups)
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved * (STEPS if self.weighted else 1)
+
 
 Counted_co = TypeVar("Counted_co", bound=Release, covariant=True)
 CLASSES_APART: Final = "answers of several classes are not pooled yet"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co]):
-    """Counts of rows of several classes, by group if `by` is given."""
+class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co]):
+    """Counts of rows of several classes."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
@@ -68,7 +150,6 @@ class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     reading: ClassVar[type[Release]]
-    by: By = None
     weighted: Weighted = False
 
     def request(self, about: ClassifiedRows) -> Request:
@@ -76,7 +157,6 @@ class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co
             classes=len(about.classes),
             axes=self.axes,
             by_scores=about.called_by_scores,
-            groups=how_many(self.by, about),
             weighted=self.weighted,
         )
         mechanism = DiscreteLaplace.for_epsilon(
@@ -85,24 +165,19 @@ class _CallCounts(Question[Counted_co | ByGroup[Counted_co]], Generic[Counted_co
             dimension=statistic.size,
         )
         parameters = {"label": about.label, "model": about.model, "classes": list(about.classes)}
-        parameters |= named(self.by, about) | weighing(self.weighted, about)
-        return Request(self.title, statistic, mechanism, parameters, view=divided(self.by))
+        parameters |= weight_parameters(self.weighted, about)
+        return Request(self.title, statistic, mechanism, parameters)
 
-    def read(self, drawn: Drawn) -> Counted_co | ByGroup[Counted_co]:
-        reading = cast(type[Counted_co], self.reading)
-        if self.by is None:
-            return reading(drawn)
-        return ByGroup(drawn, map(reading, counted_parts(drawn)))
+    def read(self, drawn: Drawn) -> Counted_co:
+        return cast(type[Counted_co], self.reading)(drawn)
 
-    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
-        if self.by is not None:
-            return tiled(replace(self, by=None), about, guess, how_many(self.by, about))
+    def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         size = len(about.classes)
         right = NormalDist().cdf(guess.separation / 2)
-        return weighed(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
+        return weigh_counts(self._typical(size, right) * sum(guess.counts), self.weighted, guess)
 
     @abstractmethod
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         """Shares of all rows, if classes are alike and the model is right so often."""
 
 
@@ -145,7 +220,7 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
         note = "all cells of three classes jointly"
         return (WorstCase(pairs=class_pairs(), note=note, formerly="confusion-of-classes"),)
 
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         wrong = (1 - right) / (size - 1)
         return (np.full((size, size), wrong) + np.eye(size) * (right - wrong)).ravel() / size
 
@@ -177,7 +252,7 @@ class TopK(_CallCounts[RankRelease]):
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         return (WorstCase(pairs=class_pairs()),)
 
-    def _typical(self, size: int, right: float) -> Any:
+    def _typical(self, size: int, right: float) -> Floats:
         rest = 0.5 ** np.arange(1, size)
         return np.concatenate([[right], (1 - right) * rest / rest.sum()])
 
@@ -210,7 +285,7 @@ class _ClassAreas(Question[ClassAreas]):
     def read(self, drawn: Drawn) -> ClassAreas:
         return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
 
-    def typical(self, about: ClassifiedRows, guess: Guess) -> Any:
+    def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         positives = max(1, sum(guess.counts) // len(about.classes))
         alike = replace(guess, positives=positives)
         return {
@@ -299,8 +374,9 @@ class _Versus:
 
     place: int
 
-    def __call__(self, rows: Any) -> Any:
-        return rows.versus(self.place)
+    def __call__(self, rows: Any) -> PrivateTable:
+        view: PrivateTable = rows.versus(self.place)
+        return view
 
 
 def _last_of_a_class() -> Pair:

@@ -3,30 +3,27 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import numpy as np
 
 from heldout.data.description import ScoredRows
 from heldout.intervals.curve import grid_point
+from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Request
-from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.each_group import EachGroup
 from heldout.kernel.noise.tables.counts import ClassCounts
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.kernel.ranking.score_table import ScoreTable, ScoreTables
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.kernel.sealed import Sealed
-from heldout.questions.base import Question, Section
+from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
 from heldout.questions.curves.by_group import CurvesByGroup
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import AreaBySum, Placements
 from heldout.questions.curves.methods.registry import METHODS
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesRelease
-from heldout.questions.groups import divided, how_many, named, part, shared
-from heldout.questions.guess import Guess
-from heldout.questions.rules import By, Numbers, OneOf, Plain
-from heldout.questions.sections import Choice
+from heldout.questions.groups import By, Divisible
+from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -51,14 +48,13 @@ __all__ = ["Curves"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curves(Question[CurvesRelease | CurvesByGroup]):
+class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     """One score table with noise; ROC, precision-recall, calibration and more are then free.
 
     `method` may name one of the papers' instead: "laplace", "fixed-space", "recursive-medians" or
     "hierarchical-quantile", with its own options. `thresholds` are those whose confusion matrix
     matters: two thirds of epsilon count the rows between them once more, and the rest is for the
-    curves. `by` gives curves for each declared group: a row is in one, so the price is the same.
-    """
+    curves."""
 
     kind: ClassVar[str] = "curves"
     title: ClassVar[str] = "curves"
@@ -74,13 +70,14 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         {"thresholds": [0.5, 0.25]},
         {"options": {"area_share": "1/2", "levels": 1}},
         {"options": {"levels": 3, "expected_rows": 40}},
+        {"options": {"levels": 2, "heap_share": "1/2"}},
         {"method": "laplace", "options": {"thresholds": 4}},
         {"method": "recursive-medians", "options": {"levels": 3}},
         {"method": "fixed-space", "options": {"thresholds": 8, "counts": "dawa"}},
         {"method": "hierarchical-quantile", "options": {"quantiles": 4}},
         {"method": "chen-2016-priroc", "options": {"levels": 2}},
     )
-    draws: ClassVar[int] = 9
+    grouped: ClassVar[type[ByGroup[Any]]] = CurvesByGroup
     formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
     stores: ClassVar[tuple[type, ...]] = (
         NoisyTable,
@@ -118,7 +115,6 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         Numbers(),
         "Thresholds that matter: their counts become nearly as sharp as if asked alone.",
     ] = None
-    by: By = None
     options: Annotated[Mapping[str, Any], Plain(), "Options of the method, by name."] = field(
         default_factory=dict
     )
@@ -128,10 +124,12 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         return choice.curves
 
     @classmethod
-    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self:
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> Question[object]:
         """Return a table alone where the area and the counts at the threshold stand beside it."""
-        if choice.by is not None or "auc" not in choice.beside:
-            return cls(epsilon=epsilon, by=choice.by)
+        if choice.by is not None:
+            return By(cls(epsilon=epsilon), choice.by)
+        if "auc" not in choice.beside:
+            return cls(epsilon=epsilon)
         if "confusion" not in choice.beside or not choice.inside:
             return cls(epsilon=epsilon, options={"area_share": "0"})
         return cls(
@@ -189,22 +187,18 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         )
 
     def request(self, about: ScoredRows) -> Request:
-        statistic: Any = ScoreTable(score_range=about.score_range)
-        mechanism: Any = self._mechanism(about, statistic.points)
-        if self.by is not None:
-            groups, moved = how_many(self.by, about), about.protection.rows_moved
-            # A row that leaves or arrives changes one group's table: each is asked for a row alone.
-            row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
-            one = replace(self, epsilon=self.price / moved)._mechanism(row, statistic.points)
-            statistic = ScoreTables(statistic, groups)
-            mechanism = EachGroup(self.price, moved, groups, one)
+        statistic = ScoreTable(score_range=about.score_range)
+        mechanism = self._mechanism(about, statistic.points)
         chosen = {name: str(value) for name, value in self.options.items()}
         if self.thresholds is not None:
             chosen["thresholds"] = ", ".join(f"{each:g}" for each in self.thresholds)
         parameters = {"method": self.method, **chosen, **about.scale_parameters}
-        parameters |= named(self.by, about)
-        name = "curves" if self.by is None else "curves by group"
-        return Request(name, statistic, mechanism, parameters, view=divided(self.by))
+        return Request("curves", statistic, mechanism, parameters)
+
+    def request_by_group(self, about: ScoredRows, by: str | tuple[str, ...]) -> Request:
+        asked = super().request_by_group(about, by)
+        assert isinstance(asked, Request)
+        return replace(asked, name="curves by group")
 
     def _mechanism(self, about: ScoredRows, points: int) -> Any:
         return curve_method(
@@ -214,8 +208,20 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
             points=points,
             rows=about.rows,
             named=self._named(about, points),
+            **self._declared(about, points),
             **self.options,
         )
+
+    def _declared(self, about: ScoredRows, points: int) -> dict[str, Any]:
+        """The grid points of declared scores, which the papers' methods make nothing of."""
+        if not about.score_values or self.method != "heldout":
+            return {}
+        low, high = about.score_range
+        places = {
+            grid_point(score, points=points, score_range=(low, high))
+            for score in about.score_values
+        }
+        return {"values": tuple(sorted(places))}
 
     def _named(self, about: ScoredRows, points: int) -> tuple[int, ...]:
         """The grid points of the named thresholds."""
@@ -225,25 +231,18 @@ class Curves(Question[CurvesRelease | CurvesByGroup]):
         places = [grid_point(at, points=points, score_range=about.score_range) for at in given]
         return tuple(sorted(set(places)))
 
-    def read(self, drawn: Drawn) -> CurvesRelease | CurvesByGroup:
-        if self.by is None:
-            return CurvesRelease(drawn)
-        asked = drawn.request
-        table, one = asked.statistic.table, asked.mechanism.one
-        parts = (CurvesRelease(part(drawn, table, one, each)) for each in drawn.values)
-        return CurvesByGroup(drawn, parts)
+    def read(self, drawn: Drawn) -> CurvesRelease:
+        return CurvesRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Any:
         """The noise of made-up tables, which is no secret."""
-        request, groups = self.request(about), how_many(self.by, about)
-        positives, negatives = guess.counts if self.by is None else shared(guess, groups).counts
+        positives, negatives = guess.counts
         shares = guess.scores(ScoreTable(score_range=about.score_range).points)
         counts = [
             np.diff(np.round(np.append(0, np.cumsum(share)) * size)).astype(np.int64)
             for share, size in zip(shares, (negatives, positives), strict=True)
         ]
-        table = np.concatenate(counts)
-        return request.mechanism.sample(Sealed(table if self.by is None else [table] * groups))
+        return self.request(about).mechanism.sample(Sealed(np.concatenate(counts)))
 
 
 # --- audited -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request, Staged
 from heldout.questions import Question
+from heldout.questions.base import Exact, Number, OneOf, Text, Whole
 from heldout.questions.features.budget import (
     GUESSED_ROWS,
     LATEST,
@@ -26,7 +27,6 @@ from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stage
 from heldout.questions.features.selection import METHODS, Plan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
-from heldout.questions.rules import Exact, Number, OneOf, Text, Whole
 from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
 __all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]

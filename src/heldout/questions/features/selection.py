@@ -99,8 +99,8 @@ class Plan:
     """
 
     method: str
-    statistic: Statistic
-    mechanism: Mechanism
+    statistic: Statistic[Any]
+    mechanism: Mechanism[Any, Any]
     read: Callable[[Any], Chosen]
     k: int | None
     threshold: float | None

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from heldout.arguments.rules import OneOf
-from heldout.data.feature_bound import mixed
 from heldout.data.feature_matrix import MOST_ROWS
+from heldout.data.feature_sources import mixed
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -48,7 +48,7 @@ bound.
 """
 
 
-class FeatureStatistic(Statistic):
+class FeatureStatistic(Statistic[Any]):
     """A statistic of all rows of a feature matrix."""
 
     def body(self) -> str:

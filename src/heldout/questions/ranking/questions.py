@@ -1,7 +1,7 @@
 """Questions about how a model ranks the rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic, Self, TypeVar, cast
 
@@ -9,23 +9,26 @@ from heldout.data.description import ScoredRows
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Request, Staged
-from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.each_group import EachGroup
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.ranking.by_group import RankedGroups
-from heldout.kernel.ranking.choose import METHODS
-from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.kernel.ranking.ranked import LARGEST_EXACT, RankedRows, RankedTable, TiedPairs
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
+from heldout.kernel.ranking.statistic import (
+    LARGEST_EXACT,
+    RankedRows,
+    RankedTable,
+    ScoreTable,
+    TiedPairs,
+)
 from heldout.kernel.statistic import Statistic
-from heldout.questions.base import Question, R_co, Section
-from heldout.questions.groups import divided, how_many, named, part, shared
-from heldout.questions.guess import Guess
-from heldout.questions.ranking.release import AucRelease, CompareRelease, RankingRelease
+from heldout.questions.base import Choice, Exact, OneOf, Question, R_co, Rival, Section, Whole
+from heldout.questions.groups import Divisible
+from heldout.questions.quote import Guess
+from heldout.questions.ranking.release import (
+    AucRelease,
+    CompareRelease,
+    RankingRelease,
+    TiesRelease,
+)
 from heldout.questions.ranking.stages import RankingStages
-from heldout.questions.ranking.ties import TiesRelease
-from heldout.questions.rules import By, Exact, OneOf, Rival, Whole
-from heldout.questions.sections import Choice
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -83,6 +86,8 @@ class _Ranking(Question[R_co]):
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     stores: ClassVar[tuple[type, ...]] = (RankingDraw,)
     metric: ClassVar[str]
+    alone: ClassVar[bool] = False
+    """Whether the value is bought without tables and moments; so it is of one group."""
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -102,7 +107,7 @@ class _Ranking(Question[R_co]):
     def _resolution(self, about: ScoredRows) -> str:
         return resolution_of(about, getattr(self, "scores", None))
 
-    def _statistic(self, about: ScoredRows) -> Statistic:
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
         if self._resolution(about) == "grid":
             table = ScoreTable(score_range=about.score_range)
             return RankedTable(self.metric, table, self._rival_range(about))
@@ -122,7 +127,7 @@ class _Ranking(Question[R_co]):
             named["smaller_class"] = self.smaller_class
         return named | about.scale_parameters
 
-    def _stages(self, about: ScoredRows, *, alone: bool = False) -> RankingStages:
+    def _stages(self, about: ScoredRows) -> RankingStages:
         """The value, and tables and moments beside it where they tell more than they cost."""
         return RankingStages(
             metric=self.metric,
@@ -135,7 +140,7 @@ class _Ranking(Question[R_co]):
             smaller_class=self.smaller_class,
             method=self.method,
             delta=getattr(self, "delta", None),
-            alone=alone,
+            alone=self.alone,
         )
 
     def _asked(
@@ -162,8 +167,8 @@ class _Ranking(Question[R_co]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Area(_Ranking[Area_co | ByGroup[Area_co]], Generic[Area_co]):
-    """A ranking metric of one model, of all rows or by group.
+class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Area_co]):
+    """A ranking metric of one model.
 
     `smaller_class` is a public guess of the smaller class (for average precision: of the
     positives), which makes the noise fit better. A wrong guess costs accuracy, never privacy.
@@ -187,7 +192,6 @@ class _Area(_Ranking[Area_co | ByGroup[Area_co]], Generic[Area_co]):
     scores: Annotated[
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
-    by: By = None
     reading: ClassVar[type[RankingRelease]] = RankingRelease
 
     @classmethod
@@ -196,43 +200,25 @@ class _Area(_Ranking[Area_co | ByGroup[Area_co]], Generic[Area_co]):
 
         return PooledArea(sites)
 
-    def request(self, about: ScoredRows) -> Request | Staged:
-        if self.by is None:
-            return self._asked(about)
+    def check_by_group(self, about: ScoredRows) -> None:
+        moved = about.protection.rows_moved
         if self._resolution(about) == "grid":
             raise ArgumentError(
                 "by= ranks exact scores, which must fit into memory. Ask for a confusion matrix "
                 "or a mean error by group, or copy the rows."
             )
-        statistic = RankedGroups(self.metric, how_many(self.by, about))
-        parameters = self._parameters(about) | named(self.by, about)
-        mechanism = self._each_group(about)
-        return Request(self.metric, statistic, mechanism, parameters, view=divided(self.by))
-
-    def _each_group(self, about: ScoredRows) -> EachGroup:
-        """A row that leaves or arrives moves one group: each is asked as if for a row alone."""
-        moved = about.protection.rows_moved
         if self.method == DEFAULT and self.price / moved < LEAST_EPSILON:
             raise ArgumentError(
                 f"epsilon must be at least {moved * LEAST_EPSILON} by group, got {self.price}."
             )
-        row = replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
-        one = replace(self, epsilon=self.price / moved)._stages(row, alone=True).value
-        return EachGroup(self.price, moved, how_many(self.by, about), one)
 
-    def read(self, drawn: Drawn) -> Area_co | ByGroup[Area_co]:
-        reading = cast(type[Area_co], self.reading)
-        if self.by is None:
-            return reading(drawn)
-        asked = drawn.request
-        parts = (part(drawn, asked.statistic.whole, asked.mechanism.one, v) for v in drawn.values)
-        return ByGroup(drawn, map(reading, parts))
+    def in_group(self, epsilon: Fraction) -> Self:
+        one = super().in_group(epsilon)
+        object.__setattr__(one, "alone", True)
+        return one
 
-    def typical(self, about: ScoredRows, guess: Guess) -> Any:
-        if self.by is None:
-            return super().typical(about, guess)
-        alike = shared(guess, how_many(self.by, about))
-        return [self._typical(self._each_group(about).one, alike)] * how_many(self.by, about)
+    def read(self, drawn: Drawn) -> Area_co:
+        return cast(type[Area_co], self.reading)(drawn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -449,7 +435,7 @@ class GridTies(_Ranking[TiesRelease]):
         return ranked and resolution_of(description, choice.scores) == "grid"
 
     @classmethod
-    def for_report(cls, epsilon: Fraction, choice: Choice) -> Self | None:
+    def for_report(cls, epsilon: Fraction, choice: Choice) -> Question[object] | None:
         return None if epsilon < LEAST_EPSILON else super().for_report(epsilon, choice)
 
     @classmethod
@@ -473,14 +459,13 @@ class GridTies(_Ranking[TiesRelease]):
         )
         return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
+    alone: ClassVar[bool] = True  # its interval is for noise alone
+
     def _resolution(self, about: ScoredRows) -> str:
         return "grid"
 
-    def _statistic(self, about: ScoredRows) -> Statistic:
+    def _statistic(self, about: ScoredRows) -> Statistic[Any]:
         return TiedPairs(ScoreTable(score_range=about.score_range))
-
-    def _stages(self, about: ScoredRows, *, alone: bool = True) -> RankingStages:
-        return super()._stages(about, alone=True)  # its interval is for noise alone
 
     def request(self, about: ScoredRows) -> Request:
         stages = self._stages(about)

@@ -1,32 +1,189 @@
 """What people read of a released ranking: AUC, average precision, the better of two models."""
 
 import copy
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from statistics import NormalDist
+from typing import Any, Final, Self
+
+import numpy as np
 
 from heldout.arguments import visible
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
-from heldout.intervals.auc_interval import (
+from heldout.intervals.areas import (
     Belief,
     Look,
+    Scatter,
     belief,
     noise_interval,
     noise_reach,
     population_interval,
     two_sided_p_value,
 )
-from heldout.intervals.influence import Scatter
-from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.measure import Interval, Measure, checked_level
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.kernel.ranking.metric import ranking_metric
-from heldout.questions.ranking.binormal import BinormalCurve, binormal_curve
+from heldout.kernel.ranking.statistic import ranking_metric
 
-if TYPE_CHECKING:
-    from heldout.questions.ranking.ties import TieBound
+__all__ = [
+    "BinormalCurve",
+    "TieBound",
+    "TiesRelease",
+    "bin_ties",
+    "binormal_curve",
+    "binormal_roc",
+    "largest_ties",
+]
+
+# --- The symmetric binormal ROC curve of an AUC: one number becomes a curve ----------------------
+
+
+_NORMAL: Final = NormalDist()
+_EDGE: Final = 1e-12
+
+
+def binormal_roc(auc: float, fpr: Any) -> Floats:
+    """The true positive rate at each false positive rate: Phi(a + Phi^-1(fpr)).
+
+    Both classes' scores are taken as normal with one variance, a = sqrt(2) Phi^-1(auc). Section 5
+    of Boyd, Lantz and Page 2015. Arithmetic on a released number: free.
+
+    >>> [round(float(rate), 3) for rate in binormal_roc(0.85, [0, 0.1, 0.5, 1])]
+    [0.0, 0.573, 0.929, 1.0]
+    """
+    if not 0 <= auc <= 1:
+        raise ArgumentError(f"auc must lie in [0, 1], got {auc}. Pass the clamped value.")
+    rates = np.asarray(fpr, dtype=float)
+    if np.any((rates < 0) | (rates > 1)):
+        raise ArgumentError("fpr must lie in [0, 1], got a rate outside. Pass rates.")
+    separation = 2**0.5 * _NORMAL.inv_cdf(min(max(auc, _EDGE), 1 - _EDGE))
+
+    def rate(x: float) -> float:
+        return x if x in (0, 1) else _NORMAL.cdf(separation + _NORMAL.inv_cdf(x))
+
+    return np.array([rate(float(x)) for x in rates.ravel()]).reshape(rates.shape)
+
+
+@dataclass(frozen=True)
+class BinormalCurve:
+    """A curve with its band; the band holds only as far as the binormal form does."""
+
+    fpr: Any
+    tpr: Any
+    low: Any
+    high: Any
+
+
+def binormal_curve(
+    auc: float, *, interval: tuple[float, float], points: int = 101
+) -> BinormalCurve:
+    """The curve of a released AUC, and the curves of its interval's two ends.
+
+    The family is ordered: a larger area lies above everywhere, so the ends' curves bound the
+    curves of all areas in between.
+
+    >>> curve = binormal_curve(0.85, interval=(0.8, 0.9), points=3)
+    >>> [round(float(rate), 2) for rate in (curve.low[1], curve.tpr[1], curve.high[1])]
+    [0.88, 0.93, 0.97]
+    """
+    fpr = np.linspace(0.0, 1.0, points)
+    low, high = interval
+    return BinormalCurve(
+        fpr, binormal_roc(auc, fpr), binormal_roc(low, fpr), binormal_roc(high, fpr)
+    )
+
+
+# --- How far the order of rows within a cell of the public grid can move a ranking metric --------
+#
+# On the grid rows of one cell are tied. `E` is the area of the exact scores, `A` that of the grid,
+# `T` the share of pairs of a positive and a negative row that share a cell. A tied pair counts one
+# half in `A` and 0, 1/2 or 1 in `E`, so `|E - A| <= T/2`. `T` is private. What is known of it:
+#
+# - from the released area alone: the pairs won are `A - T/2 >= 0` and those lost `1 - A - T/2 >=
+#   0`, so `T/2 <= min(A, 1 - A)`;
+# - from released curves: their bins are unions of cells, so `T` is at most the share of pairs that
+#   share a bin;
+# - from a release of `T` itself, `Session.grid_ties`, at a small price: nearly all there is to
+#   know.
+#
+# Average precision counts a tie against the model, so that no order within the cells gives less.
+# How much more, the released curves bound: whatever the order, it stays within their band.
+
+
+NAME = "pairs that share a cell"
+
+
+@dataclass(frozen=True)
+class TieBound:
+    """The exact scores' area, and average precision, are at most so far from the grid's."""
+
+    auc: float
+    average_precision: float | None
+    level: float
+    source: str
+
+    def sentence(self) -> str:
+        """For people, with what it was computed from.
+
+        >>> print(TieBound(auc=0.0001, average_precision=None, level=0.95, source="the area"
+        ... ).sentence())
+        Scores were ranked on the public grid. The order of rows within a cell can move the AUC by
+        at most 0.0001 (from the area, 95% confidence); average precision counts ties against the
+        model, so no order gives less.
+        """
+        precision = "average precision counts ties against the model, so no order gives less"
+        if self.average_precision is not None:
+            precision += f", and at most {self.average_precision:.2g} more"
+        return (
+            "Scores were ranked on the public grid. The order of rows within a cell can move the "
+            f"AUC by at most {self.auc:.2g} (from {self.source}, {self.level * 100:g}% "
+            f"confidence); {precision}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "auc": self.auc,
+            "average_precision": self.average_precision,
+            "level": self.level,
+            "source": self.source,
+        }
+
+
+def largest_ties(area: Interval) -> float:
+    """The largest T/2 that an area within these limits allows.
+
+    >>> largest_ties((0.8, 0.9)), largest_ties((0.4, 0.7))
+    (0.19999999999999996, 0.5)
+    """
+    low, high = area
+    return 0.5 if low <= 0.5 <= high else max(min(low, 1 - low), min(high, 1 - high))
+
+
+def bin_ties(low: Sequence[Any], high: Sequence[Any]) -> float:
+    """The largest share of pairs within a bin, from limits of the rates at the bins' inner edges.
+
+    Row 0 of each is the false, row 1 the true positive rate, thresholds falling; the outer edges
+    have the rates 0 and 1. The share of a class between two edges is at most the upper limit at
+    the one less the lower limit at the other.
+
+    >>> bin_ties([[0.25], [0.75]], [[0.25], [0.75]])  # 1/4 * 3/4 + 3/4 * 1/4
+    0.375
+    """
+    shares = []
+    for least, most in zip(low, high, strict=True):
+        ends = np.append(np.asarray(most, dtype=float), 1.0)
+        shares.append(np.clip(ends - np.append(0.0, np.asarray(least, dtype=float)), 0.0, 1.0))
+    return min(float(shares[0] @ shares[1]), 1.0)
+
+
+def _normal_quantile(level: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 class RankingRelease(Release):
@@ -93,13 +250,13 @@ class RankingRelease(Release):
             reach=lambda level: noise_reach(self._draw, level=level, known=self._known),
         )
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> dict[str, Any]:
         beside = {n: each.tolist() for n, each in self._answers.items() if n != "value"}
         return {**self._draw.as_dict(), **beside}
 
     @property
     def on_grid(self) -> bool:
-        """Whether scores were rounded to the public grid before they were ranked."""
+        """Return whether scores were rounded to the public grid before they were ranked."""
         return bool(self._drawn.request.parameters.get("scores") == "grid")
 
 
@@ -112,7 +269,6 @@ class AucRelease(RankingRelease):
         From the area alone: pairs cannot be tied that are won or lost. `Session.grid_ties` says
         far more for a small price. None where the exact scores were ranked.
         """
-        from heldout.questions.ranking.ties import TieBound, largest_ties
 
         if not self.on_grid:
             return None
@@ -172,3 +328,39 @@ class CompareRelease(RankingRelease):
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {**super().as_dict(level), "p_value": self.p_value}
+
+
+class TiesRelease(RankingRelease):
+    """The noisy share of pairs that share a cell of the public grid."""
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        draw = self._draw
+
+        def noise(level: float) -> Interval:
+            return noise_interval(draw, level=level)
+
+        def population(level: float) -> Interval:
+            # Half of the error for the noise, half for the sample, whose variance is at most
+            # that of one term times 1/n + 1/m.
+            half = (1 + level) / 2
+            known = belief(draw)
+            if known is None:
+                return 0.0, 1.0
+            low, high = noise_interval(draw, level=half)
+            reach = _normal_quantile(half)
+            rows = known.per_positive + known.per_negative
+            spread = [reach * math.sqrt(max(end * (1 - end), 0.0) * rows) for end in (low, high)]
+            return max(0.0, low - spread[0]), min(1.0, high + spread[1])
+
+        return {NAME: self._measure(NAME, draw.value, noise, population, float)}
+
+    def plotted(self) -> dict[str, Measure]:
+        return {}
+
+    def tie_bound(self, level: float = 0.95) -> TieBound:
+        """One-sided, so with all of the error on the upper side. Free."""
+        level = checked_level(level)
+        two_sided = 2 * level - 1 if level > 0.5 else level
+        upper = self.noise_interval(two_sided)[1]
+        return TieBound(upper / 2, None, level, "a release of the tied pairs")

@@ -15,33 +15,35 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data.table import PrivateTable
-from heldout.intervals import influence
-from heldout.intervals.auc_interval import (
+from heldout.intervals.areas import (
+    Influence,
+    Scatter,
     area_variance,
     belief,
+    cell_shares,
     difference_variance,
+    influence_on_area,
+    influence_on_difference,
+    influence_on_precision,
     precision_variance,
 )
 from heldout.intervals.curve import Curve
-from heldout.intervals.influence import Influence, Scatter
 from heldout.kernel.door import Answers, Booked, Request, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.ranking.choose import METHODS
-from heldout.kernel.ranking.influence import InfluenceMoments
-from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.ranking.metric import METRICS, RankingMetric
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechanism
+from heldout.kernel.ranking.statistic import METRICS, InfluenceMoments, RankingMetric, ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.fitted_curve import fitted_curve
 
 __all__ = ["RankingStages"]
 
 LEAST_EPSILON: Final = Fraction(1, 20)
 INFLUENCES: Final[Mapping[str, Callable[..., Influence]]] = {
-    "auc": influence.of_area,
-    "average-precision": influence.of_precision,
-    "auc-difference": influence.of_difference,
+    "auc": influence_on_area,
+    "average-precision": influence_on_precision,
+    "auc-difference": influence_on_difference,
 }
 USUAL_AREA, USUAL_AGREEMENT = 0.8, 0.25
 """What a forecast takes for two models: their areas, and the variance of the difference over that
@@ -76,7 +78,7 @@ class RankingStages:
     protection: Protection
     rows: int | None
     score_range: tuple[float, float]
-    statistic: Statistic
+    statistic: Statistic[Any]
     rival_range: tuple[float, float] | None = None
     """Of the second model's scores, where it is not the first one's."""
     smaller_class: int | None = None
@@ -87,7 +89,7 @@ class RankingStages:
 
     @cached_property
     def worthwhile(self) -> bool:
-        """Whether there are enough rows to see their influences; by public facts alone."""
+        """Return whether there are enough rows to see their influences; by public facts alone."""
         if self.alone or self.method != METHODS[0] or self.delta is not None:
             return False
         visible = self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
@@ -178,10 +180,8 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
-        from heldout.questions.curves.fit import fitted
-
         return [
-            fitted(answers[f"table of {model}"], score_range=self.ends(model)).curve
+            fitted_curve(answers[f"table of {model}"], score_range=self.ends(model))
             for model in self.models
         ]
 
@@ -191,7 +191,7 @@ class RankingStages:
         return INFLUENCES[self.metric](*curves, counts=counts)
 
     def scatter(self, answers: Answers) -> Scatter:
-        """What the answers say of the sampling variance, in units of the assumed one.
+        """Return what the answers say of the sampling variance, in units of the assumed one.
 
         The value alone, which a forecast has, stands for what is usual: formulas that hold on
         most scores, and models that agree as most do.
@@ -205,7 +205,7 @@ class RankingStages:
         m, n = found.counts
         value = min(max(answers["value"].value, 0.01), 0.99)
         if self.moments is None:
-            typical = found.typical_variance(influence.shares(curves[0], found.cuts))
+            typical = found.typical_variance(cell_shares(curves[0], found.cuts))
             ratio = typical / precision_variance(value, n, m)
             return Scatter.around(min(max(ratio, 0.2), 5.0), spread=_FITTED_SPREAD)
         variance, scale = found.variance(answers["moments"], scale=float(self.moments.scale))

@@ -10,9 +10,8 @@ import numpy as np
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError
-from heldout.intervals.fieller import single_quantile
 from heldout.intervals.measure import Interval, Measure
-from heldout.intervals.ratio import NoisyCounts, Ratio
+from heldout.intervals.ratio import NoisyCounts, Ratio, single_quantile
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.questions.regression.measures_plan import MetricsPlan

@@ -15,8 +15,8 @@ import numpy as np
 
 from heldout.arrays import Floats, Ints
 from heldout.drawing.words import numbers
-from heldout.intervals.fieller import ratio_bounds, single_quantile
 from heldout.intervals.measure import Measure, checked_level
+from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.questions.regression.table import ResidualTable, laplace_deviation
 
 __all__ = [

@@ -8,8 +8,8 @@ from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.rational import Rational
+from heldout.questions.base import GroupColumns
 from heldout.questions.regression import questions as asked
-from heldout.questions.rules import By
 from heldout.questions.session import Columns, PrivateSession
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RegressionSession(PrivateSession):
         `options` are those of `heldout.questions.ResidualPlot`: scale, method, bounds, grid,
         expected_rows and by, which gives a `PlotsByGroup`.
         """
-        return self.ask(asked.ResidualPlot(epsilon=epsilon, by=by, **given(options)))
+        return self._ask(asked.ResidualPlot, by, epsilon=epsilon, **given(options))
 
     @overload
     def metrics(
@@ -86,7 +86,7 @@ class RegressionSession(PrivateSession):
         `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared,
         expected_rows and by, which gives a `MetricsByGroup`.
         """
-        return self.ask(asked.RegressionMetrics(epsilon=epsilon, by=by, **given(options)))
+        return self._ask(asked.RegressionMetrics, by, epsilon=epsilon, **given(options))
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def residual_plot(
     bounds: Mapping[str, Any] | None = None,
     grid: tuple[int, int] | int | None = None,
     expected_rows: int | None = None,
-    by: By = None,
+    by: GroupColumns = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
@@ -154,7 +154,7 @@ def metrics(
     bounds: Mapping[str, Any] | None = None,
     r_squared: bool = True,
     expected_rows: int | None = None,
-    by: By = None,
+    by: GroupColumns = None,
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,

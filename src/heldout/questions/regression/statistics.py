@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.bounded_sum import check_resolution
@@ -48,7 +49,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class GridCounts(Statistic):
+class GridCounts(Statistic[Ints]):
     """Rows in each cell of the grid, the last axis fastest, and then all rows outside it.
 
     A cell holds its lower edge and not its upper one. With more than one group there is such a
@@ -108,7 +109,7 @@ class GridCounts(Statistic):
         return protection.rows_moved
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [
             cls(axes=(Axis("score", (0.25, 0.5, 0.75)),)),
             cls(axes=(Axis("score", (0.0, 0.25, 2.0), absolute=True),)),
@@ -117,7 +118,7 @@ class GridCounts(Statistic):
 
 
 @dataclass(frozen=True)
-class RowCount(Statistic):
+class RowCount(Statistic[Ints]):
     """How many rows count, where that is not public; of each group, if there are several.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
@@ -154,7 +155,7 @@ class RowCount(Statistic):
         return 0 if protection.row_count_is_public else protection.rows_per_unit
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls()]
 
 
@@ -162,7 +163,7 @@ LADDERS = {1: 8, 2: 9, 3: 11}  # powers -> eighths of the resolution that a repl
 
 
 @dataclass(frozen=True)
-class PowerSums(Statistic):
+class PowerSums(Statistic[Ints]):
     """Sums of t, t^2 and t^4, t in [0, 1], as the sums of their differences.
 
     t is the row's number within `bounds`, from 0 at the lower to 1 at the upper one; or, if it is
@@ -274,7 +275,7 @@ class PowerSums(Statistic):
         return whole * LADDERS[self.powers] // 8
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         rest = not protection.row_count_is_public
         return [
             cls(column="score", bounds=(0.0, 1.0), powers=powers, with_rest=rest)

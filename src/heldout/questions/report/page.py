@@ -1,19 +1,22 @@
 """The report as one HTML page that needs nothing from anywhere else."""
 
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from heldout.drawing.chart import Figure
 from heldout.drawing.page import checked_labels, rendered
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import belief, decimal
 from heldout.intervals.measure import Measure
 from heldout.intervals.release import Release
 from heldout.kernel import Loss
+from heldout.questions.answers import Answered
 from heldout.questions.registry import places
 from heldout.questions.report.report import Report
 
-__all__ = ["page"]
+__all__ = ["REMARKS", "answers_page", "page", "precision_recall_page"]
 
 ENGINES = ("duckdb", "opendp")
 
@@ -31,7 +34,7 @@ class Part:
     @classmethod
     def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
         about, threshold = places()[name].section, getattr(release, "threshold", None)
-        cards = [release.measures[each] for each in about.cards]
+        cards = [release.measures[card] for card in about.cards]
         if not cards:
             cards = (alone and list(release.plotted().values())) or [release.headline]
         note = "lower is better" if about.lower_is_better else ""
@@ -101,3 +104,76 @@ def _mechanism(release: Release) -> str:
     """The name of what drew the noise, in words where the name tells nothing."""
     name = str(release.mechanism.get("name", ""))
     return "private cuts, then discrete Laplace counts" if name == "heldout" else name
+
+
+# --- The page of any answers: one section for each question --------------------------------------
+
+
+LEVEL: Final = 0.95
+
+
+def answers_page(answered: Answered) -> str:
+    """Return a self-contained page with every measure and picture of the answers."""
+    parts, about = list(_parts(answered)), answered.drawn.about
+    whose = f"{about.model} on {about.name}" if about.model is not None else about.name
+    heading = f"How good is {whose}?" if about.model is not None else f"Answers about {whose}"
+    return rendered(
+        "answer.html",
+        title=f"{whose}: private evaluation",
+        heading=heading,
+        about=about,
+        level=LEVEL,
+        parts=parts,
+        receipt=answered.receipt,
+        releases=[release for _, release in parts],
+        standing=answered.standing,
+    )
+
+
+def _parts(answered: Answered) -> Iterator[tuple[str, Any]]:
+    """Every release with a title; those of a report among other questions follow one another."""
+    for at, release in enumerate(answered.releases, start=1):
+        if isinstance(release, Report):
+            for name, each in release.releases.items():
+                yield f"{at}. {places()[name].section.title}", each
+        else:
+            kind = answered.questions[at - 1].kind.replace("-", " ")
+            yield f"{at}. {kind[:1].upper()}{kind[1:]}", release
+
+
+# --- The page on a public precision-recall curve, as one file that needs nothing from elsewhere --
+
+
+REMARKS: Mapping[str, str] = {
+    "lower-trapezoid": "recommended",
+    "average-precision": "recommended",
+    "interpolated-median": "recommended",
+    "upper-trapezoid": "too high",
+    "interpolated-max": "a little high",
+    "interpolated-convex": "too high",
+    "binormal": "right only for normal scores",
+}
+"""What Boyd (2014, chapter 4) found of each estimator of the area."""
+
+
+def precision_recall_page(found: Mapping[str, Any], *, name: str, svg: str, title: str = "") -> str:
+    """The whole document; `found` is what `heldout pr --json` prints."""
+    estimator = found["estimator"]
+    caption = (
+        f"Drawn as {estimator} takes it, with a {found['interval']['confidence'] * 100:g}% band at "
+        "each recall. Grey: what no ranking of these rows can reach. Dashed: guessing."
+    )
+    return rendered(
+        "precision_recall.html",
+        title=title or f"Precision and recall on {name}",
+        found=found,
+        drawn=[Figure(svg, caption)],
+        areas=[
+            (
+                each.replace("-", " "),
+                "undefined" if value is None else f"{value:.4f}",
+                REMARKS.get(each, "") + (" (chosen)" if each == estimator else ""),
+            )
+            for each, value in found["areas"].items()
+        ],
+    )

@@ -12,12 +12,21 @@ from heldout.errors import ArgumentError
 from heldout.intervals.curve import grid_point
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Together
-from heldout.kernel.ranking.score_table import ScoreTable
+from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions import Guess, HalfWidths, Question
+from heldout.questions.base import (
+    Choice,
+    Flag,
+    GroupColumns,
+    Number,
+    OneOf,
+    Rule,
+    Weighted,
+    Whole,
+    shared,
+)
 from heldout.questions.registry import Place, places, section_name
 from heldout.questions.report.report import Report as Answer
-from heldout.questions.rules import By, Flag, Number, OneOf, Rule, Weighted, Whole
-from heldout.questions.sections import Choice, shared
 from heldout.questions.worst_cases import (
     HIGH,
     REMOVE,
@@ -96,7 +105,7 @@ class Report(Question[Answer]):
     scores: Annotated[
         str | None, OneOf(("exact", "grid")), "Rank exact scores, or cells of the public grid."
     ] = None
-    by: By = None
+    by: GroupColumns = None
     weighted: Weighted = False
     k: Annotated[int, Whole(1, 10**6), "How many rows of each ranked list count."] = 10
 
@@ -236,7 +245,7 @@ class Report(Question[Answer]):
     def expected(
         self, about: ScoredRows, guess: Guess, level: float = 0.95
     ) -> dict[str, HalfWidths]:
-        releases = {
+        releases: dict[str, Any] = {
             name: question.typical_release(about, guess)
             for name, question in self.purchase(about).questions.items()
         }

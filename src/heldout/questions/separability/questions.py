@@ -12,13 +12,12 @@ from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
-from heldout.data.truth import Truth, TruthRows
-from heldout.data.two_tables import Table, names_of, number_array
+from heldout.data.two_tables import Table, Truth, TruthRows, names_of, number_array
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.questions import Question
-from heldout.questions.rules import Rule
+from heldout.questions.base import Rule
 from heldout.questions.separability.separator import (
     Recipe,
     SeparabilityRelease,

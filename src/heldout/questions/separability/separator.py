@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from heldout.data.sql import Columns
-from heldout.data.truth import MOST_TIMES
-from heldout.data.two_tables import Table, number_array, text_array
+from heldout.data.two_tables import MOST_TIMES, Table, number_array, text_array
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio
 from heldout.intervals.release import Release
@@ -175,7 +174,7 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic):
+class Separator(Statistic[Any]):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))

@@ -82,7 +82,7 @@ class LinearCounts(BinCounts):
         """Exact whole-numbered answers."""
 
     @abstractmethod
-    def solve(self, answers: Floats, *, bins: int) -> Floats:
+    def solve(self, answers: Ints, *, bins: int) -> Floats:
         """Counts by bin from noisy answers."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class Flat(LinearCounts):
     def queries(self, exact: Ints) -> Ints:
         return exact
 
-    def solve(self, answers: Floats, *, bins: int) -> Floats:
+    def solve(self, answers: Ints, *, bins: int) -> Floats:
         return answers.astype(np.float64)
 
     def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
@@ -187,7 +187,7 @@ class Cumulative(LinearCounts):
     def queries(self, exact: Ints) -> Ints:
         return np.cumsum(exact[::-1])[::-1]
 
-    def solve(self, answers: Floats, *, bins: int) -> Floats:
+    def solve(self, answers: Ints, *, bins: int) -> Floats:
         return -np.diff(answers.astype(np.float64), append=0.0)
 
     def deviations(self, *, bins: int) -> tuple[Floats, Floats]:

@@ -88,7 +88,7 @@ class Tree(LinearCounts):
             levels.append(self._sums(levels[-1]))
         return np.concatenate(levels)
 
-    def solve(self, answers: Floats, *, bins: int) -> Floats:
+    def solve(self, answers: Ints, *, bins: int) -> Floats:
         ends = np.cumsum(self._nodes(bins))
         levels = np.split(answers.astype(np.float64), ends[:-1])
         fits, children = [levels[0]], self._children_variances(bins)

@@ -25,7 +25,7 @@ def haar(exact: Ints) -> Ints:
     return np.concatenate([sums, *coefficients[::-1]])
 
 
-def inverse_haar(coefficients: Floats) -> Floats:
+def inverse_haar(coefficients: Ints | Floats) -> Floats:
     """Counts from coefficients.
 
     >>> inverse_haar(np.array([8, 4, 4, 2])).tolist()
@@ -76,7 +76,7 @@ class Wavelet(LinearCounts):
     def queries(self, exact: Ints) -> Ints:
         return haar(np.pad(exact, (0, self.dimension - len(exact))))
 
-    def solve(self, answers: Floats, *, bins: int) -> Floats:
+    def solve(self, answers: Ints, *, bins: int) -> Floats:
         return inverse_haar(answers)[:bins]
 
     def deviations(self, *, bins: int) -> tuple[Floats, Floats]:

@@ -1,0 +1,545 @@
+"""Releases about rows of several classes: the matrix, its averages, and areas by class."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from heldout.arguments import as_whole, is_one_of, shown
+from heldout.arrays import Bools, Floats
+from heldout.errors import ArgumentError
+from heldout.intervals.confusion import noisy_counts
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.ratio import NoisyCounts, Ratio
+from heldout.intervals.readings import (
+    CELLS,
+    AsMatrix,
+    ConfusionReadings,
+    Contrast,
+    Metric,
+    attribute,
+    chosen,
+)
+from heldout.intervals.release import Release
+from heldout.kernel.door import Drawn
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.questions.ranking.release import RankingRelease
+from heldout.questions.ranking.stages import counts_of
+
+if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
+
+__all__ = [
+    "ClassAreas",
+    "ClassConfusionRelease",
+    "Linearised",
+    "MeanRatio",
+    "OneClass",
+    "RankRelease",
+    "class_contrasts",
+    "recovered",
+]
+
+# --- Readings of a matrix of several classes that are no ratio of two sums, with their intervals -
+#
+# They are linearised about the released counts: their noise is a weighted sum of the counts'
+# noises, of known law. A class with few rows, or one that noise drowned, enters a mean with its own
+# interval instead (Zou and Donner 2008): it makes the mean wide, and not wrong.
+
+
+_PRIOR: Final = 2.0  # rows, spread over all cells: what no row was seen in is not known to be empty
+_STEP: Final = 1e-4  # of all rows, for slopes
+_CLEAR: Final = 5.0  # standard deviations of the noise
+_ENOUGH: Final = 10  # rows
+_STRAIGHT: Final = 0.15  # of all rows: a class may have so much noise before slopes say nothing
+
+
+def recovered(
+    value: float, ends: Sequence[Interval], values: Sequence[float], correlation: Any, share: float
+) -> Interval:
+    """The interval of a mean from its parts' own, held to [0, 1]."""
+    low = np.array([each - end[0] for each, end in zip(values, ends, strict=True)])
+    high = np.array([end[1] - each for each, end in zip(values, ends, strict=True)])
+    below, above = (share * math.sqrt(max(x @ correlation @ x, 0.0)) for x in (low, high))
+    return max(value - below, 0.0), min(value + above, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanRatio:
+    """A mean of several ratios of the same counts; `read` are the same as measures.
+
+    Plain, or with `weights`: each row is a combination of the counts, and its share of their sum
+    is a ratio's weight. Ratios whose denominator stands well above the noise enter as drawn, not
+    held to [0, 1]: holding each would move the mean.
+    """
+
+    parts: tuple[Ratio, ...]
+    read: tuple[Measure, ...]
+    weights: Any = None
+
+    @property
+    def _counts(self) -> NoisyCounts:
+        return self.parts[0].counts
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """The weight of each ratio, and how it moves with the counts."""
+        size, cells = len(self.parts), len(self._counts.estimate)
+        if self.weights is None:
+            return np.full(size, 1 / size), np.zeros((size, cells))
+        sums = np.maximum(self.weights @ self._counts.estimate, 0.0)
+        total = max(float(sums.sum()), self._counts.unit)
+        shares = sums / total
+        return shares, (self.weights - np.outer(shares, self.weights.sum(axis=0))) / total
+
+    @cached_property
+    def _clear(self) -> Bools:
+        """Return which denominators stand well above the noise, with rows enough to be normal."""
+        counts, found = self._counts, []
+        for part in self.parts:
+            spread = float(np.linalg.norm(counts.spread.T @ part.denominator))
+            noise = math.sqrt(2) * counts.scale * spread
+            least = max(_CLEAR * noise, _ENOUGH * counts.unit * float(part.denominator.max()))
+            found.append(float(part.denominator @ counts.estimate) > least)
+        return np.array(found)
+
+    @cached_property
+    def _centres(self) -> Floats:
+        cells = self._counts.estimate
+        return np.array(
+            [
+                each.numerator @ cells / (each.denominator @ cells) if clear else each.value
+                for each, clear in zip(self.parts, self._clear, strict=True)
+            ]
+        )
+
+    @property
+    def value(self) -> float:
+        return min(max(float(self._shares[0] @ self._centres), 0.0), 1.0)
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        """How the mean moves with the counts, by its weights and by the ratios that are clear."""
+        shares, moving = self._shares
+        found = self._centres @ moving
+        for each, share, centre, clear in zip(
+            self.parts, shares, self._centres, self._clear, strict=True
+        ):
+            if clear:
+                below = float(each.denominator @ self._counts.estimate)
+                found = found + share * (each.numerator - centre * each.denominator) / below
+        return found
+
+    def _ends(self, half: float, read: Callable[[Measure], Interval]) -> Interval:
+        """The linear part's half-width with the distances of those that are not clear."""
+        centre, (low, high) = float(self._shares[0] @ self._centres), (half, half)
+        for share, value, each, clear in zip(
+            self._shares[0], self._centres, self.read, self._clear, strict=True
+        ):
+            if not clear:
+                end = read(each)
+                low = math.hypot(low, share * (value - end[0]))
+                high = math.hypot(high, share * (end[1] - value))
+        return min(max(centre - low, 0.0), 1.0), min(max(centre + high, 0.0), 1.0)
+
+    def noise_interval(self, level: float) -> Interval:
+        half = half_width(self._counts, self._slopes, 0.0, level)
+        return self._ends(half, lambda each: each.noise_interval(level))
+
+    def interval(self, level: float) -> Interval:
+        half = half_width(self._counts, self._slopes, deviation(self._counts, self._slopes), level)
+        return self._ends(half, lambda each: each.interval(level))
+
+
+def deviation(counts: NoisyCounts, slopes: Any) -> float:
+    """Of the sampling error of a reading with these slopes, by the counts as drawn."""
+    squares = slopes**2
+    most = counts.unit * max(float(counts.estimate @ squares), 0.0)
+    unseen = counts.unit**2 * _PRIOR / len(squares) * float(squares.sum())
+    return math.sqrt(counts.sampling_variance(slopes, most) + unseen)
+
+
+def half_width(counts: NoisyCounts, slopes: Any, deviation: float, level: float) -> float:
+    """Of the noise and a normal error together, and half a step of the count that weighs most.
+
+    Many whole-numbered noises add up to one that is nearly continuous.
+    """
+    law = counts.noise(slopes, deviation=deviation)
+    return law.quantile(level) + float(np.abs(counts.spread.T @ slopes).max()) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """A smooth function of noisy counts near what was released; all of its range if not near."""
+
+    counts: NoisyCounts
+    contrast: Contrast
+
+    @cached_property
+    def value(self) -> float:
+        found = float(self.contrast(self.counts.estimate))
+        return self.contrast.neutral if math.isnan(found) else found
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        cells = self.counts.estimate
+        step = _STEP * max(float(cells.sum()), 1.0)
+        moved = self.contrast(cells + step * np.eye(cells.size))
+        return np.nan_to_num((moved - self.value) / step)
+
+    @cached_property
+    def _near(self) -> bool:
+        """Return whether noise leaves the counts where the function is nearly straight."""
+        cells, size = self.counts.estimate, math.isqrt(self.counts.estimate.size)
+        noise = np.linalg.norm(self.counts.spread.T @ (np.arange(cells.size) < size))
+        return bool(math.sqrt(2) * self.counts.scale * noise < _STRAIGHT * float(cells.sum()))
+
+    def noise_interval(self, level: float) -> Interval:
+        return self._around(0.0, level)
+
+    def interval(self, level: float) -> Interval:
+        return self._around(deviation(self.counts, self._slopes), level)
+
+    def _around(self, deviation: float, level: float) -> Interval:
+        low, high = self.contrast.low, self.contrast.high
+        if not self._near:
+            return low, high
+        half = half_width(self.counts, self._slopes, deviation, level)
+        return max(self.value - half, low), min(self.value + half, high)
+
+
+# --- the functions -------------------------------------------------------------------------------
+
+
+def _matrix(cells: Sequence[Any]) -> Floats:
+    """Truth by call, then whatever axes there are beside; as shares, whose powers stay finite."""
+    each = np.array(cells, dtype=float)
+    each = each / max(float(np.abs(each).max()), 1e-280)
+    size = math.isqrt(len(each))
+    return each.reshape(size, size, *each.shape[1:])
+
+
+def _kappa(*cells: Floats) -> Floats:
+    matrix = _matrix(cells)
+    total, right = matrix.sum(axis=(0, 1)), np.einsum("kk...->...", matrix)
+    chance = (matrix.sum(axis=0) * matrix.sum(axis=1)).sum(axis=0) / total
+    result: Floats = (right - chance) / (total - chance)
+    return result
+
+
+def _matthews(*cells: Floats) -> Floats:
+    matrix = _matrix(cells)
+    called, true = matrix.sum(axis=0), matrix.sum(axis=1)
+    total, right = matrix.sum(axis=(0, 1)), np.einsum("kk...->...", matrix)
+    sides = (total**2 - (called**2).sum(axis=0)) * (total**2 - (true**2).sum(axis=0))
+    result: Floats = (right * total - (called * true).sum(axis=0)) / np.sqrt(sides)
+    return result
+
+
+def class_contrasts() -> tuple[Contrast, ...]:
+    """Return what is read off a whole matrix, beside ratios and their means."""
+    # fmt: off
+    return (
+        Contrast("Cohen's kappa", _kappa, -1, 1, 0.0, "(accuracy - chance) / (1 - chance)",
+                 "Agreement of call and truth, or of two annotators, beyond chance",
+                 "cohen_kappa_score"),
+        Contrast("Matthews correlation", _matthews, -1, 1, 0.0,
+                 "covariance of calls and truth over the root of their variances' product",
+                 "Correlation of call and truth", "matthews_corrcoef"),
+    )
+    # fmt: on
+
+
+# --- The confusion matrix of several classes as released, and all that people read off it --------
+
+
+_EACH = ("precision", "recall", "F1 score")
+
+
+def _counts(drawn: Drawn) -> NoisyCounts:
+    mechanism = drawn.request.mechanism
+    assert isinstance(mechanism, DiscreteLaplace)
+    largest = drawn.request.parameters.get("largest_weight")
+    return noisy_counts(
+        np.asarray(drawn.values), mechanism, rows=drawn.about.rows, largest_weight=largest
+    )
+
+
+def _count(counts: NoisyCounts, which: Any, name: str, terms: str) -> Measure:
+    """A sum of released cells. It speaks of these rows, so both intervals are of the noise."""
+    total = float(which @ counts.estimate)
+    most = np.inf if counts.rows is None else float(counts.rows)
+
+    def interval(level: float) -> Interval:
+        half = counts.noise(which).quantile(level) + counts.granularity(which)
+        return float(np.clip(total - half, 0, most)), float(np.clip(total + half, 0, most))
+
+    value = float(np.clip(np.round(total), 0, most))
+    return Measure(
+        value, name=name, terms=terms, noise_interval=interval, interval=interval, whole=True
+    )
+
+
+def _share(name: str, found: Any, terms: str, share: Any = float) -> Measure:
+    return Measure(
+        found.value,
+        name=name,
+        terms=terms,
+        noise_interval=found.noise_interval,
+        interval=found.interval,
+        share=share,
+    )
+
+
+class OneClass(ConfusionReadings):
+    """One class against all others: `.precision`, `.recall`, `.f_score(beta)` and more. Free."""
+
+    def __init__(
+        self, counts: NoisyCounts, place: int, size: int, *, name: str, terms: str
+    ) -> None:
+        self._counts, self._name, self.terms = counts, name, terms
+        true, called = (np.zeros((size, size), dtype=bool) for _ in range(2))
+        true[place], called[:, place] = True, True
+        cells = (true & called, ~true & called, true & ~called, ~true & ~called)
+        self._cells = np.array([cell.ravel() for cell in cells], dtype=float)
+
+    def _count(self, index: int) -> Measure:
+        name = f"{CELLS[index]}, {self._name}"
+        return _count(self._counts, self._cells[index], name, self.terms)
+
+    def ratio(self, metric: Metric) -> Ratio:
+        """The counts that the metric is a ratio of."""
+        top, below = (
+            np.array(each, dtype=float) @ self._cells
+            for each in (metric.numerator, metric.denominator)
+        )
+        return Ratio(counts=self._counts, numerator=top, denominator=below)
+
+    def measure(self, metric: Metric) -> Measure:
+        return _share(f"{metric.name}, {self._name}", self.ratio(metric), self.terms)
+
+
+class ClassConfusionRelease(Release, AsMatrix):
+    """Noisy counts of rows by true and called class; every reading of them is free.
+
+    `.matrix()`, `.classes["a"].recall`, `.accuracy`, `.balanced_accuracy`, `.macro_f1_score`,
+    `.cohens_kappa` and more; see `.measures`.
+    """
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        self.names: tuple[str, ...] = tuple(drawn.request.parameters["classes"])
+        self._counts = _counts(drawn)
+        size, terms = len(self.names), drawn.terms
+        self.classes = {
+            name: OneClass(self._counts, place, size, name=name, terms=terms)
+            for place, name in enumerate(self.names)
+        }
+
+    def matrix(self) -> list[list[float]]:
+        """As scikit-learn lays it out: rows are the truth, columns the call. None is below 0."""
+        size = len(self.names)
+        held = np.maximum(np.round(self._counts.estimate), 0.0)
+        found: list[list[float]] = held.reshape(size, size).tolist()
+        return found
+
+    def plotted(self) -> dict[str, Measure]:
+        """Return the measures of all classes together."""
+        return {name: measure for name, measure in self.measures.items() if ", " not in name}
+
+    def count(self, truth: str, called: str) -> Measure:
+        """Return how many rows of one class were called another."""
+        for each in (truth, called):
+            if not is_one_of(each, self.names):
+                known = ", ".join(map(repr, self.names))
+                raise ArgumentError(f"truth and called must be among {known}, got {shown(each)}.")
+        size = len(self.names)
+        place = self.names.index(truth) * size + self.names.index(called)
+        return _count(
+            self._counts, np.eye(size * size)[place], f"{truth} called {called}", self._drawn.terms
+        )
+
+    @cached_property
+    def _accuracy(self) -> Ratio:
+        size = len(self.names)
+        right, every = np.eye(size).ravel(), np.ones(size * size)
+        return Ratio(counts=self._counts, numerator=right, denominator=every)
+
+    def _mean(self, metric: str, weights: Any = None) -> MeanRatio:
+        every = self.classes.values()
+        ratios = tuple(each.ratio(chosen(metric)) for each in every)
+        return MeanRatio(ratios, tuple(each._ratios[metric] for each in every), weights)
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        terms, size = self._drawn.terms, len(self.names)
+        true = np.kron(np.eye(size), np.ones(size))  # the rows of each class
+        found: dict[str, Any] = {
+            "accuracy": self._accuracy,
+            "balanced accuracy": self._mean("recall"),
+            "macro precision": self._mean("precision"),
+            "macro F1 score": self._mean("F1 score"),
+            "weighted precision": self._mean("precision", true),
+            "weighted F1 score": self._mean("F1 score", true),
+        }
+        found = {name: _share(name, each, terms) for name, each in found.items()}
+        for contrast in class_contrasts():
+            linear = Linearised(self._counts, contrast)
+            found[contrast.name] = _share(contrast.name, linear, terms, contrast.share)
+        for metric in _EACH:
+            for name, one in self.classes.items():
+                found[f"{metric}, {name}"] = one._ratios[metric]
+        return found
+
+    def __getattr__(self, name: str) -> Measure:
+        if not name.startswith("_"):
+            known = {attribute(own): own for own in self.measures if ", " not in own}
+            known |= {"macro_recall": "balanced accuracy", "micro_f1_score": "accuracy"}
+            if name.lower() in known:
+                return self.measures[known[name.lower()]]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def surprise(self, name: str, value: float) -> float:
+        metric, _, which = name.partition(", ")
+        if name == "accuracy":
+            return self._accuracy.p_value(value)
+        if which in self.classes:
+            return self.classes[which].ratio(chosen(metric)).p_value(value)
+        return super().surprise(name, value)
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        return {**super().as_dict(level), "classes": list(self.names), "matrix": self.matrix()}
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        from heldout.drawing.pictures import class_chart, class_matrix
+
+        cell = np.eye(len(self.names) ** 2)[0]
+        half = self._counts.noise(cell).quantile(level) + self._counts.granularity(cell)
+        return [class_matrix(class_chart(self.names, self.matrix()), half, level=level)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The heat map, on matplotlib's axes where it is installed, else an Altair chart."""
+        from heldout.drawing.pictures import class_chart
+
+        return class_chart(self.names, self.matrix()).plot(ax)
+
+
+class RankRelease(Release):
+    """Noisy counts of rows by the rank of the true class among the scores; any top k is free."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        self._counts = _counts(drawn)
+
+    def top(self, k: int) -> Measure:
+        """Return how often the true class is among the k of the highest scores."""
+        most = self._counts.estimate.size - 1
+        place = as_whole(k, most=most)
+        if place is None or place < 1:
+            raise ArgumentError(f"k must be a whole number from 1 to {most}, got {shown(k)}.")
+        return _share(f"top-{place} accuracy", self._ratio(place), self._drawn.terms)
+
+    def _ratio(self, k: int) -> Ratio:
+        size = self._counts.estimate.size
+        first = (np.arange(size) < k).astype(float)
+        return Ratio(counts=self._counts, numerator=first, denominator=np.ones(size))
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        found = (self.top(k) for k in range(1, self._counts.estimate.size))
+        return {each.name: each for each in found}
+
+    def surprise(self, name: str, value: float) -> float:
+        return self._ratio(int(name.removeprefix("top-").split()[0])).p_value(value)
+
+
+# --- Areas or average precisions of each class against all others, and their mean ----------------
+
+
+class ClassAreas(Release):
+    """One ranking metric for each class, `.classes["a"]`, and its macro average, the plain mean.
+
+    The noise of different classes is independent. Their sampling errors are not: the same rows are
+    positive for one class and negative for the others. The mean's interval takes the largest
+    correlation that classes of these sizes allow; with two classes it is 1, as it must be.
+    """
+
+    def __init__(self, drawn: Drawn, each: type[RankingRelease], *, kind: str) -> None:
+        super().__init__(drawn)
+        names = drawn.request.parameters["classes"]
+        self.classes = {name: each(replace(drawn.part(name), kind=kind)) for name in names}
+
+    @cached_property
+    def _sampling_correlation(self) -> Floats:
+        """A bound from the classes' sizes, as the noisy counts beside the areas tell them."""
+        sizes = np.array([counts_of(each._draw)[1] for each in self.classes.values()])
+        total = max(float(sizes.sum()), float(self._drawn.about.rows or 0), 2.0)
+        sizes = np.clip(sizes, 1.0, total - 1)
+        others = total - sizes
+        both = 1 / others[:, None] + 1 / others[None, :]
+        rest = np.maximum(total - sizes[:, None] - sizes[None, :], 0.0)
+        covariance = both + rest / np.outer(others, others)
+        deviation = np.sqrt(1 / sizes + 1 / others)
+        found = np.minimum(covariance / np.outer(deviation, deviation), 1.0)
+        np.fill_diagonal(found, 1.0)
+        result: Floats = found
+        return result
+
+    def _mean(self) -> Measure:
+        each = [release.headline for release in self.classes.values()]
+        values, size = [area.value for area in each], len(each)
+        mean = math.fsum(values) / size
+
+        def noise(level: float) -> Interval:
+            ends = [area.noise_interval(level) for area in each]
+            return recovered(mean, ends, values, np.eye(size), 1 / size)
+
+        def whole(level: float) -> Interval:
+            noisy = [area.noise_interval(level) for area in each]
+            ends = [area.interval(level) for area in each]
+            sampled = [
+                (value - _apart(value - low, value - a), value + _apart(high - value, b - value))
+                for value, (low, high), (a, b) in zip(values, ends, noisy, strict=True)
+            ]
+            drawn = recovered(mean, sampled, values, self._sampling_correlation, 1 / size)
+            low, high = recovered(mean, noisy, values, np.eye(size), 1 / size)
+            below = math.hypot(mean - low, mean - drawn[0])
+            above = math.hypot(high - mean, drawn[1] - mean)
+            return max(mean - below, 0.0), min(mean + above, 1.0)
+
+        return Measure(
+            mean,
+            name=f"macro {each[0].name}",
+            terms=self._drawn.terms,
+            noise_interval=noise,
+            interval=whole,
+            share=float,
+        )
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        mean = self._mean()
+        found = {mean.name: mean}
+        for name, release in self.classes.items():
+            one = release.headline
+            found[f"{one.name}, {name}"] = Measure(
+                one.value,
+                name=f"{one.name}, {name}",
+                terms=self._drawn.terms,
+                noise_interval=one.noise_interval,
+                interval=one.interval,
+                share=float,
+                reach=one.reach,
+            )
+        return found
+
+    def _noisy(self) -> object:
+        return {name: each._noisy() for name, each in self.classes.items()}
+
+
+def _apart(whole: float, part: float) -> float:
+    """Return what is left of a distance, squared, without a part of it."""
+    return math.sqrt(max(whole * whole - part * part, 0.0))

@@ -1,0 +1,483 @@
+"""Questions that a few noisy counts or sums answer."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+
+from heldout.arrays import Ints
+from heldout.data.classes import ClassifiedRows
+from heldout.data.description import Description, ScoredRows
+from heldout.data.sql import Columns, double
+from heldout.errors import ArgumentError
+from heldout.intervals.bounded_mean import MeanRelease
+from heldout.intervals.confusion import ConfusionRelease
+from heldout.intervals.groups import ByGroup, DecisionsByGroup
+from heldout.kernel.bounded_sum import CLIP, BoundedSum
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.statistic import Statistic
+from heldout.kernel.tally import tallied
+from heldout.kernel.weights import STEPS, counted
+from heldout.questions.base import Number, Section, Weighted, weight_parameters
+from heldout.questions.groups import Divisible
+from heldout.questions.quote import Guess, weigh_counts
+from heldout.questions.worst_cases import (
+    HIGH,
+    LOW,
+    REMOVE,
+    REST,
+    Pair,
+    WorstCase,
+    class_pairs,
+    grouped_pair,
+    mapped_pairs,
+    table_pair,
+    unit_pair,
+    weighted_pair,
+)
+
+if TYPE_CHECKING:
+    from heldout.pooling.answer import Pooled
+    from heldout.pooling.site import Site
+
+__all__ = ["Brier", "Confusion", "LogLoss", "MeanAbsoluteError", "MeanSquaredError"]
+
+# --- Counts of rows by label and public score thresholds -----------------------------------------
+
+
+@dataclass(frozen=True)
+class ThresholdCounts(Statistic[Ints]):
+    """Rows by label and by the interval between public thresholds that their score falls in.
+
+    The vector has one entry for each label and interval, negatives first, intervals upwards; a
+    score on a threshold belongs to the interval above it. The confusion matrix at any of the
+    thresholds is a sum of entries. With more than one group there is such a vector for each, one
+    after the other, and a row is in that of its own `member`. Rows that are `weighted` count for
+    their weights, in whole steps of the largest one; then come as many entries with the sums of
+    w (1 - w), w a share of the largest, which tell the sums of w^2.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+                                                                       [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: groups and intervals are disjoint, so a row is counted in one cell, however many
+                 of them there are, whomever it belongs to: k rows under add-remove, 2k under
+                 replace-one. A weight adds w + w (1 - w), which is at most 1.
+    Numerics:    exact integers; scores and thresholds compare as doubles.
+    Refuses:     thresholds that are not finite, increasing numbers.
+    Reference:   Stoddard, Chen and Machanavajjhala 2014, section 4, without its halving.
+    Cost:        one scan, O(thresholds) memory.
+
+    >>> from heldout.kernel.neighbours import Neighbours, Protection
+    >>> ThresholdCounts(thresholds=(0.5,)).sensitivity(
+    ...     Protection(neighbours=Neighbours.REPLACE_ONE))
+    2
+    """
+
+    thresholds: tuple[float, ...]
+    groups: int = 1
+    weighted: bool = False
+    claim: ClassVar[str] = "disjoint-counts"
+
+    def __post_init__(self) -> None:
+        finite = all(math.isfinite(threshold) for threshold in self.thresholds)
+        rising = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
+        if not (finite and rising):
+            raise ArgumentError(
+                f"thresholds must be finite and increasing, got {self.thresholds}. Sort them."
+            )
+
+    @property
+    def intervals(self) -> int:
+        return len(self.thresholds) + 1
+
+    @property
+    def size(self) -> int:
+        """Return how many entries the vector has."""
+        return 2 * self.intervals * self.groups * (1 + self.weighted)
+
+    def body(self) -> str:
+        above = [f"CAST(score >= {double(threshold)} AS INTEGER)" for threshold in self.thresholds]
+        interval = " + ".join(above) or "CAST(0 AS INTEGER)"
+        chosen = f"label, {interval} AS interval_number"
+        rows = f"{counted(self.weighted)}\nFROM evaluated"
+        if self.groups > 1:
+            return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2, 3"
+        return f"SELECT {chosen}, {rows}\nGROUP BY 1, 2"
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns["label"], 2), (columns["interval_number"], self.intervals)]
+        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> "ThresholdCounts":
+        return replace(self, groups=groups)
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved * (STEPS if self.weighted else 1)
+
+    @classmethod
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
+        return [cls(thresholds=(0.5,)), cls(thresholds=(0.25, 0.5, 0.75))]
+
+
+# --- Questions that a few noisy counts or sums answer --------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
+    """The confusion matrix where rows with score >= threshold are called positive."""
+
+    kind: ClassVar[str] = "confusion"
+    title: ClassVar[str] = "confusion matrix"
+    asks: ClassVar[str] = "How often is it right?"
+    tells: ClassVar[str] = "Accuracy, precision, recall and the four counts at one threshold."
+    headline: ClassVar[str | None] = "accuracy"
+    grouped: ClassVar[type[ByGroup[Any]]] = DecisionsByGroup
+    section: ClassVar[Section | None] = Section(
+        title="Decisions at the threshold",
+        meaning="How often the model is right when it calls a row positive at the threshold.",
+        weight=40,
+        weight_with_curves=42,
+        place=30,
+        cards=("accuracy", "recall", "precision"),
+    )
+    section_by_group: ClassVar[Section | None] = Section(
+        title="Decisions by group, threshold",
+        meaning="The same decisions for each declared group, how far apart the groups are, and "
+        "how often chance would put them so far apart. Groups of which noise leaves nothing to "
+        "read are not compared.",
+        weight=40,
+        place=200,
+        cards=("gap in recall", "gap in selection rate", "gap in accuracy"),
+        old_name="groups",
+    )
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"weighted": True},
+        {"threshold": 0.25},
+    )
+    threshold: Annotated[float, Number(), "Rows with at least this score are called positive."] = (
+        0.5
+    )
+    weighted: Weighted = False
+
+    def request(self, about: ScoredRows) -> Request:
+        at = about.threshold(self.threshold)
+        statistic = ThresholdCounts(
+            thresholds=(about.counted_threshold(at),),
+            weighted=self.weighted,
+        )
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size,
+        )
+        parameters = {"threshold": at, **about.scale_parameters}
+        parameters |= weight_parameters(self.weighted, about)
+        return Request("confusion", statistic, mechanism, parameters)
+
+    @classmethod
+    def pool(cls, sites: Sequence["Site"]) -> "Pooled":
+        from heldout.pooling.answer import PooledConfusion
+
+        return PooledConfusion(sites)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = (
+            table_pair("a row changes its cell", [*REST, (0, LOW)], [*REST, (1, HIGH)]),
+            table_pair("a label changes", [*REST, (0, HIGH)], [*REST, (1, HIGH)]),
+            table_pair("a row leaves", [*REST, (1, HIGH)], REST, **REMOVE),
+            unit_pair(
+                "a person's two rows change",
+                [(0, LOW), (0, LOW), *REST],
+                [(1, HIGH), (1, HIGH), *REST],
+            ),
+        )
+        grouped = (
+            grouped_pair(pairs[0], "a", "b"),
+            grouped_pair(pairs[2], "b", "b"),
+            grouped_pair(pairs[3], "ab", "bc"),
+        )
+        return (
+            WorstCase(pairs=pairs, note="all cells jointly", both_doors=True),
+            WorstCase(
+                name="by-group",
+                pairs=grouped,
+                fields={"by": "g"},
+                note="all cells of all groups jointly; a person's rows are in several",
+            ),
+            WorstCase(
+                name="weighted",
+                pairs=tuple(map(weighted_pair, pairs)),
+                fields={"weighted": True},
+                note="sums of weights, those that change with the largest",
+            ),
+            WorstCase(
+                name="mapped", pairs=mapped_pairs(), note="scores without a range, by score_map"
+            ),
+            WorstCase(
+                name="postgres",
+                pairs=(pairs[0], pairs[2]),
+                note="counted by the database",
+                on="postgres",
+            ),
+        )
+
+    def read(self, drawn: Drawn) -> ConfusionRelease:
+        return ConfusionRelease(drawn)
+
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
+        found, false_alarms, missed, left_alone = guess.confusion()
+        counts = np.array([left_alone, false_alarms, missed, found])
+        return weigh_counts(counts, self.weighted, guess)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
+    """The mean of a bounded error; weighted, if that is asked."""
+
+    lower_is_better: ClassVar[bool] = True
+    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
+    title: ClassVar[str]
+    error: ClassVar[str]
+    weighted: Weighted = False
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        why = super().why_not(about)
+        if why is None and isinstance(about, ScoredRows) and about.score_map is not None:
+            why = "its unit is the scores' own: declare score_range instead of score_map"
+        return why
+
+    @classmethod
+    def pool(cls, sites: Sequence["Site"]) -> "Pooled":
+        from heldout.pooling.answer import PooledMean
+
+        return PooledMean(sites)
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """Return from 0 to the largest error that the declared range of scores allows."""
+        low, high = parameters.get("score_range", (0.0, 1.0))
+        more: dict[str, Any] = {"clip": float(parameters["clip"])} if "clip" in parameters else {}
+        ends = (float(low), float(high))
+        most = BoundedSum(error=cls.error, score_range=ends, with_rest=True, **more).largest
+        return (0.0, most)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        return (WorstCase(pairs=_worst_errors(), note="with the sum of squares, which is free"),)
+
+    def request(self, about: Any) -> Request:
+        statistic = BoundedSum(
+            error=self.error,
+            score_range=about.score_range,
+            with_rest=about.rows is None or self.weighted,
+            weighted=self.weighted,
+            **self._more(about),
+        )
+        mechanism = DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size,
+        )
+        parameters = {
+            "error": self.error,
+            "score_range": list(about.score_range),
+            **self._more(about),
+            **(about.scale_parameters if isinstance(about, ScoredRows) else {}),
+            **weight_parameters(self.weighted, about),
+        }
+        return Request(self.title, statistic, mechanism, parameters)
+
+    def _more(self, about: Any) -> dict[str, Any]:
+        """Return what else the error depends on."""
+        return {}
+
+    def read(self, drawn: Drawn) -> MeanRelease:
+        return MeanRelease(drawn)
+
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
+        positives, negatives = guess.counts
+        request = self.request(about)
+        assert isinstance(request.statistic, BoundedSum)
+        error, weight = guess.mean_error, guess.mean_weight if self.weighted else 1.0
+        product = weight * error * (1 - error) * (1 - guess.error_spread**2)
+        lacking = np.array([error, 1 - error]) * (1 - weight)
+        parts = weight * np.array([error, product, 1 - error - product, *lacking])
+        total = request.statistic.resolution * (positives + negatives)
+        return np.round(parts * total).astype(np.int64)[: request.statistic.size]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfProbabilities(_MeanError):
+    """A mean error of probabilities, of two classes or of more."""
+
+    of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        if isinstance(about, ClassifiedRows) and not about.scores:
+            return about.no_scores
+        if not isinstance(about, ScoredRows | ClassifiedRows) or about.score_range == (0.0, 1.0):
+            return super().why_not(about)
+        low, high = about.score_range
+        if isinstance(about, ScoredRows) and about.score_map is not None:
+            return (
+                "it judges probabilities, and the scores have no range: declare score_range=(0, 1) "
+                "instead of score_map if they are probabilities"
+            )
+        if (low, high) == (0.0, 100.0):
+            return "it judges probabilities, and these are percentages: divide them by 100"
+        return (
+            f"it judges probabilities, and score_range is {low:g} to {high:g}; the mean squared "
+            "error takes any range"
+        )
+
+    def _more(self, about: Any) -> dict[str, Any]:
+        return {"classes": len(about.classes)} if isinstance(about, ClassifiedRows) else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brier(_OfProbabilities):
+    """The Brier score: the mean squared distance of the score from the outcome, 0 or 1.
+
+    Of several classes: the sum of these over all of them, at most 2 for probabilities.
+    """
+
+    kind: ClassVar[str] = "brier"
+    asks: ClassVar[str] = "Are its probabilities right?"
+    tells: ClassVar[str] = "The Brier score: the mean squared distance between score and outcome."
+    title: ClassVar[str] = "Brier score"
+    error: ClassVar[str] = "squared"
+    section: ClassVar[Section | None] = Section(
+        title="Brier score",
+        meaning="How far the predicted probability lies from the outcome, squared, on average; "
+        "0 is perfect.",
+        weight=20,
+        place=40,
+        lower_is_better=True,
+    )
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = _worst_errors()
+        grouped = (
+            grouped_pair(pairs[0], "a", "b"),
+            grouped_pair(pairs[1], "b", "b"),
+            grouped_pair(pairs[3], "ab", "bc"),
+        )
+        return (
+            *super().worst_cases(),
+            WorstCase(
+                name="by-group",
+                pairs=grouped,
+                fields={"by": "g"},
+                note="all sums of all groups jointly; a person's rows are in several",
+            ),
+            WorstCase(name="of-classes", pairs=class_pairs()),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLoss(_OfProbabilities):
+    """The mean of -ln of the probability that the model gave to what was true.
+
+    One below `clip` counts as `clip`, so that no row counts for more than -ln(clip). A smaller
+    clip forgives less and has more noise.
+    """
+
+    kind: ClassVar[str] = "log-loss"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *_OfProbabilities.replayed,
+        {"clip": 0.25},
+    )
+    asks: ClassVar[str] = "How much probability did it give to the truth?"
+    tells: ClassVar[str] = (
+        "The log loss: the mean of -ln of the probability that the model gave to what was true."
+    )
+    title: ClassVar[str] = "log loss"
+    error: ClassVar[str] = "log"
+    section: ClassVar[Section | None] = Section(
+        title="Log loss",
+        meaning="The mean of -ln of the probability that the model gave to what was true, none "
+        "below 0.01; a coin has 0.69.",
+        weight=20,
+        place=70,
+        always=False,
+        lower_is_better=True,
+    )
+    clip: Annotated[
+        float, Number(1e-15, 0.5), "A probability below this one counts as this one."
+    ] = CLIP
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        pairs = tuple(map(weighted_pair, _worst_errors()))
+        weighted = WorstCase(name="weighted", pairs=pairs, fields={"weighted": True})
+        return (*super().worst_cases(), weighted)
+
+    def _more(self, about: Any) -> dict[str, Any]:
+        return {**super()._more(about), "clip": self.clip}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanAbsoluteError(_MeanError):
+    """The mean distance of the score from the end of its range that the label stands for."""
+
+    kind: ClassVar[str] = "mean-absolute-error"
+    asks: ClassVar[str] = "How far are its scores from the outcome?"
+    tells: ClassVar[str] = (
+        "The mean distance between a score and the end of its range that the label stands for."
+    )
+    title: ClassVar[str] = "mean absolute error"
+    error: ClassVar[str] = "absolute"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanSquaredError(_MeanError):
+    """The mean squared distance of the score from its label's end of the range."""
+
+    kind: ClassVar[str] = "mean-squared-error"
+    asks: ClassVar[str] = "How far are its scores from the outcome, squared?"
+    tells: ClassVar[str] = (
+        "The mean squared distance between a score and its label's end of the range."
+    )
+    title: ClassVar[str] = "mean squared error"
+    error: ClassVar[str] = "squared"
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        far: dict[str, Any] = {"out_of_range": "clip"}
+        pairs = (
+            table_pair(
+                "an error from none to all, far out",
+                [*REST, (1, 1e300)],
+                [*REST, (1, -1e300)],
+                **far,
+            ),
+            table_pair("a row far out leaves", [*REST, (1, -1e300)], REST, **far, **REMOVE),
+        )
+        note = 'scores beyond the range, out_of_range="clip"'
+        return (*super().worst_cases(), WorstCase(name="clipped", pairs=pairs, note=note))
+
+
+def _worst_errors() -> tuple[Pair, ...]:
+    """Return pairs where an error moves from none to the largest."""
+    return (
+        table_pair("an error from none to all", [*REST, (1, 1.0)], [*REST, (1, 0.0)]),
+        table_pair("the worst row leaves", [*REST, (1, 0.0)], REST, **REMOVE),
+        table_pair("the best row leaves", [*REST, (1, 1.0)], REST, **REMOVE),
+        unit_pair(
+            "a person's two errors from none to all",
+            [(1, 1.0), (1, 1.0), *REST],
+            [(1, 0.0), (1, 0.0), *REST],
+        ),
+    )

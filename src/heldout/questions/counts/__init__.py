@@ -1,1 +1,0 @@
-"""Questions that a few noisy counts or sums answer."""

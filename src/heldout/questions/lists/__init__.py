@@ -1,1 +1,0 @@
-"""Questions about ranked lists: the rows of each unit are one list."""
