@@ -8,9 +8,8 @@ from scipy import stats
 import heldout as ho
 from heldout import errors
 from heldout.audit import audit
-from heldout.audit.bounds import delta_bound, epsilon_bound, lower, upper
-from heldout.audit.events import as_table, best_event, learn, lowest_bit
-from heldout.audit.learned import telling
+from heldout.audit.events import as_table, best_event, learn, lowest_bit, telling
+from heldout.audit.result import delta_bound, epsilon_bound, lower, upper
 from heldout.audit.subjects import Pair, Subject, register, registered
 from heldout.audit.violators import snapped
 from heldout.kernel.loss import Loss

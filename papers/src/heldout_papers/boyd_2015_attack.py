@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.audit.attacks import label_from_auc, metric_value
-from heldout.audit.exposure import most_success
+from heldout.audit.attacks import label_from_auc, metric_value, most_success
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
 from heldout_papers.registry import Claim, Context, Reproduction, figure
