@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heldout.arguments import shown
+from heldout.arrays import Ints
 from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
 from heldout.kernel.ledger.records import checked_name
+from heldout.kernel.noise import Mechanism
 from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
 __all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]
+
+Noisy = TypeVar("Noisy")
 
 
 @dataclass
@@ -298,22 +302,23 @@ class Board:
         mechanism = AboveBar(self.plan.test, reached, state.paid, state.secret)
         # Written down before anything else happens, so that what follows cannot choose the answer.
         try:
-            above = bool(self._released(rows, mechanism, f"submission/{submission}", state))
-            kept = {"above": above, "score": None, "lost": False}
+            above = self._draw(rows, mechanism, f"submission/{submission}", state)
+            outcome = {"above": above, "score": None, "lost": False}
         except (AlreadyBooked, AnswerLost):  # booked by a process that was lost: it counts
-            kept = {"above": False, "score": None, "lost": True}
-        state.submissions[submission] = kept
+            outcome = {"above": False, "score": None, "lost": True}
+        state.submissions[submission] = outcome
         self._file.write(state)
 
     def _show(self, rows: Dataset, submission: str, state: State) -> None:
         """Show an improvement's score; one that was lost is not drawn again."""
-        kept = state.submissions[submission]
+        outcome = state.submissions[submission]
         noise = Prepaid(self.plan.noise, self._scores_paid)
         try:
-            noisy = self._released(rows, noise, f"score/{submission}", state)
-            kept["score"] = self.plan.shown_score([int(each) for each in noisy], self._bar(state))
+            noisy = self._draw(rows, noise, f"score/{submission}", state)
+            numbers = [int(number) for number in noisy]
+            outcome["score"] = self.plan.shown_score(numbers, self._bar(state))
         except (AlreadyBooked, AnswerLost):
-            kept["lost"] = True
+            outcome["lost"] = True
         self._file.write(state)
 
     def _bar(self, state: State) -> float:
@@ -321,7 +326,9 @@ class Board:
         assert self.plan.step is not None
         return self._best(state) + self.plan.step
 
-    def _released(self, rows: Dataset, mechanism: Any, what: str, state: State) -> Any:
+    def _draw(
+        self, rows: Dataset, mechanism: Mechanism[Ints, Noisy], what: str, state: State
+    ) -> Noisy:
         merit = self.plan.merit(self._bar(state))
         request = Request("board", merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
@@ -334,7 +341,7 @@ class Board:
             account=self._data,
             analyst=self._whose,
         )
-        return release(
+        answer: Noisy = release(
             request,
             rows=rows,
             about=about,
@@ -342,6 +349,7 @@ class Board:
             account=account,
             words=words,
         ).values
+        return answer
 
     def _outcome(self, found: dict[str, Any], state: State) -> Outcome:
         if found["lost"] and not found["above"]:

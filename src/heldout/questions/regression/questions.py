@@ -12,7 +12,7 @@ import numpy as np
 from heldout.arguments import shown
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
-from heldout.kernel.door import Drawn, Staged
+from heldout.kernel.door import Answers, Drawn, Staged
 from heldout.questions import Guess, Question
 from heldout.questions.base import Flag, Grid, GroupColumns, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import count_groups, group_columns, parameters_by_group
@@ -59,13 +59,13 @@ class _OfResiduals(Question[R_co]):
     by: GroupColumns = None
 
     @abstractmethod
-    def plan(self, about: FittedRows) -> Any:
-        """What is asked step by step, from public facts alone."""
+    def plan(self, about: FittedRows) -> PlotPlan | MetricsPlan:
+        """Plan what is asked step by step, from public facts alone."""
 
     def request(self, about: FittedRows) -> Staged:
         plan = self.plan(about)
         columns = {"observed": about.observed, "predicted": about.predicted}
-        staged: Staged = plan.staged(**columns, **parameters_by_group(self.by, about))
+        staged = plan.staged(**columns, **parameters_by_group(self.by, about))
         return replace(staged, view=group_columns(self.by))
 
     def _facts(self, about: FittedRows) -> dict[str, Any]:
@@ -81,8 +81,8 @@ class _OfResiduals(Question[R_co]):
 
     draws: ClassVar[int] = 5
 
-    def typical(self, about: FittedRows, guess: Guess) -> Any:
-        """The answer to the question about made-up rows, which are no secret."""
+    def typical(self, about: FittedRows, guess: Guess) -> Answers:
+        """Draw the answer to the question about made-up rows, which are no secret."""
         assert guess.rows is not None
         rows = min(guess.rows, MOST_MADE_UP)
         from scipy.special import ndtri
