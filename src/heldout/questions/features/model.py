@@ -5,13 +5,26 @@ from typing import Any
 import numpy as np
 
 from heldout.arrays import Floats, Ints
-from heldout.intervals.measure import Measure
+from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 
-__all__ = ["ModelRelease"]
+__all__ = ["ModelRelease", "count_selected"]
 
 MOST_SHOWN = 1000
+
+
+def count_selected(count: int, *, terms: str) -> dict[str, Measure]:
+    """Return the number of selected features as a measure whose interval is that number."""
+    number, name = float(count), "features selected"
+
+    def exactly(level: float) -> Interval:
+        return number, number
+
+    measure = Measure(
+        number, name=name, terms=terms, noise_interval=exactly, interval=exactly, whole=True
+    )
+    return {name: measure}
 
 
 class ModelRelease(Release):
@@ -38,20 +51,7 @@ class ModelRelease(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         """Return how many features were selected: a fact about the answer, so without a doubt."""
-        number = float(len(self.selected))
-
-        def exactly(level: float) -> tuple[float, float]:
-            return number, number
-
-        count = Measure(
-            number,
-            name="features selected",
-            terms=self.terms,
-            noise_interval=exactly,
-            interval=exactly,
-            whole=True,
-        )
-        return {"features selected": count}
+        return count_selected(len(self.selected), terms=self.terms)
 
     def strongest(self, count: int = 10) -> list[tuple[str | int, float]]:
         """Return the features that weigh most, by name where they have one."""

@@ -23,6 +23,7 @@ from heldout.kernel.noise import DiscreteLaplace, Mechanism
 from heldout.kernel.noise.sparse_vector import SparseVector
 from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.statistic import Statistic
+from heldout.questions.features.model import count_selected
 from heldout.questions.features.statistics import (
     FeatureCounts,
     FeatureScores,
@@ -406,17 +407,7 @@ class Selection(_Features, Release):
     @property
     def measures(self) -> dict[str, Measure]:
         """Return how many features were selected: a fact about the answer, so without a doubt."""
-        number = float(len(self))
-        exactly = lambda level: (number, number)  # noqa: E731
-        count = Measure(
-            number,
-            name="features selected",
-            terms=self.terms,
-            noise_interval=exactly,
-            interval=exactly,
-            whole=True,
-        )
-        return {"features selected": count}
+        return count_selected(len(self), terms=self.terms)
 
     @property
     def method(self) -> str:
