@@ -6,8 +6,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two busy BLAS threads per process take half again as long as one. SEED=new draws other noise.
 SEED ?= 0
 PYTEST := env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --seed $(SEED)
+# Two processes that begin with half of the tests each, so that one file's tests share what they make.
+TWO := -n 2 --dist worksteal
 
-.PHONY: install demo serve test quick test-statistics mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
+.PHONY: install demo serve test test-python quick test-statistics test-louder mutants test-server-postgres test-spark test-cluster test-slow test-browser test-hours bench bench-accuracy audit docs lint types unit wheel clean
 
 install: .venv/installed
 
@@ -43,16 +45,30 @@ types: .venv/dev
 	$(BIN)/mypy
 
 unit: .venv/dev
-	bash tools/with_postgres.sh $(PYTEST) -n 2 -m "not slow"
+	bash tools/with_postgres.sh $(PYTEST) $(TWO) -m "not slow"
+
+# Some rooms on a newer Python, where there is one and the package index has wheels for it.
+NEWER ?= $(shell for python in python3.13 $(HOME)/.pyenv/versions/3.13.*/bin/python; do $$python -c "" 2>/dev/null && echo $$python && break; done)
+ROOMS ?= tests/conformance tests/kernel/noise tests/models tests/server/test_api.py tests/test_session.py src
+test-python:
+	@if [ -z "$(NEWER)" ]; then echo "test-python: skipped, as there is no Python 3.13 here"; exit 0; fi; \
+	  test -x .venv-newer/bin/python || $(NEWER) -m venv .venv-newer || exit 1; \
+	  .venv-newer/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[models,postgres,server]' $$($(NEWER) tools/dev_requirements.py) || \
+	    { echo "test-python: skipped, as there are no packages for $(NEWER)"; exit 0; }; \
+	  env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-newer/bin/python -m pytest -q $(TWO) -m "not slow" $(ROOMS)
 
 # The tests of one room and of those that import it, nearest first, for a minute: ROOM=ledger.
 quick: .venv/dev
-	$(PYTEST) -n 2 -m "not slow" --seconds 50 $$($(BIN)/python tools/quick.py $(ROOM))
+	$(PYTEST) $(TWO) -m "not slow" --seconds 50 $$($(BIN)/python tools/quick.py $(ROOM))
 
 # Tests whose verdict depends on noise, with the operating system's: a right program fails one run
 # in 10,000 at most, as all rates of chance add up to less (conftest.py).
 test-statistics: .venv/dev
-	$(PYTEST) --seed os -n 2 -m chance
+	$(PYTEST) --seed os $(TWO) -m chance
+
+# Tests that state no rate of chance must pass whatever the noise: with tails 100 times as long.
+test-louder: .venv/dev
+	$(PYTEST) --louder 100 $(TWO) -m "not slow and not chance"
 
 # Plants faults one at a time and counts those that a test notices; the table is docs/mutants.md.
 mutants: .venv/dev
@@ -60,7 +76,7 @@ mutants: .venv/dev
 
 # Races, killed processes, long simulations: five to seven minutes more, which CI takes too.
 test-slow: .venv/dev
-	bash tools/with_postgres.sh $(PYTEST) -n 2 -m slow
+	bash tools/with_postgres.sh $(PYTEST) $(TWO) -m slow
 
 # Spark is 400 MB and wants Java 17, so that its tests are a command of their own.
 .venv/spark: .venv/dev
@@ -74,7 +90,7 @@ test-spark: .venv/spark
 # The server's tests once more, with its tables and its ledger in PostgreSQL.
 test-server-postgres: .venv/dev
 	HELDOUT_TEST_SERVER_ON=postgres bash tools/with_postgres.sh \
-	  $(PYTEST) -n 2 tests/server -m "not slow"
+	  $(PYTEST) $(TWO) tests/server -m "not slow"
 
 # The server's pages in Debian's Chromium, which is 300 MB; SCREENSHOTS=1 writes those of the docs.
 test-browser: .venv/dev
@@ -114,4 +130,4 @@ docs: .venv/dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf .venv site dist build report.html
+	rm -rf .venv .venv-newer site dist build report.html

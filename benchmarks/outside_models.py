@@ -33,7 +33,7 @@ def bare(content: bytes, rows: Any) -> float:
     """Seconds that onnxruntime alone needs for the rows, one at a time, with one thread."""
     import onnxruntime
 
-    from heldout.models.examine import examine
+    from heldout.models.verify import examine
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

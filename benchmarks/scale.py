@@ -35,8 +35,8 @@ from benchmarks.figure import judge
 from benchmarks.score_table import make
 from heldout.data import Dataset
 from heldout.data.dataset import LABELS_AND_SCORES
-from heldout.data.duckdb_engine import SETTINGS
-from heldout.data.grid import MANY_ROWS
+from heldout.data.duckdb import SETTINGS
+from heldout.data.scores import MANY_ROWS
 
 RANKED = ("--sections", "auc", "average_precision", "curves")
 ROUNDS = 3

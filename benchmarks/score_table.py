@@ -19,7 +19,7 @@ import duckdb
 from benchmarks.figure import judge
 from heldout.data import Dataset
 from heldout.data.dataset import LABELS_AND_SCORES
-from heldout.data.duckdb_engine import SETTINGS
+from heldout.data.duckdb import SETTINGS
 from heldout.kernel.ranking.statistic import ScoreTable
 
 

@@ -146,7 +146,7 @@ def page_beside_scoring(fleet: Fleet, service: Any) -> bool:
     for _ in range(20):
         caller("GET", "/datasets/many")
     artifact = asked_model(service, ana)
-    row, _ = asked.submit(service, ana, dataset="many", artifact=artifact, content=AUC, key="many")
+    row = asked.submit(service, ana, dataset="many", artifact=artifact, content=AUC, key="many")
     times, end = [], time.monotonic() + 120
     while time.monotonic() < end:
         began = time.perf_counter()
@@ -192,7 +192,7 @@ def asked_model(service: Any, person: Any) -> str:
 def memory_of_an_upload(folder: Path) -> bool:
     """What a web process holds at most while it takes 100 MB, in a server of its own."""
     from heldout.server import accounts
-    from heldout.server.first_start import prepare
+    from heldout.server.run import prepare
     from heldout.server.service import Service, Settings
 
     service = Service(Settings.at(folder))

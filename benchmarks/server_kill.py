@@ -240,7 +240,7 @@ def prepared(folder: Path, *, budget: int, database: str | None) -> tuple[Any, A
     import pyarrow.parquet
 
     from heldout.server import accounts, artifacts, datasets, evaluations
-    from heldout.server.first_start import prepare
+    from heldout.server.run import prepare
     from heldout.server.service import Service
     from heldout.server.worker import Worker
 

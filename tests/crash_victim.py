@@ -16,7 +16,7 @@ from typing import Any
 import opendp.measurements
 
 import heldout as ho
-from heldout.data import duckdb_engine
+from heldout.data import duckdb
 from heldout.kernel import Ledger
 from heldout.kernel.ledger import witness
 from heldout.kernel.ledger.storage import Storage
@@ -24,7 +24,7 @@ from heldout.kernel.ledger.tables import Tables
 from heldout.kernel.noise import DiscreteLaplace
 
 assert opendp.measurements
-duckdb_engine.SETTINGS["threads"] = 1  # a process with threads must not fork
+duckdb.SETTINGS["threads"] = 1  # a process with threads must not fork
 
 
 def die() -> None:

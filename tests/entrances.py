@@ -11,14 +11,19 @@ the way that people usually do it, so a library may choose a column's type by lo
 
 import csv
 import secrets
+from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
+
+from heldout.data import sql
 
 Row = dict[str, Any]
 Entrance = Callable[[Sequence[Row], Path], tuple[Any, dict[str, Any]]]
@@ -208,5 +213,52 @@ ENTRANCES: dict[str, Entrance] = {
     "hive": _hive,
     "address": _address,
 }
-"""Those in this process. Of PostgreSQL and Spark, `tests/engines/conftest.py` has fixtures whose
-`hold` takes an `arrow_table`."""
+"""Those in this process; `CATALOGUES` are for PostgreSQL and Spark."""
+
+
+def _catalogue(rows: Sequence[Row], kind: pa.DataType) -> pa.Table:
+    """The rows as a database holds them: the types are the catalogue's, whatever the cells are."""
+    columns = _columns(rows)
+    keys = {name: [_written(cell) for cell in columns[name]] for name in ("person", "visit")}
+    decimals = pa.types.is_decimal(kind)
+    return pa.table(
+        {
+            **{
+                name: pa.array([Decimal(cell) if decimals else cell for cell in cells], kind)
+                for name, cells in keys.items()
+            },
+            "y": pa.array([int(float(cell)) for cell in columns["y"]], pa.int32()),
+            "p": pa.array([float(cell) for cell in columns["p"]]),
+            "ward": pa.array([str(cell) for cell in columns["ward"]]),
+        }
+    )
+
+
+CATALOGUES: dict[str, Callable[[Sequence[Row]], pa.Table]] = {
+    "texts": partial(_catalogue, kind=pa.string()),
+    "decimals": partial(_catalogue, kind=pa.decimal128(30, 6)),
+}
+"""Tables for the engines of `tests/engines`, whose fixtures `hold` them. Decimals need people who
+are numbers: `neighbours(texts=False)`."""
+
+
+def facts(dataset: Any) -> Counter[tuple[Any, ...]]:
+    """Each row that counts: person and key as they are told apart, label, score and group."""
+    types = dataset._engine.columns
+    other = dataset.with_groups("ward")
+    keys = {name: sql.key(name, types[name]) for name in ("person", "visit")}
+    numbers = {f"{name}_number": sql.key_number(name, types[name]) for name in keys}
+    texts = {name: f"CAST({expression} AS VARCHAR)" for name, expression in keys.items()}
+    other._exposed_columns = {**other._exposed_columns, **texts, **numbers}
+    found = other._fetch("SELECT * FROM evaluated")
+    return Counter(zip(*(np.asarray(found[name]).tolist() for name in sorted(found)), strict=True))
+
+
+def check_neighbours(open_rows: Callable[[list[Row]], Any], drawn: tuple[list[Row], ...]) -> None:
+    """Nobody else's row changes when one person comes, goes or becomes another."""
+    others, one, instead = drawn
+    alone, with_one, replaced = (facts(open_rows([*others, *more])) for more in ([], one, instead))
+    assert not alone - with_one
+    assert not alone - replaced
+    assert (with_one - alone).total() == 1
+    assert (replaced - alone).total() == bool(instead)

@@ -100,6 +100,7 @@ def test_the_charge_is_the_price_and_all_of_it_is_json(
     assert "<table" in release._repr_html_()
 
 
+@pytest.mark.chance(1e-7)
 @each_relation
 def test_with_a_huge_epsilon_it_is_what_scikit_learn_says(relation: dict[str, Any]) -> None:
     kept = np.ones(SIZE, dtype=bool)
@@ -115,6 +116,7 @@ def test_with_a_huge_epsilon_it_is_what_scikit_learn_says(relation: dict[str, An
     assert found == pytest.approx(precision, abs=max(slack, 3e-3))
 
 
+@pytest.mark.chance(1e-7)
 def test_without_ties_average_precision_is_scikit_learns() -> None:
     truth = reference.average_precision_score(LABELS, GOOD)
     assert float(session().average_precision(epsilon=HUGE)) == pytest.approx(truth, abs=2e-3)
@@ -131,6 +133,7 @@ def test_ties_count_half_in_an_auc_and_put_negatives_first_in_average_precision(
     assert float(precision.value) < reference.average_precision_score(LABELS, COARSE)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
 def test_on_scores_of_the_grid_the_grid_is_exact(metric: str) -> None:
     dataset = ho.Dataset(TABLE, label="y", score="coarse")
@@ -204,6 +207,7 @@ def test_hardly_any_data_has_a_value(name: str, metric: str, value: Fraction) ->
     assert abs(found - value) < Fraction(1, 2**60)
 
 
+@pytest.mark.chance(1e-7)
 def test_the_noise_is_as_wide_as_a_small_class_needs() -> None:
     """With one positive row that row decides everything: noise of 1/epsilon at the least."""
 
@@ -229,6 +233,7 @@ def test_noise_intervals_hold_where_the_noise_is_larger_than_the_range() -> None
 # --- methods by name -----------------------------------------------------------------------------
 
 
+@pytest.mark.chance(3e-7)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("metric", ["auc", "average-precision"])
 def test_every_method_has_its_own_price_and_finds_the_value(metric: str, method: str) -> None:
@@ -340,6 +345,7 @@ def test_an_area_becomes_a_curve_with_a_band() -> None:
         release.binormal_roc(points=1)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_functions_shaped_as_in_scikit_learn(neighbours: str) -> None:
     area = ho.roc_auc_score(LABELS, GOOD, epsilon=HUGE, neighbours=neighbours)

@@ -43,6 +43,7 @@ def exact_half(dataset: ho.Dataset, rival: str) -> Fraction:
     return found
 
 
+@pytest.mark.chance(1e-7)
 def test_the_better_rival_has_the_higher_number_and_swapping_turns_the_sign() -> None:
     worse = session().compare(score="worse", epsilon=2)
     better = session(score="worse").compare(score="good", epsilon=2)
@@ -266,6 +267,7 @@ def test_a_bad_comparison_is_a_line_or_two_and_an_exit_code(
 # --- what the interval knows of how alike the models are -----------------------------------------
 
 
+@pytest.mark.chance(1e-7)
 def test_models_that_agree_have_a_narrower_interval_than_two_areas_and_the_better_one_is_seen() -> (
     None
 ):

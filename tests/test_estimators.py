@@ -23,6 +23,7 @@ PUBLIC = np.arange(900) < 300
 MODEL = LogisticRegression().fit(X[PUBLIC], Y[PUBLIC])
 
 
+@pytest.mark.chance(1e-7)
 def test_a_fitted_model_has_a_report() -> None:
     report = ho.evaluate(MODEL, X[~PUBLIC], Y[~PUBLIC], epsilon=100)
     true = roc_auc_score(Y[~PUBLIC], MODEL.predict_proba(X[~PUBLIC])[:, 1])
@@ -67,6 +68,7 @@ def test_a_function_of_ours_is_a_scorer() -> None:
     assert cross_val_score(MODEL, X, Y, scoring=scorer) == pytest.approx(true, abs=0.01)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize(
     ("metric", "frame"),
     [("roc_auc", True), ("average_precision", False), ("neg_brier_score", True), ("f1", False)],

@@ -30,7 +30,7 @@ ORDER = [
     ("heldout.intervals",),
     (  # the kit from which kinds of questions are pooled; `heldout.pool` is above them
         *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.effects"),
-        *("heldout.pooling.picture", "heldout.pooling.price", "heldout.pooling.site"),
+        "heldout.pooling.site",
     ),
     ("heldout.questions",),
     ("heldout.board", "heldout.features", "heldout.regression"),  # public names of families
@@ -54,7 +54,8 @@ def modules() -> list[str]:
 
 def file_of(module: str) -> Path:
     path = SOURCE.parent.joinpath(*module.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    inside = path / "__init__.py"  # a folder may be left of a module that has moved
+    return inside if inside.is_file() else path.with_suffix(".py")
 
 
 def imported(module: str) -> Iterator[str]:

@@ -113,3 +113,27 @@ def test_rates_that_add_up_to_too_much_stop_the_run(tmp_path: pathlib.Path) -> N
     assert status == 4
     assert not drawn
     assert "rates of chance must add up to at most 0.0001, got 0.001." in printed
+
+
+LOUD = """
+from fractions import Fraction
+
+from heldout.kernel.noise import exact, source
+
+
+def test_counts():
+    assert max(abs(number) for number in source.plus_discrete_laplace([0] * 2000, 1.0)) < 40
+
+
+def test_lattices():
+    numbers = [exact.discrete_laplace(Fraction(1)) for _ in range(300)]
+    assert max(abs(number) for number in numbers) < 40
+"""
+
+
+def test_louder_noise_has_longer_tails_by_either_sampler(tmp_path: pathlib.Path) -> None:
+    """Of scale 1, noise beyond 40 has a chance of 1e-14; of scale 50, it is 45% of draws."""
+    (tmp_path / "test_loud.py").write_text(LOUD)
+    usual, louder = (run(tmp_path, *words, "test_loud.py") for words in ((), ("--louder", "50")))
+    assert "2 passed" in usual[2]
+    assert "2 failed" in louder[2]

@@ -3,7 +3,9 @@
     python tools/mutants.py                     every fault of tools/faults.toml
     python tools/mutants.py noise bound         those whose name or room has one of these words
     python tools/mutants.py --list              check that every fault still fits the source
-    python tools/mutants.py --out docs/mutants.md    and write the table
+    python tools/mutants.py --out docs/mutants.md    and write the table; faults that this run did
+                                                     not plant keep their lines
+    python tools/mutants.py --missing --out ...      those that the table does not have
 
 A fault is a text that stands once in `src/heldout`, what to write in its stead, and the tests that
 ought to fail. It is found by the text and not by a path, so that it survives when files move; test
@@ -26,8 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = Path(__file__).with_name("faults.toml")
 LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothesis", "site")
 """What a copy of the repository does not need."""
-LONGEST = 600
-"""Seconds for the tests of one fault: a fault that hangs is noticed."""
+LONGEST = 1800
+"""Seconds for the tests of one fault, also on busy cores: a fault that hangs is noticed."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,13 @@ class Fault:
             raise SystemExit(f"{self.name}: its text must stand once in src, got {count} times.")
         return places[0]
 
-    def selection(self, root: Path) -> list[str]:
-        """Return pytest's arguments: folders and files by name, wherever they are now."""
-        chosen = []
+    def selections(self, root: Path) -> list[list[str]]:
+        """Return pytest's arguments: folders and files by name, wherever they are now.
+
+        Whatever has words for -k is a run of its own, as the words would choose among all paths.
+        """
+        whole: list[str] = []
+        parts: list[list[str]] = []
         for test in self.tests:
             path, _, words = test.partition(" -k ")
             if not (root / "tests" / path).exists():
@@ -59,9 +65,11 @@ class Fault:
                 if not moved:
                     raise SystemExit(f"{self.name}: no tests/{path}.")
                 path = str(moved[0].relative_to(root / "tests"))
-            chosen.append(f"tests/{path}")
-            chosen += ["-k", words] if words else []
-        return chosen
+            if words:
+                parts.append([f"tests/{path}", "-k", words])
+            else:
+                whole.append(f"tests/{path}")
+        return [whole, *parts] if whole else parts
 
 
 def faults() -> list[Fault]:
@@ -90,12 +98,16 @@ class Verdict:
 def judge(fault: Fault, root: Path) -> Verdict:
     """Plant a fault in the copy, run its tests, and take it out again."""
     file = fault.place(root)
+    status: int | None
     before = file.read_text(encoding="utf-8")
     begun = time.monotonic()
     try:
         write(file, before.replace(fault.old, fault.new))
         compile(file.read_text(encoding="utf-8"), str(file), "exec")
-        status, printed = run(fault.selection(root), root)
+        status, printed = 0, ""
+        for selection in fault.selections(root):
+            if status == 0:
+                status, printed = run(selection, root)
     finally:
         write(file, before)
     failed = re.search(r"^(?:FAILED|ERROR) (?:[^\s:]*/)?(\S+)", printed, re.MULTILINE)
@@ -140,10 +152,28 @@ def run(selection: list[str], root: Path) -> tuple[int | None, str]:
 
 def control(chosen: list[Fault], root: Path) -> None:
     """Refuse tests that cannot even be read without a fault: all faults would be noticed."""
-    paths = {word for one in chosen for word in one.selection(root) if word.startswith("tests/")}
+    paths = {
+        word
+        for one in chosen
+        for selection in one.selections(root)
+        for word in selection
+        if word.startswith("tests/")
+    }
     status, printed = run(["--collect-only", *sorted(paths)], root)
     if status != 0:
         raise SystemExit(f"The tests cannot be collected without a fault:\n{printed}")
+
+
+LINE = re.compile(r"^\| ([^|]+) \| ([^|]+) \| (?:`([^`]+)`|\*\*none\*\*) \|$", re.MULTILINE)
+
+
+def earlier(page: Path | None) -> dict[str, Verdict]:
+    """Read the verdicts of a page, by the names of faults that are still listed."""
+    if page is None or not page.is_file():
+        return {}
+    listed = {one.name: one for one in faults()}
+    lines = LINE.findall(page.read_text(encoding="utf-8"))
+    return {name: Verdict(listed[name], bool(by), by, 0) for _, name, by in lines if name in listed}
 
 
 def table(verdicts: list[Verdict]) -> str:
@@ -174,6 +204,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     listed = faults()
@@ -182,8 +213,11 @@ def main() -> int:
         names = {f"{one.room} {one.name}": one for one in listed}
         chosen = [names[name] for word in options.words for name in names if word in name]
         chosen = list(dict.fromkeys(chosen))
+    known = earlier(options.out)
+    if options.missing:
+        chosen = [one for one in chosen if one.name not in known]
     for one in chosen:
-        place, _ = one.place(ROOT), one.selection(ROOT)
+        place, _ = one.place(ROOT), one.selections(ROOT)
         if options.list:
             print(f"{one.room:16} {one.name:60} {place.relative_to(ROOT)}")
     if options.list:
@@ -202,7 +236,8 @@ def main() -> int:
     noticed = sum(one.noticed for one in verdicts)
     print(f"{noticed} of {len(verdicts)} faults were noticed")
     if options.out is not None:
-        options.out.write_text(table(verdicts), encoding="utf-8")
+        known |= {one.fault.name: one for one in verdicts}
+        options.out.write_text(table([*known.values()]), encoding="utf-8")
     return 0 if noticed == len(verdicts) else 1
 
 

@@ -68,11 +68,13 @@ trap 'exit 141' PIPE
 trap 'exit 143' TERM
 if [ "$(id -u)" -eq 0 ]; then chown postgres "$directory"; fi
 
+# What a crash of the machine would take goes with the tests anyway.
+volatile="-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 start() {
   port=$((20000 + (RANDOM * 32768 + RANDOM) % 40000))
   (
     cd / && as_server "$bin/pg_ctl" -D "$directory/data" -w -t 60 -l "$directory/log" -o \
-      "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$directory -c max_connections=200" \
+      "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$directory -c max_connections=200 $volatile" \
       start
   ) >/dev/null 2>&1
 }

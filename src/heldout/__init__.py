@@ -18,7 +18,7 @@ _PLACES = {
     "PostgresTable": "heldout.data.postgres",
     "Release": "heldout.intervals.release",
     "Search": "heldout.estimators",
-    "ScoreMap": "heldout.data.score_map",
+    "ScoreMap": "heldout.data.scores",
     "Session": "heldout.questions.session",
     "SparkTable": "heldout.data.spark",
     "average_precision_score": "heldout.one_off",
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from heldout import audit, client, errors, examples, models, precision_recall, questions
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
-    from heldout.data.score_map import ScoreMap
+    from heldout.data.scores import ScoreMap
     from heldout.data.spark import SparkTable
     from heldout.estimators import Search, evaluate
     from heldout.intervals.release import Release

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 _PLACES = {
     "FeatureMatrix": "heldout.data.feature_matrix",
-    "HashedText": "heldout.data.text",
+    "HashedText": "heldout.data.feature_sources",
     "PrivateLogisticRegression": "heldout.questions.features.estimators",
     "PrivateNaiveBayes": "heldout.questions.features.estimators",
     "PrivatePipeline": "heldout.questions.features.estimators",
     "Selection": "heldout.questions.features.selection",
-    "Vocabulary": "heldout.data.text",
+    "Vocabulary": "heldout.data.feature_sources",
     "select": "heldout.questions.features.selector",
 }
 
@@ -27,7 +27,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from heldout.data.feature_matrix import FeatureMatrix
-    from heldout.data.text import HashedText, Vocabulary
+    from heldout.data.feature_sources import HashedText, Vocabulary
     from heldout.questions.features.estimators import (
         PrivateLogisticRegression,
         PrivateNaiveBayes,

@@ -12,7 +12,7 @@ from typing import Any
 from heldout.arguments import shown
 from heldout.cli import COMMANDS, WRONG, main
 from heldout.errors import HeldoutError
-from heldout.server.answer_page import answer_page
+from heldout.server.signing import answer_page
 
 entries: Any = importlib.import_module("fuzz_entries")
 inputs: Any = importlib.import_module("fuzz_inputs")

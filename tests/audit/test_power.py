@@ -34,6 +34,7 @@ LONG_ONLY = {
 assert set(OWN) >= LONG_ONLY
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("name", VIOLATORS)
 def test_a_planted_violator_is_caught(name: str) -> None:
     found = audit(name, samples=24_000, workers=1)

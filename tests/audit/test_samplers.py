@@ -30,6 +30,7 @@ def found_of(place: int, noise) -> Check:
     return check_law(replace(samplers()[place], draw=lambda _: noise), draws=DRAWS)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_law_is_accepted_as_claimed_and_rejected_three_percent_off(place: int, drawn) -> None:
     """The vector sampler here; the scalar ones in tests/kernel/noise and in `make audit`."""

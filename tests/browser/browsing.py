@@ -26,8 +26,7 @@ from heldout.examples import readmission
 from heldout.server import accounts, artifacts, datasets, evaluations
 from heldout.server.accounts import SCOPES, Person
 from heldout.server.app import make_app
-from heldout.server.demo import MODELS
-from heldout.server.first_start import prepare
+from heldout.server.run import MODELS, prepare
 from heldout.server.service import Service, Settings
 from heldout.server.worker import run
 
@@ -147,7 +146,7 @@ class Ready:
         live.wait(lambda: all(_answered(service, ana, each) for each in self.answers))
 
     def _asked(self, live: Live, person: Person, model: str, question: Any) -> str:
-        row, _ = evaluations.submit(
+        row = evaluations.submit(
             live.service,
             person,
             dataset="stays",

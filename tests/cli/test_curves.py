@@ -4,10 +4,13 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 # At epsilon 1 noise hides the curves of 2,000 rows once in a hundred times.
 ASK = ("curves", "test.parquet", "--label", "readmitted", "--score", "risk_b", "--epsilon", "4")
 
 
+@pytest.mark.chance(1e-7)
 def test_it_prints_the_measures_the_curve_and_the_price(run):
     outcome = run(*ASK)
     assert (outcome.code, outcome.err) == (0, "")
@@ -15,6 +18,7 @@ def test_it_prints_the_measures_the_curve_and_the_price(run):
         assert text in outcome.out
 
 
+@pytest.mark.chance(1e-7)
 def test_curves_that_noise_fills_are_asked_for_twice_and_not_drawn(run):
     drowned = (*ASK[:-1], "1/100000", "--out", "curves.html")
     refused = run(*drowned)
@@ -29,6 +33,7 @@ def test_curves_that_noise_fills_are_asked_for_twice_and_not_drawn(run):
     assert "<svg" not in Path("curves.html").read_text().partition("<main")[2]
 
 
+@pytest.mark.chance(1e-7)
 def test_its_json_holds_the_curves(run):
     found = json.loads(run(*ASK, "--json").out)
     assert found["loss"] == {"epsilon": "4", "delta": "0"}
@@ -39,6 +44,7 @@ def test_its_json_holds_the_curves(run):
     assert found["remaining"] == {"epsilon": "0", "delta": "0"}
 
 
+@pytest.mark.chance(1e-7)
 def test_named_thresholds_are_printed_and_go_into_the_json(run):
     named = ("--thresholds", "0.2", "0.5")
     printed = run(*ASK, *named)
@@ -70,6 +76,7 @@ def test_curves_of_groups_are_printed_with_gaps_and_written_as_a_page(run):
     assert ".html with --by" in refused.err
 
 
+@pytest.mark.chance(1e-7)
 def test_it_writes_a_page_with_three_curves(run):
     assert run(*ASK, "--out", "curves.html").code == 0
     page = Path("curves.html").read_text(encoding="utf-8")
@@ -78,11 +85,13 @@ def test_it_writes_a_page_with_three_curves(run):
     assert "Reliability diagram" in page
 
 
+@pytest.mark.chance(1e-7)
 def test_it_writes_a_picture(run):
     assert run(*ASK, "--kind", "precision-recall", "--out", "curve.svg").code == 0
     assert Path("curve.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+@pytest.mark.chance(1e-7)
 def test_a_place_that_cannot_be_written_costs_nothing(run):
     line = (*ASK, "--ledger", "l.sqlite", "--budget", "4")
     outcome = run(*line, "--out", "curves.pdf")

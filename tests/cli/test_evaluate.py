@@ -48,6 +48,7 @@ def test_json_is_json_alone_and_has_the_stable_keys(evaluate):
     assert content["subject"]["rows"] == 2000
 
 
+@pytest.mark.chance(1e-7)
 def test_a_csv_file_gives_the_same_kind_of_answer(run):
     words = "evaluate test.csv --label readmitted --score risk_b --epsilon 100 --json"
     from_csv = json.loads(run(*words.split()).out)
@@ -97,6 +98,7 @@ def test_a_negative_score_range_is_read(run):
     assert content["subject"]["score_range"] == [-20, 120]
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
@@ -198,11 +200,12 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
     assert both.err.startswith("heldout: Pass either score_range= or score_map=")
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("command", ["evaluate", "curves"])
 def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
     run, here, monkeypatch, command
 ):
-    from heldout.cli import curves, output
+    from heldout.cli import evaluate as presets
     from heldout.errors import ArgumentError
     from heldout.questions.report import Report
 
@@ -213,8 +216,8 @@ def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
         raise ArgumentError("full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(output, "print_report", failing)
-        patched.setattr(curves, "_print", failing)
+        patched.setattr(presets, "print_report", failing)
+        patched.setattr(presets, "_print", failing)
         assert run(*words).code == 2
     assert (here / "kept.html").read_text().startswith("<!DOCTYPE html>")
     monkeypatch.setattr(Report, "save", failing)
@@ -267,6 +270,7 @@ def test_what_noise_would_leave_nothing_of_is_not_bought_unasked(evaluate):
     assert "no information at this price" in evaluate("--epsilon", "1/100", "--yes").out
 
 
+@pytest.mark.chance(1e-7)
 def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
     truth = [each % 3 for each in range(600)]
     scores = [[0.7 if at == each else 0.1 + 0.01 * (place % 7) for at in range(3)]
@@ -312,6 +316,7 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
 SURVEY = "evaluate survey.parquet --label y --score p --weight w --largest-weight 5 --json"
 
 
+@pytest.mark.chance(1e-7)
 def test_rows_count_by_their_weight_and_what_has_no_weighted_form_is_left_out(run, here):
     content = json.loads(run(*SURVEY.split(), "--epsilon", "100").out)
     assert set(content["releases"]) == {"confusion", "brier"}

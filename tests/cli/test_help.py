@@ -40,6 +40,7 @@ def test_the_front_page_lists_every_command_with_a_line_of_its_own(run):
     assert page.index("demo") < page.index("reproduce")
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("command", OWN)
 def test_every_example_of_the_help_runs(run, here, command, monkeypatch):
     page = run(*command.split(), "--help").out
@@ -75,6 +76,16 @@ def _make_ledger(run) -> str:
 @pytest.mark.parametrize("command", [f"ledger {each}" for each in LEDGER])
 def test_the_commands_of_a_ledger_take_json(run, command):
     assert "--json" in run(*command.split(), "--help").out
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "curves", "residuals", "ask auc"])
+def test_the_options_of_a_command_that_asks_stand_in_groups(run, command):
+    page = run(*command.split(), "--help").out
+    groups = ("The rows", "The ledger, and who pays", "A model to score the rows with",
+              "A server with the rows", "What to do with the answer")  # fmt: skip
+    places = [page.index(f"─ {group} ─") for group in groups]
+    assert places == sorted(places)
+    assert page.index("--ledger STR", places[1]) < places[2]
 
 
 def test_the_version_is_that_of_the_package(run):

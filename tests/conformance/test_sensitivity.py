@@ -22,6 +22,7 @@ import heldout as ho
 from heldout import kernel, questions
 from heldout.data import sql
 from heldout.kernel import Neighbours, Protection
+from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import (
     METRICS,
@@ -357,3 +358,12 @@ def test_a_unit_of_many_rows_moves_a_real_data_set_no_further_than_claimed() -> 
         for statistic, first, second in zip(examples, *vectors_of, strict=True):
             claimed = statistic.sensitivity(dataset.protection)
             assert np.abs(first - second).sum() <= claimed, (statistic, relation, most)
+
+
+@pytest.mark.parametrize("error", ["squared", "absolute"])
+def test_an_error_counts_from_none_to_one_whatever_a_score_is(error: str) -> None:
+    """No such score is let in; were one, its row would still weigh no more than another."""
+    statistic = BoundedSum(error=error, score_range=(0, 1), with_rest=True, resolution=100)
+    rows = "WITH evaluated(score, label) AS (VALUES (9.0, 0), (-4.0, 1), (1.0, 1))"
+    total = duckdb.sql(f"{rows} SELECT total FROM ({statistic.body()}) AS body").fetchall()
+    assert total == [(200,)]

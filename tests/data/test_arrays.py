@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.data.arrays import FEW_ROWS, TYPES, ArraysEngine, arrays_of
-from heldout.data.duckdb_engine import DuckDBEngine
+from heldout.data.duckdb import FEW_ROWS, TYPES, ArraysEngine, DuckDBEngine, arrays_of, open_local
 from heldout.errors import HeldoutError
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.discrete_laplace import unseal
@@ -132,7 +131,7 @@ def test_whatever_is_declared_arrays_and_tables_are_one(declared: dict[str, Any]
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_type_is_the_one_that_the_engine_says(kind: str) -> None:
     arrays = {"y": np.array([0, 1], dtype=kind)}
-    assert ArraysEngine(arrays).columns == ArraysEngine(arrays)._engine().columns
+    assert ArraysEngine(arrays).columns == open_local(arrays).columns
 
 
 @pytest.mark.parametrize(

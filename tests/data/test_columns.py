@@ -13,7 +13,7 @@ import pytest
 
 import heldout as ho
 from heldout.data.dataset import LABELS_AND_SCORES
-from heldout.data.grid import grid_body
+from heldout.data.scores import grid_body
 from heldout.data.sql import INTEGER_TYPES
 from heldout.errors import UnreadableTable
 from heldout.kernel.bounded_sum import BoundedSum

@@ -1,4 +1,4 @@
-"""Large tables are read once: the score table validates them and serves every ranking."""
+"""The score table is read once and serves every ranking."""
 
 import math
 import pickle
@@ -13,8 +13,8 @@ import pytest
 import heldout as ho
 import heldout.data.dataset
 import heldout.questions.ranking.questions
-from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.grid import CELLS, GridTally, KeptColumns, grid_body
+from heldout.data.duckdb import DuckDBEngine
+from heldout.data.scores import CELLS, GridTally, KeptColumns, grid_body
 from heldout.errors import (
     ArgumentError,
     DataError,
@@ -36,7 +36,6 @@ MANY = 200
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heldout.data.dataset, "MANY_ROWS", MANY)
     monkeypatch.setattr(heldout.questions.ranking.questions, "LARGEST_EXACT", MANY)
 
 
@@ -83,9 +82,7 @@ def scans(statements: list[str]) -> int:
     return sum(any(mark in each for mark in marks) for each in statements)
 
 
-def test_one_scan_serves_validation_and_all_that_is_ranked(
-    tmp_path: Path, asked: list[str]
-) -> None:
+def test_one_scan_serves_all_that_is_ranked(tmp_path: Path, asked: list[str]) -> None:
     rows = ho.Dataset(on_disk(table(), tmp_path), label="y", score="p")
     session = ho.Session(rows, budget=ho.Budget(epsilon=100))
     session.report(epsilon=10, sections=("auc", "average_precision", "curves"))
@@ -157,11 +154,11 @@ def test_the_rows_have_the_same_digest_whether_it_is_taken_early_or_late(tmp_pat
     path = on_disk(columns, tmp_path)
     late = ho.Dataset(path, label="y", score="p")
     early = ho.Dataset(path, label="y", score="p", positive=0)
+    taken = early._fingerprints
+    ho.Session(early, budget=ho.Budget(epsilon=1)).confusion(epsilon=1)
     swapped = ho.Dataset({"p": columns["p"], "y": columns["y"]}, label="y", score="p", positive=0)
-    assert late._digests is None
-    assert early._digests is not None
-    assert swapped._digests is None, "copied: nothing that is read later can fail"
-    assert late._fingerprints == early._fingerprints == swapped._fingerprints
+    assert late._digests is None, "a session without a ledger needs none"
+    assert late._fingerprints == early._fingerprints == swapped._fingerprints == taken
 
 
 def test_a_registered_account_takes_no_digest(tmp_path: Path, monkeypatch: Any) -> None:

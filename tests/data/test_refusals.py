@@ -19,7 +19,7 @@ import pytest
 
 import heldout as ho
 from heldout import errors
-from heldout.data.duckdb_engine import DuckDBEngine
+from heldout.data.duckdb import DuckDBEngine
 
 CANARY = 0.8675309
 CANARIES = ("8675309", "Canaria")

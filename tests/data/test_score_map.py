@@ -5,13 +5,15 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import heldout as ho
-from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.data import sql
+from heldout.data.scores import FURTHEST, ScoreMap
 from heldout.errors import ArgumentError, InfiniteScore, MissingScore, ScoreOutOfRange
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.statistic import ScoreTable
@@ -132,6 +134,12 @@ def test_out_of_range_is_refused_unless_it_is_declared_to_be_clipped() -> None:
             dataset([0.5, score])
         assert counted(dataset([0.5, score], out_of_range="clip")) == [0.5, 1.0]
     assert counted(dataset([-9.0, -math.inf], score_range=(-2, 3), out_of_range="clip")) == [-2, -2]
+
+
+def test_a_number_is_held_to_its_range_whatever_the_cell() -> None:
+    cells = "(VALUES (-1.0::DOUBLE), (0.5), (7.0), (NULL), ('NaN'), ('inf')) AS cells(cell)"
+    numbers = duckdb.sql(f"SELECT {sql.held_to('cell', 0.0, 1.0)} FROM {cells}").fetchall()
+    assert [number for (number,) in numbers] == [0, 0.5, 1, 0, 0, 1]
 
 
 def test_a_score_that_is_no_number_is_refused_all_the_same() -> None:

@@ -261,7 +261,7 @@ def test_a_file_that_changes_while_it_is_read_gives_no_answer(
 
 
 def test_a_long_statement_draws_no_bar_over_an_interactive_session() -> None:
-    from heldout.data.duckdb_engine import open_local
+    from heldout.data.duckdb import open_local
 
     shown = open_local(pa.table({"x": [1]})).fetch(
         "SELECT current_setting('enable_progress_bar') AS bar"

@@ -1,5 +1,9 @@
 """Which rows of a unit count depends on the unit's keys alone."""
 
+import datetime
+from collections import Counter
+from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -8,12 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 import heldout as ho
-from heldout.data import bounding, duckdb_engine, keyed_rows, sql
-from heldout.data import dataset as dataset_module
-from heldout.data import table as table_module
-from heldout.data.keyed_rows import KeyedRows
+from heldout.data import bounding, duckdb, sql
+from heldout.data.duckdb import open_local
 
 
 def kept(rows: list[dict[str, Any]], *, row_key: str | None, most: int) -> list[str]:
@@ -157,95 +160,115 @@ def test_a_large_file_keeps_the_same_rows_each_time_and_as_a_frame(tmp_path: Any
     assert len(set(seen)) == 1
 
 
-class Batches:
-    """Rows in DuckDB's memory, handed over a few at a time."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.source, self.columns = "rows", dict.fromkeys(table.schema.names, "BIGINT")
-        self._table = table
-
-    def batches(self, statement: str, rows: int = 7) -> Any:
-        KEPT_BY.register("rows", self._table)
-        return iter(KEPT_BY.sql(statement).to_arrow_reader(min(rows, 7)))
-
-
-def looked_at(table: pa.Table, row_key: str | None, *, hold: bool) -> KeyedRows:
-    unit = "person" if "person" in table.schema.names else None
-    keyed = KeyedRows(Batches(table), unit=unit, row_key=row_key, columns={}, hold=hold)
-    assert keyed.look()
-    return keyed
-
-
-FAR_APART = np.array([1, 2**53, 2**57 + 1])[np.arange(600) % 3]
-
-
 @pytest.mark.parametrize("row_key", [None, "visit"])
 @pytest.mark.parametrize("most", [1, 2, 5])
-@pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("wide", [True, False])
-def test_sorting_keeps_the_rows_that_the_window_keeps(
-    row_key: str | None, most: int, passes: int, wide: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("texts", [True, False])
+def test_people_who_are_looked_at_in_parts_keep_the_same_rows(
+    row_key: str | None, most: int, wide: bool, texts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = np.random.default_rng(most)
     people = generator.integers(-30, 30, 600)
     if wide:  # some are crowded, negative, next to each other or at the ends of 64 bits
-        people *= FAR_APART
+        people *= np.array([1, 2**53, 2**57 + 1])[np.arange(600) % 3]
         people[:2] = 2**63 - 1, -(2**63)
-    table = pa.table({"person": people, "visit": generator.permutation(600) - 300})
-    monkeypatch.setattr(bounding, "PASS_BYTES", (16 if wide else 8) * 600 // passes)
-    assert bounding.Split.of((int(people.min()), int(people.max())), 600).packed is not wide
-    keyed = looked_at(table, row_key, hold=passes == 1)
-    found = bounding.counted_rows(keyed, rows_per_unit=most)
-    by_window = bounding.counted_by_window(
-        Batches(table), unit="person", row_key=row_key, rows_per_unit=most, rows=600
-    )
-    assert found.tolist() == by_window.tolist()
+    cells = [f"p{person}" for person in people] if texts else people
+    engine = open_local({"person": cells, "visit": generator.permutation(600) - 300})
+    limit = bounding.Limit("person", row_key, most)
+    at_once = bounding.counted_rows(engine, limit, rows=600)
+    monkeypatch.setattr(bounding, "PASS_BYTES", 64 * 600 // 7)
+    assert len(bounding.parts("n", 600)) == 8
+    assert bounding.counted_rows(engine, limit, rows=600).tolist() == at_once.tolist()
     counts = np.unique(people, return_counts=True)[1]
-    assert found.sum() == np.minimum(counts, most).sum() < 600
+    assert at_once.sum() == np.minimum(counts, most).sum() < 600
 
 
-@pytest.mark.parametrize("alike", [1, 3, 2**31])
-@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("alike", [1, 3])
 def test_rows_that_draw_alike_are_told_apart_by_their_keys(
-    alike: int, wide: bool, monkeypatch: pytest.MonkeyPatch
+    alike: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All draw one number, or one of three, or numbers that differ in their last bits alone."""
-    people = np.arange(600) % 30
-    people = people * FAR_APART if wide else people
-    visits = np.random.default_rng(1).permutation(600)
-
-    def drawn(keys: Any) -> Any:
-        return keys * 7 % 31 if alike == 2**31 else keys % alike * 2**29
-
-    for module in (bounding, keyed_rows):
-        monkeypatch.setattr(module, "mixed_numbers", drawn)
-    table = pa.table({"person": people, "visit": visits})
-    found = bounding.counted_rows(looked_at(table, "visit", hold=False), rows_per_unit=2)
+    """All draw one number, or one of three."""
+    people, visits = np.arange(600) % 30, np.random.default_rng(1).permutation(600)
+    monkeypatch.setattr(sql, "drawn", lambda unit, number: f"{number} % {alike}")
+    engine = open_local({"person": people, "visit": visits})
+    counts = bounding.counted_rows(engine, bounding.Limit("person", "visit", 2), rows=600)
     expected = set()
-    for each in set(people.tolist()):
-        own = np.flatnonzero(people == each).tolist()
-        expected |= set(sorted(own, key=lambda row: (drawn(visits[row]), visits[row]))[:2])
-    assert set(np.flatnonzero(found).tolist()) == expected
+    for person in range(30):
+        own = np.flatnonzero(people == person).tolist()
+        expected |= set(sorted(own, key=lambda row: (visits[row] % alike, visits[row]))[:2])
+    assert set(np.flatnonzero(counts).tolist()) == expected
 
 
 @pytest.mark.parametrize("wide", [1, 2**40])
 def test_a_repeated_row_key_is_seen_in_whatever_part_it_is(
     wide: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyed_rows, "HELD_BYTES", 160)
+    monkeypatch.setattr(bounding, "PASS_BYTES", 160)
     keys = np.random.default_rng(1).permutation(100) * wide
-    assert not looked_at(pa.table({"visit": keys}), "visit", hold=False).repeats()
+    table = {"y": np.arange(100) % 2, "p": np.arange(100) / 100, "visit": keys}
+    ho.Dataset(table, label="y", score="p", row_key="visit")
     keys[7] = keys[93]
-    assert looked_at(pa.table({"visit": keys}), "visit", hold=True).repeats()
-    risen = pa.table({"visit": np.sort(keys)})
-    assert looked_at(risen, "visit", hold=True).repeats()
+    with pytest.raises(ho.errors.DuplicateRowKey):
+        ho.Dataset(table, label="y", score="p", row_key="visit")
+
+
+# --- a fair sample -------------------------------------------------------------------------------
+
+PEOPLE = 4000
+NUMBERED = np.arange(PEOPLE)
+PERSONS: dict[str, Any] = {
+    "consecutive": NUMBERED,
+    "far apart": NUMBERED * 1_000_003 - 2**40,
+    "large": 2**62 + NUMBERED * 2**31,
+    "texts": [f"p{number}" for number in NUMBERED],
+    "numbers in texts": [str(number) for number in NUMBERED],
+    "decimals": [Decimal(int(number)) / 8 for number in NUMBERED],
+    "days": [datetime.date(1950, 1, 1) + datetime.timedelta(int(each)) for each in NUMBERED],
+}
+VISITS: dict[str, Any] = {
+    "none": None,
+    "consecutive": lambda person, nth, size: person * size + nth,
+    "by place": lambda person, nth, size: nth * PEOPLE + person,
+    "shifted": lambda person, nth, size: (person * size + nth) * 2**31 - 2**62,
+    "negative": lambda person, nth, size: -(person * size + nth),
+    "texts": lambda person, nth, size: f"{person}/{nth}",
+    "decimals": lambda person, nth, size: Decimal(person * size + nth) / 4,
+}
+
+
+@pytest.mark.parametrize(("size", "most"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 3)])
+@pytest.mark.parametrize(
+    ("persons", "visits"),
+    [*((each, "none") for each in PERSONS), *(("consecutive", each) for each in VISITS)],
+)
+def test_every_set_of_a_persons_rows_is_as_likely_as_any_other(
+    persons: str, visits: str, size: int, most: int
+) -> None:
+    """By position in the table and whatever the keys are: a person's visits have an order."""
+    person, nth = np.repeat(NUMBERED, size), np.tile(np.arange(size), PEOPLE)
+    ids = PERSONS[persons]
+    table: dict[str, Any] = {"person": [ids[each] for each in person]}
+    key = VISITS[visits]
+    if key is not None:
+        table["visit"] = [key(int(a), int(b), size) for a, b in zip(person, nth, strict=True)]
+    limit = bounding.Limit("person", None if key is None else "visit", most)
+    counts = bounding.counted_rows(open_local(table), limit, rows=len(person))
+    sets = Counter(tuple(np.flatnonzero(row)) for row in counts.reshape(PEOPLE, size))
+    possible = list(combinations(range(size), most))
+    observed = [sets[each] for each in possible]
+    assert sum(observed) == PEOPLE, "every person keeps as many as may be"
+    # Nothing here is drawn anew: a rule that is fair fails it once in 1,000,000 choices of keys.
+    assert chisquare(observed).pvalue > 1e-6, observed
+    alone = [sum(sets[each] for each in possible if place in each) for place in range(size)]
+    spread = 5 * np.sqrt(PEOPLE * most / size * (1 - most / size))
+    assert np.abs(np.array(alone) - PEOPLE * most / size).max() < spread
 
 
 @pytest.mark.parametrize("fault", [None, "label", "score", "person", "visit"])
 def test_many_rows_of_people_are_judged_as_few_are(
     fault: str | None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Label, score and keys in one pass; what is broken is named by the rules, as always."""
+    """Looked at in parts; what is broken is named by the rules, as always."""
     rows = 3000
     columns: dict[str, Any] = {
         "y": np.arange(rows) % 2,
@@ -271,15 +294,15 @@ def test_many_rows_of_people_are_judged_as_few_are(
         body = "SELECT sum(label) AS a, sum(hash(score) >> 20) AS b, count(*) AS n FROM evaluated"
         return {name: int(each[0]) for name, each in dataset._fetch(body).items()}
 
+    if fault is None:
+        few = answer()
+    monkeypatch.setattr(bounding, "PASS_BYTES", 64 * 100)
     if fault is not None:
-        monkeypatch.setattr(dataset_module, "MANY_ROWS", 100)
         with pytest.raises(error):
             answer()
         return
-    few = answer()
-    monkeypatch.setattr(dataset_module, "MANY_ROWS", 100)
     assert answer() == few
-    monkeypatch.setattr(table_module, "HELD_ROWS", 100)  # too many to hold: read again
+    monkeypatch.setattr(duckdb, "MOST_KEPT", 100)  # too many to hold: read again
     assert answer() == few
 
 
@@ -289,7 +312,7 @@ def test_every_view_of_people_reads_the_rows_that_count(
 ) -> None:
     """In the order of a file of many row groups, whichever columns a question asks for."""
     if not kept_in_memory:
-        monkeypatch.setattr(duckdb_engine, "MOST_KEPT", 0)
+        monkeypatch.setattr(duckdb, "MOST_KEPT", 0)
     generator = np.random.default_rng(3)
     rows = 20_000
     table = pa.table(

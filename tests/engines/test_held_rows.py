@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import heldout as ho
+from heldout.data.bounding import CopiedRows, Holding
 from heldout.data.dialects import transpile
-from heldout.data.held_rows import Holding
 from heldout.data.regression_table import RegressionTable
 from heldout.errors import UnreadableTable
 from heldout.kernel.noise.mechanism import unseal
@@ -77,7 +77,7 @@ def test_every_view_reads_the_rows_that_were_kept(engine: Any) -> None:
     for name, view in there.items():
         assert searches(view) != isinstance(view._engine, Holding), name
         assert rows_of(view) == rows_of(here[name]), name
-        view._held_rows = None
+        view._bounded = None
         assert searches(view), name
         assert rows_of(view) == rows_of(here[name]), name
 
@@ -86,8 +86,8 @@ def test_only_declared_columns_are_kept(engine: Any) -> None:
     dataset = ho.Dataset(engine.hold(ROWS), **DECLARED, **MORE)
     if not isinstance(dataset._engine, Holding):
         pytest.skip("this engine keeps nothing")
-    assert dataset._held_rows is not None
-    assert dataset._held_rows.names == {"person", "y", "p", "q", "w", "sex", "place"}
+    assert isinstance(dataset._bounded, CopiedRows)
+    assert dataset._bounded.names == {"person", "y", "p", "q", "w", "sex", "place"}
     dataset._exposed_columns = {**dataset._exposed_columns, "more": 'held."unused"'}
     assert len(rows_of(dataset)) == len(rows_of(views(dataset)["plain"])) < 90
 
@@ -120,10 +120,10 @@ def test_an_arrow_data_set_keeps_the_rows_that_count(tmp_path: Path) -> None:
 def test_too_many_rows_of_an_arrow_data_set_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heldout.data.duckdb_engine.MOST_KEPT", 80)
+    monkeypatch.setattr("heldout.data.duckdb.MOST_KEPT", 80)
     pq.write_table(ROWS, tmp_path / "rows.parquet")
     there = ho.Dataset(pa.dataset.dataset(tmp_path), **DECLARED)
-    assert there._held_rows is None
+    assert there._bounded is None
     assert counts(there) == counts(ho.Dataset(ROWS, **DECLARED))
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_lets_nothing_be_kept_is_asked_as_before(postgres: Any) ->
     try:
         for address in (reading, postgres.address.replace("heldout@", f"{user}@")):
             dataset = ho.Dataset(address, table=place, **DECLARED)
-            assert dataset._held_rows is None
+            assert dataset._bounded is None
             assert counts(dataset) == expected
     finally:
         del dataset

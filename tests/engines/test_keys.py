@@ -1,6 +1,8 @@
 """Keys: which rows of a unit count, and which budget the rows have, is the same everywhere."""
 
 import datetime
+import math
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.entrances import CATALOGUES, COLUMNS, Row, check_neighbours, neighbours
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
@@ -81,6 +86,48 @@ def test_the_same_rows_of_a_unit_are_kept(engine: Any, key: str, unit: str) -> N
         here = kept(opened(rows, **declared))
         assert kept(opened(there, **declared)) == here
         assert 0 < len(here) < ROWS
+
+
+@pytest.mark.parametrize("catalogue", CATALOGUES)
+@settings(max_examples=6, deadline=None)
+@given(data=st.data())
+def test_one_person_changes_no_other_row_elsewhere(engine: Any, catalogue: str, data: Any) -> None:
+    """Kept rows, keys, groups and labels, as through the entrances of `tests/data`."""
+
+    def open_rows(rows: list[Row]) -> ho.Dataset:
+        there = engine.hold(CATALOGUES[catalogue](rows))
+        return ho.Dataset(there, **COLUMNS, neighbours="add-remove")
+
+    check_neighbours(open_rows, data.draw(neighbours(texts=catalogue == "texts")))
+
+
+@pytest.mark.parametrize("key", ["consecutive", "text"])
+@pytest.mark.parametrize(("size", "most"), [(2, 1), (3, 2)])
+def test_every_set_of_a_persons_rows_is_as_likely_elsewhere(
+    engine: Any, key: str, size: int, most: int
+) -> None:
+    """As in `tests/data/test_units.py`, and the very rows that are kept there."""
+    people = 1000
+    person, nth = np.repeat(np.arange(people), size), np.tile(np.arange(size), people)
+    visits = person * size + nth
+    rows = pa.table(
+        {
+            "visit": visits
+            if key == "consecutive"
+            else [f"{a}/{b}" for a, b in zip(person, nth, strict=True)],
+            "patient": person,
+            "y": pa.array(nth % 2, pa.int32()),
+            "p": visits / len(visits),
+        }
+    )
+    declared = {"unit": "patient", "rows_per_unit": most}
+    found = kept(opened(engine.hold(rows), **declared))
+    assert found == kept(opened(rows, **declared))
+    places = np.rint(np.array(found) * len(visits)).astype(int)
+    sets = Counter(tuple(each % size) for each in places.reshape(people, most))
+    expected = people / math.comb(size, most)
+    assert len(sets) == math.comb(size, most)
+    assert max(abs(count - expected) for count in sets.values()) < 5 * math.sqrt(expected)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -87,6 +87,7 @@ def test_whatever_the_noise_does_values_and_intervals_stay_in_range(neighbours: 
             assert least <= low <= measure.value <= high <= most, name
 
 
+@pytest.mark.chance(1e-8)
 def test_a_public_total_is_used() -> None:
     """Where the number of rows is public the four counts add up to it, give or take rounding.
 
@@ -98,6 +99,17 @@ def test_a_public_total_is_used() -> None:
     for _ in range(5):
         matrix = session.confusion(threshold=0.65, epsilon="1/2").matrix()
         assert abs(sum(map(sum, matrix)) - 800) <= 2
+
+
+@pytest.mark.chance(1e-9)
+def test_the_interval_of_a_count_is_as_wide_as_its_noise_and_one_more_at_most() -> None:
+    """P(|noise| > k) is 2 r^(k + 1) / (1 + r) with r = exp(-1/scale); the scale is 4."""
+    r = math.exp(-1 / 4)
+    half = next(k for k in range(100) if 2 * r ** (k + 1) / (1 + r) <= 0.05)
+    release = released("add-remove", "1/4")
+    largest = max(getattr(release, attribute(name)) for name in CELLS)
+    low, high = largest.noise_interval()
+    assert half <= (high - low) / 2 <= half + 1
 
 
 def test_the_population_interval_is_wider_than_that_of_the_noise() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heldout.data.grid import CELLS
+from heldout.data.scores import CELLS
 from heldout.intervals.areas import (
     Influence,
     Scatter,

@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from heldout.models.examine import examine
+from heldout.models.verify import examine
 
 attacks: Any = importlib.import_module("attacks")
 swapping: Any = importlib.import_module("swapping")

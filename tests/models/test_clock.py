@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 import heldout as ho
 from heldout.errors import ScoringFailed, UnusableModel
 from heldout.models import sandbox
-from heldout.models.examine import examine
 from heldout.models.isolate import Scorer
 from heldout.models.keeper import Field, Task
+from heldout.models.verify import examine
 
 attacks: Any = importlib.import_module("attacks")
 

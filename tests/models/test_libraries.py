@@ -9,7 +9,7 @@ import pytest
 
 import heldout as ho
 from heldout.models import sandbox
-from heldout.models.examine import examine
+from heldout.models.verify import examine
 
 pytestmark = pytest.mark.skipif(not sandbox.available()["seccomp"], reason="no seccomp here")
 pytest.importorskip("skl2onnx")

@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from heldout.models.examine import examine
+from heldout.models.verify import examine
 
 graphs: Any = importlib.import_module("random_graphs")
 swapping: Any = importlib.import_module("swapping")

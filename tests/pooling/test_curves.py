@@ -35,6 +35,7 @@ def released(parts):
     ]
 
 
+@pytest.mark.chance(1e-7)
 def test_the_pooled_curve_is_near_that_of_all_rows(parts, released):
     pooled = ho.pool(released)
     y, p = (np.concatenate([each[name] for each in parts]) for name in "yp")

@@ -12,7 +12,7 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.data.feature_matrix import FeatureMatrix
-from heldout.data.truth import Truth
+from heldout.data.two_tables import Truth
 from heldout.errors import ArgumentError, LedgerError
 from heldout.kernel import Ledger
 from heldout.questions.answers import Answered, from_plain, plain, stored_classes

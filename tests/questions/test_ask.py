@@ -12,7 +12,7 @@ import pytest
 import heldout as ho
 from heldout import questions as q
 from heldout.data.feature_matrix import FeatureMatrix
-from heldout.data.truth import Truth
+from heldout.data.two_tables import Truth
 from heldout.errors import AnswerLost, ArgumentError, BudgetExceeded
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.questions.base import KINDS

@@ -67,8 +67,9 @@ def sizes() -> Iterator[Any]:
             yield pytest.param(name, *case, marks=[pytest.mark.slow] * long)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-@pytest.mark.parametrize(("name", "count", "share", "epsilon"), sizes())
+@pytest.mark.parametrize(("name", "count", "share", "epsilon"), [*sizes()])
 def test_a_quote_and_the_release_agree(
     name: str, count: int, share: float, epsilon: str, neighbours: str
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_quote_and_the_release_agree(
     agree(quote.half_widths[0][name], released, question.draws, least=least)
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("kind", [q.RegressionMetrics, q.ResidualPlot])
 def test_a_quote_of_residuals_and_the_release_agree(kind: Any) -> None:
     count = 4000

@@ -18,7 +18,7 @@ from tests.conftest import new_schema
 
 from heldout.server import accounts, storage
 from heldout.server.app import make_app
-from heldout.server.first_start import prepare
+from heldout.server.run import prepare
 from heldout.server.service import Service, Settings
 from heldout.server.worker import Worker, run
 
@@ -98,6 +98,12 @@ class Site:
         return due is not None
 
     def register(self, file: Path, *, name: str = "readmissions", budget: str = "3") -> Any:
+        self.register_again(file, name=name, budget=budget)
+        self.work()
+        return self.client("carol").get(f"/api/v1/datasets/{name}").json()
+
+    def register_again(self, file: Path, *, name: str = "readmissions", budget: str = "3") -> None:
+        """Send a registration that no worker has looked at yet."""
         body = {
             "name": name,
             "source": str(file),
@@ -108,8 +114,6 @@ class Site:
         self.client("carol").post(
             "/api/v1/datasets", json=body, headers={"Prefer": "wait=0"}
         ).raise_for_status()
-        self.work()
-        return self.client("carol").get(f"/api/v1/datasets/{name}").json()
 
     def grant(self, analyst: str = "ana", *, name: str = "readmissions", budget: str = "2") -> Any:
         body = {"analyst": analyst, "budget": budget}

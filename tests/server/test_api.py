@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.server.declaration import Declared
+from heldout.server.declaration import Declaration
 
 AUC = {"question": "auc", "epsilon": "1/2"}
 CELLS = {"question": "confusion", "epsilon": "1/2", "threshold": 0.5}
@@ -91,7 +91,8 @@ def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
     file = str(write_rows(tmp_path / "rows.parquet"))
     for name, more in (("rare", {"prevalence": 0.02}), ("unsaid", {"new": True})):
         body = {"name": name, "source": file, "declaration": DECLARATION | more, "budget": "3"}
-        site.client("carol").post("/api/v1/datasets", json=body).raise_for_status()
+        wait = {"Prefer": "wait=0"}
+        site.client("carol").post("/api/v1/datasets", json=body, headers=wait).raise_for_status()
         site.work()
         site.grant(name=name)
     client = site.client("ana")
@@ -109,4 +110,4 @@ def test_a_custodian_may_say_which_share_is_positive_and_quotes_take_it(
 @pytest.mark.parametrize("share", [0, 1, -0.1, "some", True, [0.5]])
 def test_a_share_of_positives_lies_between_0_and_1(share: Any) -> None:
     with pytest.raises(ArgumentError, match="prevalence must be a number between 0 and 1"):
-        Declared({"label": "y", "row_key": "k", "prevalence": share})
+        Declaration.of({"label": "y", "row_key": "k", "prevalence": share})

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.server.conftest import LINEAR, Site, write_rows
 
 from heldout.server.storage import now, submissions
@@ -102,6 +103,29 @@ def test_a_board_dearer_than_the_budget_is_refused(site: Site, tmp_path: Path) -
     board = site.client("ana").get("/api/v1/boards/spring").json()
     assert board["state"] == "refused"
     assert "Nothing was charged" in board["words"]
+
+
+def test_a_board_that_is_lost_after_it_was_paid_for_does_not_say_that_nothing_was_charged(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heldout.questions.boards import board as boards
+
+    def crash(*_: Any) -> None:
+        raise MemoryError
+
+    site.register(write_rows(tmp_path / "rows.parquet", 2000), budget="9")
+    body = {"name": "spring", "dataset": "readmissions", "terms": TERMS}
+    site.client("carol").post("/api/v1/boards", json=body).raise_for_status()
+    monkeypatch.setattr(boards, "secret_of", crash)
+    site.work()
+    for who in ("ana", "carol"):
+        board = site.client(who).get("/api/v1/boards/spring").json()
+        assert (board["state"], "stays spent" in board["words"]) == ("lost", True)
+        assert "Nothing was charged" not in board["words"]
+    assert "booked as entry" in board["words"], "its custodian learns which entry"
+    spent = site.client("carol").get("/api/v1/datasets/readmissions").json()["allowance"]["spent"]
+    assert spent["epsilon"] != "0"
+    assert "lost" in site.client().get("/boards/spring").text
 
 
 def test_a_board_is_read_and_submitted_to_on_its_pages(site: Site, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from tests.server.conftest import ON_POSTGRES, Site, write_rows
 
 from heldout.errors import LedgerTampered
 from heldout.kernel import Ledger
-from heldout.server import receipts
-from heldout.server.first_start import prepare
+from heldout.server import books
+from heldout.server.run import prepare
 from heldout.server.service import Service
 from heldout.server.storage import receipts as receipt_table
 from heldout.server.worker import Worker
@@ -118,7 +118,7 @@ def test_what_is_compared_is_one_row_and_only_grows(site: Site, asked: Any) -> N
     asked("two")
     newest = service.ledger.head()
     with service.store.write() as connection:
-        receipts.note(connection, type(newest)(newest.ledger, 1, "an older one"))
+        books.keep_receipt(connection, type(newest)(newest.ledger, 1, "an older one"))
         rows = connection.execute(sa.select(receipt_table)).all()
     assert [(row.ledger, row.sequence, row.hash) for row in rows] == [tuple(vars(newest).values())]
     assert site.client().get("/ready").json() == {"state": "ready"}
@@ -140,3 +140,65 @@ def test_a_server_of_an_older_version_takes_the_receipts_of_its_answers(
     service.store.migrate()
     with service.store.read() as connection:
         assert connection.execute(sa.select(receipt_table)).all() == before
+
+
+def test_a_custodian_may_accept_a_ledger_whose_newest_copy_is_lost_and_the_log_says_so(
+    site: Site, asked: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked("one")
+    copied(site.service, tmp_path / "copy")
+    asked("two")
+    lost = site.service.ledger.head()
+    put_back(site.service, tmp_path / "copy")
+    (site.service.settings.folder / "ledger.sqlite.witness").write_bytes(lost.encode() * 2)
+    with pytest.raises(LedgerTampered):
+        prepare(Service(site.service.settings))
+    accepted = Service(site.service.settings, accept_ledger=True)
+    prepare(accepted)
+    ends = accepted.ledger.head()
+    assert f"entry {ends.sequence}" in capsys.readouterr().out
+    [line] = [
+        line
+        for line in site.client("olga").get("/api/v1/audit").json()
+        if line["action"] == "accept ledger"
+    ]
+    assert lost.hash in line["subject"]
+    assert f"entry {lost.sequence}" in line["subject"]
+    prepare(Service(site.service.settings))  # the next start needs no option
+    site.service.reopen_ledger()
+    site.worker = Worker(site.service)
+    _, third = asked("three")
+    assert state_of(accepted, third).state == "answered"
+
+
+def test_nothing_is_logged_if_an_accepted_ledger_lacks_nothing(
+    site: Site, asked: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked("one")
+    prepare(Service(site.service.settings, accept_ledger=True))
+    assert "nothing is missing" in capsys.readouterr().out
+    lines = site.client("olga").get("/api/v1/audit").json()
+    assert not [line for line in lines if line["action"] == "accept ledger"]
+
+
+def test_a_receipt_that_is_older_than_what_was_seen_is_looked_for_until_it_is_found(
+    tmp_path: Path,
+) -> None:
+    """A fork of the ledger: this object has seen further than the receipt, on another branch."""
+    from heldout.kernel import Budget, Event
+
+    ledger = Ledger.open(tmp_path / "ledger.sqlite")
+    account = ledger.register("rows", budget=Budget(epsilon=1))
+    event = Event("exponential", {"epsilon": "1/3"})
+    ledger.book(account, event, request={})
+    head = ledger.head()
+    older = type(head)(head.ledger, 1, "0" * 64)
+    with pytest.raises(LedgerTampered):
+        ledger.expect(older)
+    with pytest.raises(LedgerTampered, match="a receipt has seen it"):
+        ledger.book(account, event, request={})
+    ledger.close()
+    fresh = Ledger.open(tmp_path / "ledger.sqlite")
+    fresh.expect(head)
+    fresh.book(account, event, request={})
+    fresh.close()

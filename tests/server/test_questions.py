@@ -158,10 +158,10 @@ def test_what_is_typed_on_the_page_is_asked(both: Site) -> None:
     assert page.status_code == 200, page.text
     quote = re.search(r'name="quote" value="([^"]+)"', page.text)
     assert quote is not None
-    from heldout.server import quotes
+    from heldout.server import evaluations
 
     person = accounts.Person("ana", "analyst", "", "browser", accounts.SCOPES)
-    agreed = quotes.opened(both.service, person, quote[1])["questions"]
+    agreed = evaluations.agreed_quote(both.service, person, quote[1])["questions"]
     plain = {each["question"]: each for each in agreed}
     assert plain["confusion"]["threshold"] == 0.3
     assert plain["curves"]["thresholds"] == [0.2, 0.5]
@@ -185,7 +185,7 @@ def test_a_kind_of_another_package_is_everywhere(both: Site) -> None:
         wrong = both.ask(asked | {"sort": "quiet"}, artifact=model, key="wrong")
         assert wrong.status_code == 422
         assert "sort must be one of loud, silent" in wrong.json()["detail"]
-        from heldout.server.api_ground import question_schemas
+        from heldout.server.web_asking import question_schemas
 
         assert question_schemas()[f"Question-{KIND}"]["properties"]["sort"]["enum"] == [
             "loud",

@@ -15,7 +15,7 @@ from tests.server.test_boards import TERMS
 from heldout.kernel.ledger import tables
 from heldout.server.accounts import sign_in
 from heldout.server.app import make_app
-from heldout.server.roles import SCRIPT, give_rights
+from heldout.server.run import SCRIPT, give_rights
 from heldout.server.service import Forbidden, Service, Settings
 from heldout.server.storage import metadata
 from heldout.server.worker import Worker

@@ -105,7 +105,11 @@ def test_the_page_of_a_new_password_goes_on_with_a_new_session(site: Site) -> No
 
 def test_a_request_under_way_makes_no_token_for_a_disabled_person(site: Site) -> None:
     person, _ = browser(site, "ana")  # looked up before, used after
-    accounts.disable(site.service, "ana", by="adam")
+    accounts.disable(
+        site.service,
+        "ana",
+        by=accounts.Person("adam", "administrator", "", "browser", accounts.SCOPES),
+    )
     with pytest.raises(Forbidden, match="revoked"):
         accounts.make_token(site.service, person, label="late")
 
@@ -142,7 +146,11 @@ def test_the_last_administrator_who_can_sign_in_stays(site: Site) -> None:
     assert "last administrator" in refused.json()["detail"]
     person, _ = browser(site, "adam")
     accounts.change_password(site.service, person, PASSWORD)
-    accounts.disable(site.service, "administrator", by="adam")
+    accounts.disable(
+        site.service,
+        "administrator",
+        by=accounts.Person("adam", "administrator", "", "browser", accounts.SCOPES),
+    )
     with pytest.raises(Conflict, match="last administrator"):
         accounts.disable(site.service, "adam")
 

@@ -15,11 +15,11 @@ from tests.server.conftest import LINEAR, ON_POSTGRES, write_rows
 from tests.server.watched import AUC, CELLS, Steady, Watched, all_keys, predictions
 
 from heldout.errors import ArgumentError
-from heldout.server import storage
-from heldout.server.answer_page import answer_page
+from heldout.server import storage, worker
 from heldout.server.declaration import checked_source
 from heldout.server.rows import source_of
 from heldout.server.service import Settings
+from heldout.server.signing import answer_page
 
 CSV = "text/csv"
 
@@ -194,6 +194,12 @@ def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     return clock
 
 
+def state_of(site: Any, identity: str) -> str:
+    with site.service.store.read() as connection:
+        query = sa.select(storage.evaluations.c.state).filter_by(id=identity)
+        return str(connection.execute(query).scalar_one())
+
+
 def test_an_answer_appears_at_the_same_tick_for_neighbouring_tables(
     tmp_path: Path, moving: Any
 ) -> None:
@@ -208,13 +214,23 @@ def test_an_answer_appears_at_the_same_tick_for_neighbouring_tables(
         for key, ticks in (("first", 5), ("second", 3), ("third", 3)):
             moving.ahead += tick - moving.time() % tick + 1  # just after a step of the clock
             asked = site.ask(AUC, artifact=model, key=key).json()["id"]
-            site.work()
-            early = ana.get(f"/api/v1/evaluations/{asked}").json()
-            assert (early["state"], early["answers"]) == ("waiting", None)
-            assert early["receipt"] is None
-            assert ana.get(f"/api/v1/reports/{asked}.html").status_code == 404
-            listed = ana.get("/api/v1/evaluations").json()
-            assert {each["id"]: each["state"] for each in listed}[asked] == "waiting"
+            looks: list[bool] = []
+
+            def look(moment: float) -> None:
+                shown = [ana.get(f"/api/v1/evaluations/{asked}").json()]  # noqa: B023
+                shown += ana.get("/api/v1/evaluations").json()  # noqa: B023
+                early = [each for each in shown if each["id"] == asked]  # noqa: B023
+                assert {each["state"] for each in early} == {"waiting"}
+                assert [each["answers"] or each["receipt"] for each in early] == [None] * 2
+                page = ana.get(f"/api/v1/reports/{asked}.html")  # noqa: B023
+                assert page.status_code == 404
+                looks.append(state_of(site, asked) == "answered")  # noqa: B023
+                storage.wait_until(moment)
+
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(worker, "wait_until", look)
+                site.work()
+            assert looks[-1], "it was answered, and nobody knew"
             moving.ahead += 2 * tick
             late = ana.get(f"/api/v1/evaluations/{asked}").json()
             assert late["state"] == "answered"
@@ -272,8 +288,16 @@ def test_a_place_in_the_queue_tells_of_ticks_and_not_of_work(
     assert place() == 1
     assert opened.worker.step()  # the scoring
     assert opened.until_tick()
-    assert opened.worker.step()  # the first is answered, and not due
-    assert place() == 1
+    places: list[int] = []
+
+    def look(moment: float) -> None:
+        if state_of(opened, first) == "answered":  # and not due
+            places.append(place())
+        storage.wait_until(moment)
+
+    monkeypatch.setattr(worker, "wait_until", look)
+    assert opened.worker.step()
+    assert places == [1]
     clock.at += 1.0
     assert place() == 0
 

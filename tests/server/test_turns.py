@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.server.conftest import LINEAR, Site, write_rows
 from tests.server.watched import AUC, Steady, all_keys, predictions
 
 from heldout.errors import ScoringFailed
-from heldout.server import artifacts, evaluations, jobs, limits, storage, worker
+from heldout.server import artifacts, evaluations, jobs, storage, worker
 from heldout.server.service import TooLarge
 from heldout.server.storage import Store
 from heldout.server.worker import run
@@ -35,6 +36,7 @@ def send(site: Site, who: str = "ana", **more: Any) -> Any:
 
 
 def small(tmp_path: Path, **settings: Any) -> Site:
+    tmp_path.mkdir(exist_ok=True)
     site = Site(tmp_path / "server", **settings)
     site.register(write_rows(tmp_path / "rows.parquet", 50))
     site.grant()
@@ -205,7 +207,7 @@ def test_a_model_is_deleted_with_its_scores_and_makes_room(opened: Any) -> None:
     assert not list(opened.service.settings.artifacts.glob(f"{model}*"))
     assert ana.get(path).status_code == 404
     with opened.service.store.read() as connection:
-        assert limits.bytes_of(connection, "ana") == 0
+        assert jobs.bytes_of(opened.service, connection, "ana") == 0
     assert ana.get(f"{API}/reports/{asked}.html").status_code == 200, "its answers stay"
 
 
@@ -240,14 +242,15 @@ def test_processor_seconds_are_counted_by_public_figures(
     assert "Come back in 60 minutes" in refused.json()["detail"]
     assert 3500 < int(refused.headers["retry-after"]) <= 3600
     assert send(site, "bert").status_code == 201
-    monkeypatch.setattr(limits, "now", lambda: storage.now() + 3601)
+    later = SimpleNamespace(time=lambda: time.time() + 3601, sleep=time.sleep)
+    monkeypatch.setattr(storage, "time", later)
     assert send(site).status_code == 201
     site.service.close()
 
 
 def test_scores_and_copies_count_towards_the_room_of_their_owner(tmp_path: Path) -> None:
     file = len(json.dumps(LINEAR))
-    site = small(tmp_path, most_kept=2 * file + 50 * limits.SCORE_BYTES)
+    site = small(tmp_path, most_kept=2 * file + 50 * jobs.SCORE_BYTES)
     first, second = site.upload()["id"], site.upload()["id"]
     assert site.answer(AUC, artifact=first, key="1")["state"] == "answered"
     refused = site.ask(AUC, artifact=second, key="2")
@@ -276,13 +279,99 @@ def test_uploads_at_once_share_the_room_that_there_is(tmp_path: Path) -> None:
 
     site = small(tmp_path, most_kept=1000)
     ana = Person("ana", "analyst", "", "api", ("ask",))
-    told: dict[str, Any] = {"kind": "model", "name": "m", "features": None}
-    assert artifacts._expect(site.service, ana, "one", length=700, **told) == 700
+    assert artifacts.Upload(site.service, ana, 700).most == 700
     with pytest.raises(TooLarge):
-        artifacts._expect(site.service, ana, "two", length=400, **told)
-    assert artifacts._expect(site.service, ana, "three", length=None, **told) == 300
+        artifacts.Upload(site.service, ana, 400)
+    assert artifacts.Upload(site.service, ana, None).most == 300
     with pytest.raises(TooLarge):
-        artifacts._expect(site.service, ana, "four", length=None, **told)
+        artifacts.Upload(site.service, ana, None)
+    site.service.close()
+
+
+def test_a_slow_upload_counts_until_it_can_no_longer_arrive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import asyncio
+
+    from heldout.server.accounts import Person
+    from heldout.server.service import TooMany, TooSlow
+
+    clock, site = Steady(monkeypatch), small(tmp_path, most_kept=1000, most_waiting=1)
+    ana = Person("ana", "analyst", "", "api", ("ask",))
+    slow = artifacts.Upload(site.service, ana, 700)
+    clock.at += 2 * site.service.settings.upload_seconds - 1
+    with pytest.raises(TooMany):
+        artifacts.Upload(site.service, ana, 100)
+    clock.at += 2
+    other = artifacts.Upload(site.service, ana, 700)  # the slow one holds nothing any more
+
+    async def pieces() -> Any:
+        yield b"{}"
+
+    with pytest.raises(TooSlow):
+        asyncio.run(slow.take(pieces(), content_type="application/json", name="slow"))
+    slow.give_up()
+    assert not list(site.service.settings.artifacts.glob(f"{slow.id}*"))
+    asyncio.run(other.take(pieces(), content_type="application/json", name="other"))
+    assert [each["name"] for each in site.client("ana").get(f"{API}/artifacts").json()] == ["other"]
+    site.service.close()
+
+
+@pytest.mark.parametrize("path", ["/api/v1/artifacts", "/artifacts"])
+def test_a_body_that_does_not_come_is_given_up_and_frees_its_room(
+    path: str, tmp_path: Path
+) -> None:
+    import asyncio
+
+    from heldout.server import accounts as people
+
+    site = small(tmp_path, upload_seconds=0.2, most_waiting=1)
+    session = people.sign_in_by_link(site.service, people.new_link(site.service, "ana"))
+    api = path.startswith("/api")
+    credential = (
+        (b"authorization", f"Bearer {site.tokens['ana']}".encode())
+        if api
+        else (b"cookie", f"heldout={session}".encode())
+    )
+    kind = b"application/json" if api else b"multipart/form-data; boundary=b"
+    headers = [(b"host", b"testserver"), (b"content-type", kind), credential]
+    scope = {"type": "http", "http_version": "1.1", "method": "PUT" if api else "POST"}
+    scope |= {"path": path, "raw_path": path.encode(), "query_string": b"", "scheme": "http"}
+    scope |= {"headers": headers, "client": ("192.0.2.1", 1), "server": ("testserver", 80)}
+    begun = b"{" if api else b"--b\r\n"
+    first = iter([{"type": "http.request", "body": begun, "more_body": True}])
+    answers: list[Any] = []
+
+    async def receive() -> Any:
+        for message in first:
+            return message
+        await asyncio.sleep(60)
+
+    async def answer(message: Any) -> None:
+        answers.append(message)
+
+    asyncio.run(site.app(scope, receive, answer))
+    assert answers[0]["status"] == 408
+    assert send(site).status_code == 201, "it holds no place"
+    assert len(list(site.service.settings.artifacts.iterdir())) == 1
+    site.service.close()
+
+
+def test_a_form_has_its_room_before_a_byte_of_it_is_read(tmp_path: Path) -> None:
+    from heldout.server import accounts as people
+
+    site = small(tmp_path, most_waiting=1)
+    assert send(site).status_code == 201
+    ana = site.client()
+    secret = people.sign_in_by_link(site.service, people.new_link(site.service, "ana"))
+    ana.cookies.set("heldout", secret)
+
+    def pieces() -> Any:
+        raise AssertionError("nobody may read it")
+        yield b""
+
+    kind = {"Content-Type": "multipart/form-data; boundary=b"}
+    assert ana.post("/artifacts", content=pieces(), headers=kind).status_code == 429
     site.service.close()
 
 
@@ -313,7 +402,7 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
 
     clock, told = Steady(monkeypatch), []
     site = small(tmp_path, tick=0.5, scoring_tick=2.0)
-    score, opened, sign = rows.score_rows, rows.opened, site.worker.signer.sign
+    score, opened, sign = rows.score_rows, rows.open_scored, site.worker.signer.sign
     for slower in (0.0, 0.3):
 
         def later(work: Any, slower: float = slower) -> Any:
@@ -324,7 +413,7 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
             return done
 
         monkeypatch.setattr(rows, "score_rows", later(score))
-        monkeypatch.setattr(rows, "opened", later(opened))
+        monkeypatch.setattr(rows, "open_scored", later(opened))
         monkeypatch.setattr(site.worker.signer, "sign", later(sign))
         clock.at = 1_900_000_000.0 + 1000 * len(told) + 0.123
         model = site.upload(LINEAR | {"intercept": slower})["id"]
@@ -345,6 +434,59 @@ def test_bookings_receipts_and_answers_are_at_ticks_whatever_the_work_takes(
     times = [entry["time"] for entry in site.client("olga").get(f"{API}/ledger").json()]
     assert all(_seconds(moment) % 0.5 == 0 for moment in times)
     site.service.close()
+
+
+@pytest.mark.parametrize(
+    ("reading", "failure"),
+    [
+        ("score_rows", None),
+        ("score_rows", ScoringFailed("late")),
+        ("score_rows", RuntimeError("out of memory")),
+        ("open_scored", None),
+        ("open_scored", RuntimeError("out of memory")),
+        ("copy_rows", None),
+        ("copy_rows", RuntimeError("out of memory")),
+    ],
+)
+def test_whatever_waits_for_a_job_on_rows_begins_at_a_tick_however_long_it_took(
+    reading: str, failure: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uploads that come while rows are read wait for the worker, or for their owner's turn."""
+    from heldout.server import rows
+
+    clock, moments, work = Steady(monkeypatch), [], getattr(rows, reading)
+    for slower in (0.0, 0.3, 0.7):
+        clock.restart()
+        site = small(tmp_path / str(slower), tick=1.0, scoring_tick=2.0)
+        model, sent = site.upload()["id"], []
+
+        def read(*all_of_it: Any, **more: Any) -> Any:
+            clock.at += slower  # noqa: B023
+            if not sent:  # noqa: B023
+                sent.extend(send(site, who).json()["id"] for who in ("ana", "bert"))  # noqa: B023
+            if failure is not None:
+                raise failure
+            return work(*all_of_it, **more)
+
+        monkeypatch.setattr(rows, reading, read)
+        clock.at = 1_900_001_000.123
+        if reading == "copy_rows":
+            site.register_again(tmp_path / str(slower) / "rows.parquet")
+        else:
+            site.ask(AUC, artifact=model, key="k").raise_for_status()
+        site.work()
+        monkeypatch.setattr(rows, reading, work)
+        moments.append(_begun(site, sent))
+        site.service.close()
+    assert len(moments[0]) == 2
+    assert moments[1:] == moments[:1] * 2
+
+
+def _begun(site: Site, artifacts: list[str]) -> list[float]:
+    """When a worker took each upload up."""
+    query = sa.select(storage.jobs.c.begun).where(storage.jobs.c.subject.in_(artifacts))
+    with site.service.store.read() as connection:
+        return sorted(connection.execute(query).scalars())
 
 
 def _seconds(time: str) -> float:
@@ -394,6 +536,7 @@ def two_workers(opened: Site) -> Iterator[Site]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_a_small_question_takes_at_most_three_times_as_long_while_another_has_100_jobs(
     two_workers: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,7 @@ import heldout as ho
 from heldout import questions as q
 from heldout.cli import main
 from heldout.errors import ArgumentError, HeldoutError, NotGenuine
-from heldout.server.answer_page import answer_page, statement_of
-from heldout.server.signing import Signer
-from heldout.server.verification import Genuine, key_of
+from heldout.server.signing import Genuine, Signer, answer_page, key_of, statement_of
 
 ROWS = {"y": [1, 0, 1, 0, 0] * 200, "p": [0.8, 0.3, 0.6, 0.7, 0.1] * 200}
 REPORT = (q.Report(epsilon="1", sections=["brier"]),)
@@ -226,3 +224,78 @@ def test_what_is_no_page_of_ours_is_refused_in_one_line(
     words = (str(tmp_path / "text.html"), "--server-key", signer.public)
     code, _, err = verified(capsys, *words, "--server", "http://127.0.0.1:1")
     assert (code, "--token-file" in err) == (2, True)
+
+
+SUBJECT = {
+    "models": [{"name": "</script>gb.onnx", "sha256": "a" * 64}],
+    "dataset": "readmissions",
+    "registration": {"revision": 2, "declaration": "b" * 64},
+}
+
+
+def with_subject(signer: Signer, **more: Any) -> dict[str, Any]:
+    statement = json.loads(content(REPORT))
+    receipt = statement["answer"]["receipt"]
+    told = {"price": receipt["loss"], "time": receipt["time"], "server_key": signer.public}
+    return signer.sign(statement | {"subject": SUBJECT | told | more})
+
+
+def test_a_page_names_its_model_data_set_registration_and_evaluation(signer: Signer) -> None:
+    page = answer_page(with_subject(signer))
+    for words in ("gb.onnx", "a" * 64, "readmissions, registration 2", "b" * 64, "e1"):
+        assert words in page
+    assert "</script>gb" not in page
+    found = Genuine.in_page(page, key=signer.public)
+    assert found.page() == page
+    assert found.subject is not None
+    assert found.subject["server_key"] == signer.public
+
+
+@pytest.mark.parametrize(
+    "changed_subject",
+    [{"price": {"epsilon": "9"}}, {"time": "2020-01-01T00:00:00"}, {"models": [{"name": "m"}]}],
+    ids=str,
+)
+def test_a_subject_that_its_answer_contradicts_is_refused(
+    signer: Signer, changed_subject: dict[str, Any]
+) -> None:
+    with pytest.raises(ArgumentError, match="not the statement of an answer"):
+        Genuine.of(with_subject(signer, **changed_subject), key=signer.public)
+
+
+def test_a_page_that_was_signed_without_a_subject_still_verifies(
+    signer: Signer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, model = tmp_path / "report.html", tmp_path / "model.json"
+    page.write_text(answer_page(signed(signer)), encoding="utf-8")
+    model.write_text("{}")
+    assert "SHA-256" not in page.read_text(encoding="utf-8")
+    assert main(["verify", str(page), "--server-key", signer.public]) == 0
+    assert "every byte" in capsys.readouterr().out
+    line = ["verify", str(page), "--server-key", signer.public, "--model", str(model)]
+    assert main(line) != 0
+    assert "does not name its model" in capsys.readouterr().err
+
+
+def test_an_answer_is_about_the_file_that_was_sent_and_about_no_other(
+    opened: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.server.conftest import LINEAR
+
+    model = opened.upload()
+    asked = opened.answer({"question": "auc", "epsilon": "1/4"}, artifact=model["id"], key="k")
+    report = opened.client("ana").get(f"/api/v1/reports/{asked['id']}.html").text
+    page, file, other = (tmp_path / name for name in ("r.html", "sent.json", "other.json"))
+    page.write_text(report, encoding="utf-8")
+    file.write_text(json.dumps(LINEAR))
+    other.write_text(json.dumps(LINEAR | {"intercept": 1}))
+    key = str(opened.service.settings.folder / "signing.pub")
+    assert main(["verify", str(page), "--server-key", key, "--model", str(file)]) == 0
+    out = capsys.readouterr().out
+    for words in (model["sha256"], "model.json", "readmissions", "registration 1", asked["id"]):
+        assert words in out
+    assert main(["verify", str(page), "--server-key", key, "--model", str(other)]) == 1
+    assert "not about 'other.json'" in capsys.readouterr().err
+    booked = [line for line in opened.client("olga").get("/api/v1/ledger").json() if line["charge"]]
+    assert booked[0]["subject"]["models"] == [{"name": "model.json", "sha256": model["sha256"]}]
+    assert booked[0]["subject"]["registration"]["revision"] == 1

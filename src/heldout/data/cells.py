@@ -9,9 +9,12 @@ import datetime
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from heldout.errors import UnreadableTable
+
+if TYPE_CHECKING:
+    import pyarrow
 
 __all__ = ["arrow_column", "is_of_objects"]
 
@@ -40,7 +43,7 @@ def is_of_objects(values: Any) -> bool:
     return str(getattr(categories, "dtype", kind)) == "object"
 
 
-def arrow_column(values: Iterable[Any], name: str) -> Any:
+def arrow_column(values: Iterable[Any], name: str) -> "pyarrow.Array":
     """An Arrow column of Python values, each of which keeps its own value.
 
     >>> arrow_column([1, 2.5], "x").type, arrow_column([2**53 + 1, 2.5], "x").to_pylist()
@@ -67,7 +70,7 @@ def arrow_column(values: Iterable[Any], name: str) -> Any:
     return pyarrow.array(_numbers(cells, name) if kinds == {"numbers"} else cells)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """A scalar of NumPy or pandas as Python's own; None for what is missing."""
     kind = type(value)
     if kind is int or kind is str:

@@ -8,7 +8,7 @@ from heldout.arguments import as_whole, shown
 from heldout.data import sql, validation
 from heldout.data.dataset import Dataset
 from heldout.data.description import Description, ScoredRows
-from heldout.errors import ArgumentError, MissingLabel, UnknownLabel
+from heldout.errors import ArgumentError
 
 __all__ = ["ClassifiedDataset", "ClassifiedRows", "class_columns", "declared_classes"]
 
@@ -133,26 +133,10 @@ class ClassifiedDataset(Dataset):
 
     def _class_rules(self, role: str, name: str) -> list[validation.Rule]:
         """A label, or a prediction, is there, and is one of the declared classes."""
-        return [
-            validation.Rule(
-                f"missing_{role}",
-                f"count(*) - count({sql.column(name)})",
-                MissingLabel,
-                f"{role} {name!r} must not be NULL. Drop or mend those rows first.",
-            ),
-            validation.Rule(
-                f"unknown_{role}",
-                validation.unsound(" OR ".join(self._tests(name))),
-                UnknownLabel,
-                f"{role} {name!r} must be one of the declared classes. Declare the others, or map "
-                "them to one of these.",
-            ),
-        ]
+        advice = "one of the declared classes. Declare the others, or map them to one of these."
+        return validation.value_rules(role, name, self._tests(name), advice)
 
-    def _quickly_validated(self) -> None:
-        return None
-
-    def _described(self) -> Any:
+    def _described(self) -> ClassifiedRows:  # type: ignore[override]
         return ClassifiedRows(
             **self._public_facts(),
             label=self.label,

@@ -1,30 +1,29 @@
 """Private rows with a label and a score, and everything about them that is public."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from heldout.arguments.rules import OneOf
 from heldout.data import sql, validation
-from heldout.data.arrays import ArraysEngine
-from heldout.data.declared import (
-    Scale,
-    checked_rivals,
-    checked_weight,
-    declared_scales,
-    ends_of,
-    other_label,
-)
 from heldout.data.description import ScoredRows
-from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.grid import MANY_ROWS, GridTally, KeptColumns, grid_body, sound
+from heldout.data.duckdb import ArraysEngine, DuckDBEngine
 from heldout.data.groups import declared_groups, kind_declared
-from heldout.data.keyed_rows import sortable
 from heldout.data.postgres import PostgresTable
-from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.data.scores import (
+    FURTHEST,
+    GridTally,
+    KeptColumns,
+    Scale,
+    ScoreMap,
+    declared_scales,
+    declared_values,
+    ends_of,
+    grid_body,
+)
 from heldout.data.table import PrivateTable
-from heldout.errors import ArgumentError, UnreadableTable
+from heldout.data.validation import checked_rivals, checked_weight, other_label
+from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours
 
 __all__ = ["Dataset"]
@@ -69,6 +68,10 @@ class Dataset(PrivateTable):
         each score's image z / (1 + |z|), with z = (score - centre) / scale, and `score_range` is
         that of the images, (-1, 1). Thresholds stay in the scores' own unit. Where models differ,
         a map by column: `{"logit": (0, 1)}`.
+    score_values
+        All values that a score can take, such as ten deciles, where the model gives few. Public,
+        and never read off the data. Curves then count rows by value, and their noise is smaller.
+        A score between two of them counts as the lower one there.
     out_of_range
         "refuse" a table with a score outside the range (with a map: an infinite one), or "clip":
         it counts as the nearer end.
@@ -125,6 +128,7 @@ class Dataset(PrivateTable):
         | tuple[float, float]
         | Mapping[str, ScoreMap | tuple[float, float]]
         | None = None,
+        score_values: Sequence[float] | None = None,
         out_of_range: str = "refuse",
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         schema: Mapping[str, str] | None = None,
@@ -151,6 +155,7 @@ class Dataset(PrivateTable):
         self.score_map = own if isinstance(own, ScoreMap) else None
         self.score_range = ends_of(own)
         self.rival_scales = {name: scale for name, scale in scales.items() if scale != own}
+        self.score_values = declared_values(score_values, own)
         self._values = validation.LabelValues(positive, other_label(positive, negative))
         self.out_of_range = OneOf(("refuse", "clip"))(out_of_range, "out_of_range")
         super().__init__(
@@ -224,74 +229,26 @@ class Dataset(PrivateTable):
         rules = validation.number_rules("score", name, score_type)
         return rules[:1] if self.out_of_range == "clip" else rules
 
-    def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
+    def _validate(self) -> int:
         self._kept: dict[str, KeptColumns] = {}
-        rows = self._quickly_validated()
-        return super()._validated() if rows is None else (rows, None)
+        rows = self._check_arrays()
+        return super()._validate() if rows is None else rows
 
-    @property
-    def _reads_every_cell(self) -> bool:
-        return self.rivals is None and not self.remote and not self._engine.copied
+    def _check_arrays(self) -> int | None:
+        """Return the number of rows if they are plain arrays that keep every rule.
 
-    @property
-    def _plain_scores(self) -> bool:
-        return self.score_map is None and self.out_of_range == "refuse"
-
-    def _quickly_validated(self) -> int | None:
-        """The number of rows, if there are many and the score table shows that all are sound.
-
-        None says nothing of the rows: the rules are then looked at one by one, and every cell of
-        the table with them. So a private number of rows may not decide it where that shows.
+        None says nothing of the rows: the rules are then looked at one by one. See `ArraysEngine`
+        for what this second way of validating is worth.
         """
-        types, keys = self._engine.columns, self._keys.names
-        people = self._keys.unit is not None and self._engine.ordered and sortable(types, *keys)
-        plain = types[self.label] in sql.LABEL_TYPES and types[self.score] == "DOUBLE"
-        declared = self._values == validation.LabelValues(1, 0) and self._plain_scores
-        if (
-            self.dialect != "duckdb"
-            or not plain
-            or not declared
-            or (keys and not people)
-            or self.rivals
-            or self.groups
-            or self.weight is not None
-        ):
+        engine, types = self._engine, self._engine.columns
+        plain = self._values == validation.LabelValues(1, 0) and self.score_map is None
+        more = (self._keys.names, self.rivals, self.groups, self.weight, self.classes)
+        if not isinstance(engine, ArraysEngine) or not plain or any(more):
             return None
-        shows = self.rivals is None and not self._engine.copied
-        if shows and not self.protection.row_count_is_public:
+        numbers = types[self.label] in sql.LABEL_TYPES and types[self.score] == "DOUBLE"
+        if not numbers or self.out_of_range != "refuse":
             return None
-        if isinstance(self._engine, ArraysEngine):
-            return None if keys else self._plainly_validated(self._engine.arrays)
-        rows = f"FROM {self._engine.source} AS held"
-        # A file may say so without being read; it only chooses the way to look.
-        about = int(self._engine.fetch(f"SELECT count(*) AS n\n{rows}")["n"][0])
-        if about <= MANY_ROWS:
-            return None
-        with contextlib.suppress(UnreadableTable):
-            return self._people_validated(about) if people else self._tally_validated(rows)
-        return None
-
-    def _tally_validated(self, rows: str) -> int | None:
-        label, score = sql.column(self.label), sql.column(self.score)
-        tally = self._tallied(f"SELECT {label} AS label, {score} AS score\n{rows}")
-        if not tally.sound or tally.rows <= MANY_ROWS:
-            return None
-        self._kept[grid_body(self.score_range)] = KeptColumns(tally.columns())
-        return tally.rows
-
-    def _people_validated(self, about: int) -> int | None:
-        """The same of people's rows, whose keys are read in the same pass."""
-        keyed = self._keyed_rows(about, with_columns=True)
-        if not keyed.look(lambda columns: sound(columns, self.score_range)):
-            return None
-        if keyed.rows <= MANY_ROWS or keyed.repeats():
-            return None
-        self._keyed = keyed
-        return keyed.rows
-
-    def _plainly_validated(self, arrays: Mapping[str, Any]) -> int | None:
-        """The same of arrays in this process, which need no engine, however few they are."""
-        columns = {"label": arrays[self.label], "score": arrays[self.score]}
+        columns = {"label": engine.arrays[self.label], "score": engine.arrays[self.score]}
         tally = GridTally(self.score_range)
         tally.add(columns)
         if not tally.sound:
@@ -302,7 +259,7 @@ class Dataset(PrivateTable):
 
     def _tallied(self, statement: str) -> GridTally:
         """The score table of labels and scores that are read once, a batch at a time."""
-        assert isinstance(self._engine, DuckDBEngine | ArraysEngine)
+        assert isinstance(self._engine, DuckDBEngine)
         tally = GridTally(self.score_range)
         self._engine.scan(statement, tally.add)
         return tally
@@ -345,6 +302,7 @@ class Dataset(PrivateTable):
             out_of_range=self.out_of_range,
             rivals=tuple(self.rivals or ()),
             rival_scales=dict(self.rival_scales) or None,
+            score_values=self.score_values,
             weight=self.weight,
             largest_weight=self.largest_weight,
         )
@@ -356,25 +314,19 @@ class Dataset(PrivateTable):
         validated on its own scale. Only what is declared decides whether it is refused.
         """
         self.description.check_rival(score)
-        other = object.__new__(Dataset)
-        other.__dict__.update(self.__dict__)
         number = sql.as_double(sql.column(score), self._engine.columns[score])
         scale = self._scale(score)
         if isinstance(scale, ScoreMap):
             rival = scale.expression(sql.held_to(number, -FURTHEST, FURTHEST))
         else:
             rival = sql.held_to(number, *scale)
-        other._exposed_columns = {**self._exposed_columns, "rival": rival}
-        return other
+        return self._view(Dataset, {"rival": rival})
 
     def with_lists(self) -> "Dataset":
         """The same rows with their unit beside each, as `list`."""
         assert self._keys.unit is not None
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
         unit = sql.key(self._keys.unit, self._engine.columns[self._keys.unit])
-        other._exposed_columns = {**self._exposed_columns, "list": unit}
-        return other
+        return self._view(type(self), {"list": unit})
 
     def __repr__(self) -> str:
         low, high = self.score_range

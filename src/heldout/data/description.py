@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from heldout.arguments import as_number, is_one_of, shown
-from heldout.data.declared import ends_of
 from heldout.data.groups import Groups, chosen_groups, crossed_names
-from heldout.data.score_map import FURTHEST, ScoreMap
+from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
 
@@ -77,6 +76,8 @@ class ScoredRows(Description):
     """Columns that another model's scores may be read from: those that were declared."""
     rival_scales: Mapping[str, tuple[float, float] | ScoreMap] | None = None
     """The scales of rivals that have another one than the first model, by column."""
+    score_values: tuple[float, ...] = ()
+    """All values that a score can take, where the custodian declared them; they rise."""
     scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
     """What is declared of the scores beside a range: public, and booked with each release."""
 
@@ -86,6 +87,8 @@ class ScoredRows(Description):
             self.scale_parameters["score_map"] = [self.score_map.centre, self.score_map.scale]
         if self.out_of_range == "clip":
             self.scale_parameters["out_of_range"] = "clip"
+        if self.score_values:
+            self.scale_parameters["score_values"] = list(self.score_values)
 
     @property
     def middle(self) -> float:
@@ -147,4 +150,5 @@ class ScoredRows(Description):
             "score_range": list(self.score_range),
             "score_map": mapped,
             "out_of_range": self.out_of_range,
+            **({"score_values": list(self.score_values)} if self.score_values else {}),
         }

@@ -11,7 +11,10 @@ fail, on words that they share:
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 # Plain decimal numbers, at most three digits of exponent. No backslash, which Spark would unescape.
 NUMBER = "^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})? *$"
@@ -58,11 +61,11 @@ def _with_typed_texts(tree: Any) -> None:
             node.replace(exp.cast(node.copy(), "text"))
 
 
-def _for_duckdb(node: Any) -> Any:
+def _for_duckdb(node: "exp.Expr") -> "exp.Expr":
     return node
 
 
-def _for_postgres(node: Any) -> Any:  # noqa: PLR0911
+def _for_postgres(node: "exp.Expr") -> "exp.Expr":  # noqa: PLR0911
     from sqlglot import exp
 
     if isinstance(node, exp.TryCast):
@@ -84,7 +87,7 @@ def _for_postgres(node: Any) -> Any:  # noqa: PLR0911
     return node
 
 
-def _for_spark(node: Any) -> Any:
+def _for_spark(node: "exp.Expr") -> "exp.Expr":
     from sqlglot import exp
 
     if isinstance(node, exp.TryCast) and node.to.is_type("double"):
@@ -114,7 +117,7 @@ def _for_spark(node: Any) -> Any:
 REWRITES = {"duckdb": _for_duckdb, "postgres": _for_postgres, "spark": _for_spark}
 
 
-def _postgres_try_cast(node: Any) -> Any:
+def _postgres_try_cast(node: "exp.Expr") -> "exp.Expr":
     what = _sql(node.this)
     if node.to.is_type("double"):
         words = ", ".join(f"'{word}'" for word in NOT_FINITE)
@@ -138,7 +141,7 @@ def _postgres_try_cast(node: Any) -> Any:
     raise AssertionError(f"our statements cast text to DOUBLE and BIGINT only, got {node.to}.")
 
 
-def _without_underflow(node: Any) -> Any:
+def _without_underflow(node: "exp.Expr") -> "exp.Expr":
     """A product or quotient of doubles that is zero where it would underflow."""
     from sqlglot import exp
 
@@ -209,7 +212,7 @@ def _sql(node: Any) -> str:
     return node.sql(dialect="postgres")  # type: ignore[no-any-return]
 
 
-def _parse(text: str, dialect: str) -> Any:
+def _parse(text: str, dialect: str) -> "exp.Expr":
     import sqlglot
 
     return sqlglot.parse_one(text, read=dialect)

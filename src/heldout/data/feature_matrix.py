@@ -1,23 +1,26 @@
 """Private rows of 0/1 features with a label: what is selected from and trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
 from heldout.arguments import as_array, shown
 from heldout.arguments.rules import Whole
 from heldout.data import sql, validation
-from heldout.data.declared import other_label
+from heldout.data.dataset import Dataset
 from heldout.data.description import Description
-from heldout.data.feature_bound import bounded
-from heldout.data.feature_sources import Flags, Rows, Stored, Texts, origin_digest
+from heldout.data.feature_sources import Flags, Rows, Space, Stored, Texts, bounded, origin_digest
 from heldout.data.groups import kind_declared
+from heldout.data.sql import Array
 from heldout.data.table import Custody, PrivateTable
-from heldout.data.text import Space
+from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, DataError
 from heldout.kernel.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["MOST_ROWS", "FeatureMatrix", "FeatureRows"]
 
@@ -146,7 +149,7 @@ class FeatureMatrix(PrivateTable):
         is missing or not a number counts as 0, and a missing text as an empty one.
 
         >>> rows = {"message": ["win cash now", "see you at lunch"], "spam": [1, 0]}
-        >>> from heldout.data.text import HashedText
+        >>> from heldout.data.feature_sources import HashedText
         >>> FeatureMatrix.from_table(rows, label="spam", text="message",
         ...                          space=HashedText(size=1024), features_per_row=10)
         FeatureMatrix(1,024 features, at most 10 a row, replace-one neighbours, 2 rows)
@@ -221,14 +224,10 @@ class FeatureMatrix(PrivateTable):
     def _rules(self) -> list[validation.Rule]:
         found = validation.label_rules(self._label, self._types[self._label], self._values)
         if self.most_rows is not None:
-            found.append(
-                validation.Rule(
-                    "rows",
-                    f"CASE WHEN count(*) > {self.most_rows} THEN 1 ELSE 0 END",
-                    DataError,
-                    f"most_rows must bound the number of rows, got {self.most_rows}. Declare more.",
-                )
+            message = (
+                f"most_rows must bound the number of rows, got {self.most_rows}. Declare more."
             )
+            found.append(validation.most_rows_rule(self.most_rows, message))
         return found
 
     def restricted(
@@ -282,7 +281,7 @@ class FeatureMatrix(PrivateTable):
         if self._chosen is not None:
             matrix = matrix[:, self._chosen]
 
-        def restricted(features: Any, most: int) -> Any:
+        def restricted(features: Sequence[int] | Array, most: int) -> "csr_array":
             return bounded(matrix[:, _checked_features(features, self.features)], most)
 
         return {
@@ -317,7 +316,7 @@ class FeatureMatrix(PrivateTable):
         )
 
 
-def _column(values: Any, rows: int, name: str) -> Any:
+def _column(values: Any, rows: int, name: str) -> Array | list[object]:
     """One value a row. Python's own stay as they are: no array makes doubles of integers."""
     column = list(values) if isinstance(values, list | tuple) else as_array(values, name=name)
     shape = (len(column),) if isinstance(column, list) else column.shape
@@ -348,11 +347,67 @@ def _checked_bound(bound: int | None, features: int) -> int:
     return features if bound is None else min(Whole()(bound, "features_per_row"), features)
 
 
-def _checked_features(features: Any, count: int) -> Any:
+def _checked_features(features: Any, count: int) -> Array:
     chosen = as_array(features, name="features")
     whole = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
     if not whole or chosen.min() < 0 or chosen.max() >= count:
         raise ArgumentError(f"features must be one or more numbers from 0 to {count - 1}.")
     if len(np.unique(chosen)) < len(chosen):
         raise ArgumentError("features must be named once each.")
-    return chosen.astype(np.int64)
+    return np.asarray(chosen, dtype=np.int64)
+
+
+class ScoredFeatures(Dataset):
+    """The rows of a feature matrix, scored: same people, same protection, same budget.
+
+    `score` gives each row of a sparse 0/1 matrix a number from 0 to 1, of that row alone and of
+    released numbers. So neighbours stay neighbours, and what is proved of a `Dataset` holds. The
+    ledger finds these rows by the digests of the matrix, or by the account that is named: what was
+    spent on training is spent here. Label and keys have the custodian's names, because an account
+    knows people by the column that tells them apart.
+
+    >>> private = FeatureMatrix([[1, 0], [0, 1]], [1, 0])
+    >>> ScoredFeatures(private, lambda matrix: np.full(matrix.shape[0], 0.5))
+    Dataset(label='label', score='score', score_range=(0, 1), replace-one neighbours, 2 rows)
+    """
+
+    def __init__(self, private: FeatureMatrix, score: Callable[[Any], Any]) -> None:
+        columns, matrix = private._whole()
+        protection, keys = private.protection, private._keys
+        table = {
+            own: columns[name]
+            for name, own in (("unit", keys.unit), ("row_key", keys.row_key))
+            if own is not None
+        }
+        label = _unlike(table, private._label)
+        table[label] = columns["label"]
+        at = _unlike(table, "score")
+        table[at] = np.clip(score(matrix), 0, 1)
+        self._digests_of = private._fingerprints
+        super().__init__(
+            table,
+            label=label,
+            score=at,
+            unit=keys.unit,
+            rows_per_unit=protection.rows_per_unit,
+            row_key=keys.row_key,
+            neighbours=protection.neighbours,
+            name=private.name,
+        )
+        self._ledger = private._ledger
+
+    @property
+    def _fingerprints(self) -> tuple[bytes, ...]:
+        return self._digests_of
+
+
+def _unlike(table: dict[str, Any], name: str) -> str:
+    """The name, or one like it that no column of the table has, whatever the case.
+
+    >>> _unlike({"Score": [1]}, "score")
+    'score_'
+    """
+    taken = {each.lower() for each in table}
+    while name.lower() in taken:
+        name += "_"
+    return name

@@ -8,23 +8,15 @@ import glob
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import shown
-from heldout.data.reading import or_raise
+from heldout.data.engine import or_raise
 from heldout.data.sql import text
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
 
-__all__ = [
-    "arrow_dataset",
-    "arrow_stamp",
-    "check_dataset",
-    "files_of",
-    "is_arrow_dataset",
-    "is_remote",
-    "literally",
-    "reader",
-]
+if TYPE_CHECKING:
+    import pyarrow.dataset
 
 MOST_FILES = 100_000
 _DIFFER = (
@@ -118,14 +110,14 @@ def is_arrow_dataset(source: Any) -> bool:
     return type(source).__module__ == "pyarrow._dataset" and hasattr(source, "get_fragments")
 
 
-def arrow_dataset(place: str) -> Any:
+def arrow_dataset(place: str) -> "pyarrow.dataset.Dataset":
     """The Parquet file or files at an address, with hive partitions as texts."""
     scheme = REMOTE.match(place)
     assert scheme is not None
     path = place[scheme.end() :]
     address = f"{scheme[1]}:///{path}" if scheme[1] == "file" else f"{scheme[1]}://{path}"
 
-    def found() -> Any:
+    def found() -> "pyarrow.dataset.Dataset":
         import pyarrow
         import pyarrow.dataset
         from pyarrow import fs

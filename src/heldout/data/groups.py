@@ -65,7 +65,7 @@ class Groups:
         return found
 
 
-def _as_cell(value: Any, column_type: str) -> Any:
+def _as_cell(value: object, column_type: str) -> object:
     """A declared value that cells of the type can equal; None where none can."""
     text = value.strip() if isinstance(value, str) else None
     if column_type == "BOOLEAN":

@@ -6,14 +6,15 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heldout.data.dialects import transpile
-from heldout.data.engine import Elsewhere
-from heldout.data.postgres_query import bare_tables, checked_query, parts_of
-from heldout.data.reading import HOUR, check_names, checked_timeout
-from heldout.data.sql import Columns, identifier
+from heldout.data.engine import HOUR, Elsewhere, check_names, checked_timeout, or_raise
+from heldout.data.sql import Array, Columns, identifier
 from heldout.errors import ArgumentError, HeldoutError, MissingDependency, UnreadableTable
+
+if TYPE_CHECKING:
+    import psycopg
 
 ADDRESS = re.compile(r"(?i)^postgres(ql)?(\+psycopg)?://")
 QUERY, HELD = "heldout_query", "heldout_held"
@@ -146,7 +147,7 @@ class PostgresTable(Elsewhere):
                 "Install it with: pip install 'heldout[postgres]'"
             ) from None
 
-        def connect() -> Any:
+        def connect() -> "psycopg.Connection[Any]":
             # Nothing is left prepared on the server of a pool. In another encoding than the
             # database's the server fails where a cell holds a character that it lacks.
             settings: Any = {"application_name": "heldout", "prepare_threshold": None,
@@ -239,7 +240,7 @@ class PostgresEngine:
         def describe() -> list[Any]:
             with self._reading(), self._cursor() as cursor:
                 cursor.execute(self._whole(f"SELECT * FROM {self.source} AS held LIMIT 0"))
-                return list(cursor.description)
+                return list(cursor.description or ())
 
         found = _quietly(describe, _unreadable)
         check_names([each.name for each in found], "the table")
@@ -251,7 +252,7 @@ class PostgresEngine:
         def run() -> Columns:
             with self._reading(), self._cursor() as cursor:
                 cursor.execute(whole)
-                names = [each.name for each in cursor.description]
+                names = [each.name for each in cursor.description or ()]
                 rows = cursor.fetchall()
             values = list(zip(*rows, strict=True)) or [()] * len(names)
             return {name: _array(column) for name, column in zip(names, values, strict=True)}
@@ -314,9 +315,10 @@ class PostgresEngine:
         with self._lock:
             return self._connection.info.transaction_status.name == "INTRANS"  # type: ignore[no-any-return]
 
-    def _cursor(self) -> Any:
+    def _cursor(self) -> "psycopg.Cursor[Any]":
         # Binary: doubles arrive to the last bit, and the server takes one statement at a time.
-        return self._connection.cursor(binary=True)
+        cursor: psycopg.Cursor[Any] = self._connection.cursor(binary=True)
+        return cursor
 
     def _whole(self, statement: str) -> str:
         if self._query is None:
@@ -346,7 +348,7 @@ def _type_of(described: Any) -> str:
     return known or str(described.type_display).upper()
 
 
-def _array(values: tuple[Any, ...]) -> Any:
+def _array(values: tuple[object, ...]) -> Array:
     """The column as NumPy holds it, masked where it is NULL."""
     import numpy as np
 
@@ -387,3 +389,67 @@ def _unreachable(code: str) -> HeldoutError:
 def _unreadable(code: str) -> HeldoutError:
     why = WHY.get(code, "reading it failed. Check that the server is up and the table is whole")
     return UnreadableTable(f"table must be readable in the database, but {why}.")
+
+
+NOT_REPEATABLE = {
+    *("random", "random_normal", "rand", "uuid", "uuid_generate_v4", "clock_timestamp"),
+    *("gen_random_uuid", "timeofday", "statement_timestamp", "nextval", "setseed"),
+}
+
+
+def parts_of(table: str) -> tuple[str, ...]:
+    """The names in schema.table.
+
+    >>> parts_of('clinic."visits.2024"')
+    ('clinic', 'visits.2024')
+    """
+    bare, quoted = r'[^".\0]+', r'"(?:[^"\0]|"")+"'
+    if not isinstance(table, str) or not re.fullmatch(
+        rf"(?:{bare}|{quoted})(?:\.(?:{bare}|{quoted}))?", table
+    ):
+        raise ArgumentError(
+            "table must be a name or schema.name. Put a name that holds a dot or a quote in "
+            'quotes, as in "visits.2024".'
+        )
+    found = re.findall(rf"{quoted}|{bare}", table)
+    return tuple(each[1:-1].replace('""', '"') if each.startswith('"') else each for each in found)
+
+
+def checked_query(query: str) -> str:
+    from sqlglot import exp, parse
+
+    def statements() -> list[Any]:
+        return list(parse(query, read="postgres"))
+
+    def refuse() -> HeldoutError:
+        return ArgumentError("query must be one SELECT. Write one.")
+
+    found = or_raise(statements, refuse) if isinstance(query, str) else []
+    if len(found) != 1 or not isinstance(found[0], exp.Query) or "\0" in query:
+        raise refuse()
+    called = {each.sql_name().lower() for each in found[0].find_all(exp.Func)}
+    called |= {str(each.this).lower() for each in found[0].find_all(exp.Anonymous)}
+    if called & NOT_REPEATABLE or found[0].find(exp.TableSample):
+        raise ArgumentError(
+            "query must give the same rows each time, so it must not draw at random or read a "
+            "clock. Store what it gives in a table."
+        )
+    return query.strip().rstrip(";")
+
+
+def bare_tables(query: str) -> list[tuple[int, str]]:
+    """Where a query names a table without a schema, and which; its own WITH names are none.
+
+    >>> bare_tables('WITH x AS (SELECT * FROM Stays) SELECT * FROM x JOIN public.t ON TRUE')
+    [(25, 'stays')]
+    """
+    from sqlglot import exp, parse_one
+
+    tree = parse_one(query, read="postgres")
+    own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    found = [
+        (each.this.meta["start"], each.name if each.this.quoted else each.name.lower())
+        for each in tree.find_all(exp.Table)
+        if isinstance(each.this, exp.Identifier) and not each.db and each.name.lower() not in own
+    ]
+    return sorted(found)

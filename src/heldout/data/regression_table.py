@@ -11,7 +11,7 @@ from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.groups import declared_groups
 from heldout.data.table import Custody, PrivateTable
-from heldout.errors import ArgumentError, InfiniteScore, MissingScore
+from heldout.errors import ArgumentError
 
 __all__ = ["FittedRows", "RegressionTable"]
 
@@ -118,23 +118,12 @@ class RegressionTable(PrivateTable):
         of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
         found = validation.number_rules("observed", self.observed, types[self.observed])
         for what in ("predicted", "residual"):
-            number = exposed[what]
-            largest = sql.double(validation.LARGEST)
-            finite = f"({number}) >= -{largest} AND ({number}) <= {largest}"
-            found += [
-                validation.Rule(
-                    f"missing_{what}",
-                    validation.unsound(validation.known(number)),
-                    MissingScore,
-                    f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
-                ),
-                validation.Rule(
-                    f"infinite_{what}",
-                    validation.unsound(finite),
-                    InfiniteScore,
-                    f"{what} values must be finite. Rescale them, or drop the rows.",
-                ),
-            ]
+            found += validation.finite_rules(
+                what,
+                exposed[what],
+                missing=f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
+                infinite=f"{what} values must be finite. Rescale them, or drop the rows.",
+            )
         return found + self._group_rules()
 
     def _shown(self) -> dict[str, str]:
@@ -199,11 +188,11 @@ def _beside(table: Any, predictions: Any) -> tuple[Any, str]:
     )
 
 
-def _names(table: Any) -> Any:
-    return table.column_names if hasattr(table, "column_names") else table.columns
+def _names(table: Any) -> Sequence[str]:
+    return list(table.column_names if hasattr(table, "column_names") else table.columns)
 
 
-def _with_column(table: Any, name: str, column: Any) -> Any:
+def _with_column(table: Any, name: str, column: sql.Array) -> object:
     if isinstance(table, Mapping):
         return {**table, name: column}
     if hasattr(table, "append_column"):  # Arrow
@@ -217,7 +206,7 @@ def _with_column(table: Any, name: str, column: Any) -> Any:
     return table.with_columns(polars.Series(name, column))
 
 
-def _as_column(predictions: Any) -> Any:
+def _as_column(predictions: object) -> sql.Array | None:
     """Doubles, or None; whatever fails must not quote a value."""
     import numpy as np
 

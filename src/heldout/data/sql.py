@@ -6,7 +6,15 @@ Every statement reads from `evaluated`, one row for each row that counts: `label
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+else:
+    Array = Any  # NumPy is imported where rows are read
+Columns = dict[str, Any]
 
 FITTING_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 LABEL_TYPES = FITTING_TYPES | {"UBIGINT"}  # what NumPy has as integers: wider ones come as objects
@@ -276,10 +284,10 @@ def key_number_before(name: str, column_type: str) -> str | None:
 
 
 def mixed(number: str, which: int = 0) -> str:
-    """A number below 2^31 that looks drawn at random, of a 64-bit integer.
+    """A number below 2^31, of a 64-bit integer, for the sums by which ledgers know rows again.
 
-    Plain arithmetic, because no hash function is the same on every engine but MD5, which takes a
-    microsecond a row.
+    Plain arithmetic, because no hash function is the same on every engine but MD5, which takes
+    ten times as long. Consecutive numbers are a constant apart here: for a fair draw take `drawn`.
 
     >>> print(mixed("x"))
     (((x % 2147483647 + 2147483647) * 314159265 % 2147483629) * 358979323 % 2147483587) * 846264338 % 2147483647
@@ -289,6 +297,20 @@ def mixed(number: str, which: int = 0) -> str:
     for factor, prime in steps:
         found = f"({found}) * {factor} % {prime}"
     return found
+
+
+def drawn(unit_number: str, number: str) -> str:
+    """A number below 2^60 that a row draws: the first bits of the MD5 of its unit and its key.
+
+    MD5 is the one hash that DuckDB, PostgreSQL and Spark share. A row's draw depends on all bits
+    of both numbers, so rows with consecutive keys draw independently of each other, and every set
+    of `rows_per_unit` rows of a unit is equally likely to be kept.
+
+    >>> print(drawn("u", "n"))
+    CAST('0x' || substr(md5(CAST(u AS VARCHAR) || '/' || CAST(n AS VARCHAR)), 1, 15) AS BIGINT)
+    """
+    material = f"CAST({unit_number} AS VARCHAR) || '/' || CAST({number} AS VARCHAR)"
+    return f"CAST('0x' || substr(md5({material}), 1, 15) AS BIGINT)"
 
 
 def evaluated(
@@ -308,38 +330,47 @@ def evaluated(
     Claim:       tables that differ in one unit's rows become tables that differ in at most
                  `rows_per_unit` rows of that unit, and in no other.      [claim: unit-bounding]
     Neighbours:  replace-one and add-remove, by unit.
-    Sensitivity: which rows of a unit stay depends on the rows' keys alone, through a mixing that
-                 no score or label enters. Without a row key the n-th row of the unit has key n,
-                 counted within the unit, so that another unit's arrival moves nothing.
+    Sensitivity: which rows of a unit stay depends on the unit and the rows' keys alone, through a
+                 hash that no score or label enters. Without a row key the n-th row of the unit has
+                 key n, counted within the unit, so that another unit's arrival moves nothing.
     Numerics:    exact.
     Refuses:     nothing; NULL keys were refused when the table was validated.
     Reference:   proofs/unit-bounding.md.
-    Cost:        one window over the rows, sorted within each unit.
+    Cost:        one window over the rows, sorted within each unit, and an MD5 per row.
     """
-    chosen = ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
     if unit is None:
-        return f"SELECT\n    {chosen}\n  FROM {source} AS held"
-    names = ", ".join(columns)
+        return all_rows(source=source, columns=columns)
+    chosen, names = listed(columns), ", ".join(columns)
+    owner = f"{key(unit, types[unit])} AS unit_key,\n    {key_number(unit, types[unit])} AS owner"
     if row_key is None:
-        keys = f"row_number() OVER () AS nth,\n    {mixed(key_number(unit, types[unit]))} AS owner"
-        drawn = f"CAST({mixed('(owner * 2147483648 + row_key)')} AS INTEGER)"
+        keys = "row_number() OVER () AS nth"
     else:
         number = key_number(row_key, types[row_key])
         keys = f"{key(row_key, types[row_key])} AS row_key,\n    {number} AS number"
-        # Of equal draws first by the number, which a key has in whatever type it is stored.
-        drawn = f"CAST({mixed('number')} AS INTEGER), number"
     rows = (
-        f"(\n    SELECT\n    {chosen},\n    {key(unit, types[unit])} AS unit_key,\n    {keys}\n"
+        f"(\n    SELECT\n    {chosen},\n    {owner},\n    {keys}\n"
         f"    FROM {source} AS held\n  ) AS named"
     )
     if row_key is None:
-        counted = "row_number() OVER (PARTITION BY unit_key ORDER BY nth) AS row_key"
+        counted = "row_number() OVER (PARTITION BY unit_key ORDER BY nth) AS number"
         rows = f"(\n    SELECT {names}, unit_key, owner, {counted}\n    FROM {rows}\n  ) AS keyed"
-    place = f"row_number() OVER (PARTITION BY unit_key ORDER BY {drawn}, row_key) AS place"
+    # Of equal draws first by the number, which a key has in whatever type it is stored.
+    order = f"{drawn('owner', 'number')}, number" + ("" if row_key is None else ", row_key")
+    place = f"row_number() OVER (PARTITION BY unit_key ORDER BY {order}) AS place"
     return (
         f"SELECT {names}\n  FROM (\n    SELECT {names}, {place}\n"
         f"    FROM {rows}\n  ) AS placed\n  WHERE place <= {rows_per_unit}"
     )
+
+
+def listed(columns: Mapping[str, str]) -> str:
+    """Return expressions with our names, for a SELECT."""
+    return ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
+
+
+def all_rows(*, source: str, columns: Mapping[str, str]) -> str:
+    """Return the statement that reads these columns of every row."""
+    return f"SELECT\n    {listed(columns)}\n  FROM {source} AS held"
 
 
 COUNTED, KEPT = "heldout_counted", "heldout_kept"
@@ -348,9 +379,8 @@ COUNTED, KEPT = "heldout_counted", "heldout_kept"
 
 def counted(*, source: str, columns: Mapping[str, str]) -> str:
     """The rows that count, where `heldout.data.bounding` has found them."""
-    chosen = ",\n    ".join(f"{expression} AS {name}" for name, expression in columns.items())
-    found = f"{source} AS held POSITIONAL JOIN {COUNTED} AS found"
-    return f"SELECT\n    {chosen}\n  FROM {found}\n  WHERE found.counts"
+    joined = f"{source} AS held POSITIONAL JOIN {COUNTED} AS found"
+    return f"SELECT\n    {listed(columns)}\n  FROM {joined}\n  WHERE found.counts"
 
 
 def as_text(name: str) -> str:
@@ -361,6 +391,3 @@ def as_text(name: str) -> str:
 def assemble(evaluated_rows: str, body: str) -> str:
     """A whole statement: the rows that count, then what is asked of them."""
     return f"WITH evaluated AS (\n  {evaluated_rows}\n)\n{body}"
-
-
-Columns = dict[str, Any]

@@ -3,17 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 from heldout.arguments import shown
-from heldout.data import bounding, sql, validation
+from heldout.data import sql, validation
+from heldout.data.bounding import BoundedRows, CopiedRows, Limit, MarkedRows, parts
 from heldout.data.description import Description
+from heldout.data.duckdb import DuckDBEngine
 from heldout.data.engine import name_of, open_table
 from heldout.data.groups import MEMBER, Groups, chosen_groups, crossed_member, kind_declared
-from heldout.data.held_rows import HeldRows
-from heldout.data.keyed_rows import HELD_ROWS, KeyedRows, sortable
 from heldout.errors import ArgumentError, BudgetMismatch, DataError, UnreadableTable
 from heldout.kernel.neighbours import Neighbours, Protection
+
+Table = TypeVar("Table", bound="PrivateTable")
 
 
 class Custody(TypedDict, total=False):
@@ -32,8 +34,8 @@ class PrivateTable(ABC):
 
     A kind of rows says which columns a statement may see (`_exposed`) and what must hold of them
     (`_rules`); `heldout.Dataset`, with a label and a score, is one. The table is opened, its keys
-    are checked, the rules judged and the rows' digests taken in one pass, on the custodian's side.
-    After that nothing in the rows can make a release fail.
+    are checked and the rules looked at in one pass, on the custodian's side. After that nothing in
+    the rows can make a release fail.
 
     Parameters
     ----------
@@ -52,9 +54,9 @@ class PrivateTable(ABC):
     groups: Mapping[str, Groups] = MappingProxyType({})
     """Columns by which questions may be asked, of the kinds of rows that declare some."""
     _ledger: str | None = None
-    _keyed: KeyedRows | None = None  # what was read of the keys, until it is known who counts
-    _kept_columns: Mapping[str, str] | None = None  # of the rows of people that count, found once
-    _held_rows: HeldRows | None = None  # the same, where an engine elsewhere keeps them
+    _digests: tuple[bytes, ...] | None = None
+    _bounded: BoundedRows | None = None
+    """The rows of people that count, where the engine has kept what it found."""
 
     def __init__(
         self,
@@ -84,10 +86,9 @@ class PrivateTable(ABC):
         self._require_plain(*self._keys.names)
         self._keys.check(self._engine)
         self._exposed_columns = self._exposed()
-        rows, self._digests = self._validated()
-        if unit is not None:
-            (self._bound if self._engine.ordered else self._hold)(rows)
-        self._keyed = None
+        rows = self._validate()
+        if self._limit is not None and self._exposed_columns:
+            self._bound(self._limit, rows)
         # Where the number of rows is private not even this object keeps it.
         self.public_rows = rows if self.protection.row_count_is_public else None
 
@@ -112,7 +113,7 @@ class PrivateTable(ABC):
 
     def _shown(self) -> dict[str, str]:
         """The declared columns, each by what it is declared to be: no row can change it."""
-        groups = {name: kind_declared(*each.values) for name, each in self.groups.items()}
+        groups = {name: kind_declared(*group.values) for name, group in self.groups.items()}
         return dict.fromkeys(self._keys.names, "key") | groups
 
     def kinds(self) -> dict[str, str]:
@@ -171,90 +172,46 @@ class PrivateTable(ABC):
         self._require(*names)
         validation.check_plain(self._engine, names)
 
-    def _validated(self) -> tuple[int, tuple[bytes, ...] | None]:
-        """The number of rows, and their digests where they were taken in the same pass."""
-        types, keys = self._engine.columns, self._keys
-        distinct = keys.distinct(types)
-        sorted_here = not self.remote and sortable(types, *keys.names)
-        rules = [*self._rules(), *keys.rules(types), *([] if sorted_here else distinct)]
-        digested = self._reads_every_cell
-        if digested:
-            validation.check_hash(self._engine)
-        asked = validation.statement(self._engine, rules, keys if digested else None)
-        columns = self._engine.fetch(asked)
-        if not self._engine.steady:
+    def _validate(self) -> int:
+        """Check the rules, and that keys tell rows apart; return the number of rows."""
+        engine, keys = self._engine, self._keys
+        rules = [*self._rules(), *keys.rules(engine.columns)]
+        if self.remote:
+            rules += keys.distinct(engine.columns)
+        counts = validation.count_broken(engine, rules)
+        if not engine.steady:
             self._check_steady()
-        found = {name: values[0] for name, values in columns.items()}
-        fingerprints = validation.fingerprints(found)
-        counts = {name: int(value) for name, value in found.items()}
-        validation.judge(counts, rules, most_rows=self.MOST_ROWS)
-        if keys.names and sorted_here:
-            keyed = self._keyed_rows(counts["n"])
-            keyed.look()
-            found = {"n": counts["n"], "duplicate": keyed.repeats()}
-            validation.judge(found, distinct, most_rows=self.MOST_ROWS)
-            self._keyed = keyed
-        return counts["n"], fingerprints if digested else None
+        validation.check_counts(counts, rules, most_rows=self.MOST_ROWS)
+        if keys.row_key is not None and not self.remote:
+            distinct = keys.distinct(engine.columns)
+            number = sql.key_number(keys.row_key, engine.columns[keys.row_key])
+            for part in parts(number, counts["n"]):
+                repeated = validation.count_broken(engine, distinct, of=part)
+                repeated["n"] = counts["n"]
+                validation.check_counts(repeated, distinct, most_rows=self.MOST_ROWS)
+        return counts["n"]
 
     @property
-    def _reads_every_cell(self) -> bool:
-        """Whether validation takes the digests, and so looks at columns that nobody declared."""
-        return True
+    def _limit(self) -> Limit | None:
+        unit, row_key = self._keys.unit, self._keys.row_key
+        return None if unit is None else Limit(unit, row_key, self.protection.rows_per_unit)
 
-    def _keyed_rows(self, rows: int, *, with_columns: bool = False) -> KeyedRows:
-        """The keys of about so many rows, with the columns that questions ask for if they fit."""
-        local: Any = self._engine
-        hold = rows <= HELD_ROWS and local.ordered
-        wanted = with_columns or (hold and self._keys.unit is not None)
-        return KeyedRows(
-            local,
-            unit=self._keys.unit,
-            row_key=self._keys.row_key,
-            columns=self._exposed_columns if wanted else {},
-            hold=hold,
-        )
-
-    def _bound(self, rows: int) -> None:
+    def _bound(self, limit: Limit, rows: int) -> None:
         """Find out once which rows count; every question then reads those alone."""
-        assert self._keys.unit is not None
-        local: Any = self._engine
-        keyed, most = self._keyed, self.protection.rows_per_unit
-        if keyed is None:
-            counted = bounding.counted_by_window(
-                local,
-                unit=self._keys.unit,
-                row_key=self._keys.row_key,
-                rows_per_unit=most,
-                rows=rows,
-            )
+        engine = self._engine
+        if engine.ordered:
+            assert isinstance(engine, DuckDBEngine)
+            self._bounded = MarkedRows.of(engine, limit, self._exposed_columns, rows=rows)
         else:
-            counted = bounding.counted_rows(keyed, rows_per_unit=most)
-        held = None if keyed is None else keyed.chosen(counted)
-        self._keyed = keyed = None
-        self._kept_columns = local.keep(counted, self._exposed_columns, held)
-        self.check_unchanged()
-
-    def _hold(self, rows: int) -> None:
-        """The same elsewhere, where the rows that count are kept, if the engine can do that."""
-        assert self._keys.unit is not None
-        if not self._exposed_columns:
-            return
-        # Every declared column is looked at by a rule, so questions read no other.
-        rules = [rule.broken for rule in self._rules()]
-        self._held_rows = HeldRows.of(
-            self._engine,
-            [*self._exposed_columns.values(), *rules],
-            unit=self._keys.unit,
-            row_key=self._keys.row_key,
-            rows_per_unit=self.protection.rows_per_unit,
-            rows=rows,
-        )
+            # Every declared column is looked at by a rule, so questions read no other.
+            read = [*self._exposed_columns.values(), *(rule.broken for rule in self._rules())]
+            self._bounded = CopiedRows.of(engine, limit, read, rows=rows)
         self.check_unchanged()
 
     def _check_steady(self) -> None:
         """Refuse a query or a view that gives other rows when it is read again."""
         keys = [sql.as_text(name) for name in self._keys.names]
-        cells = [*keys, *(f"CAST({each} AS VARCHAR)" for each in self._exposed_columns.values())]
+        cells = [*keys, *(f"CAST({cell} AS VARCHAR)" for cell in self._exposed_columns.values())]
         reading = validation.reading(self._engine, cells)
         first, second = (self._engine.fetch(reading)["cells"][0] for _ in range(2))
         if first != second:
@@ -268,12 +225,8 @@ class PrivateTable(ABC):
         """The digests by which a ledger finds the rows again; taken now if they were not yet."""
         if self._digests is None:
             self.check_unchanged()
-            validation.check_hash(self._engine)
-            columns = self._engine.fetch(validation.statement(self._engine, [], self._keys))
+            self._digests = validation.fingerprints(self._engine, self._keys)
             self.check_unchanged()
-            self._digests = validation.fingerprints(
-                {name: values[0] for name, values in columns.items()}
-            )
         return self._digests
 
     @property
@@ -299,28 +252,16 @@ class PrivateTable(ABC):
 
         The engine puts it into its own; `heldout.data.dialects.transpile` shows it.
         """
-        columns, source = self._exposed_columns, self._engine.source
-        held = self._held_rows
-        if held is not None and held.has(columns.values(), self._engine.columns):
-            rows = held.statement(columns)
-        elif self._kept_columns is None:
-            rows = self._bounded_by_window()
-        elif self._kept_columns.items() >= columns.items():
-            rows = f"SELECT {', '.join(columns)}\n  FROM {sql.KEPT}"
-        else:
-            rows = sql.counted(source=source, columns=columns)
-        return sql.assemble(rows, body)
+        columns = self._exposed_columns
+        rows = None if self._bounded is None else self._bounded.statement(columns)
+        return sql.assemble(self._bounded_by_window() if rows is None else rows, body)
 
     def _bounded_by_window(self) -> str:
         """The rows that count, as an engine that keeps none finds them for each question."""
-        return sql.evaluated(
-            source=self._engine.source,
-            columns=self._exposed_columns,
-            types=self._engine.columns,
-            unit=self._keys.unit,
-            row_key=self._keys.row_key,
-            rows_per_unit=self.protection.rows_per_unit,
-        )
+        source, columns = self._engine.source, self._exposed_columns
+        if self._limit is None:
+            return sql.all_rows(source=source, columns=columns)
+        return self._limit.statement(source, columns, self._engine.columns)
 
     def _fetch(self, body: str) -> sql.Columns:
         """Un-noised columns: for statistics alone, which are sealed as soon as they are made."""
@@ -349,10 +290,13 @@ class PrivateTable(ABC):
         It is told of the rows that count, so a person's rows are bounded before they are divided.
         """
         chosen = chosen_groups(self.groups, by)
-        other = object.__new__(type(self))
+        return self._view(type(self), {MEMBER: crossed_member(chosen, self._engine.columns)})
+
+    def _view(self, kind: "type[Table]", columns: Mapping[str, str]) -> "Table":
+        """Return the same rows, with these columns beside those that statements see."""
+        other = object.__new__(kind)
         other.__dict__.update(self.__dict__)
-        member = crossed_member(chosen, self._engine.columns)
-        other._exposed_columns = {**self._exposed_columns, MEMBER: member}
+        other._exposed_columns = {**self._exposed_columns, **columns}
         return other
 
     def is_view_of(self, other: "PrivateTable") -> bool:
@@ -379,3 +323,46 @@ class PrivateTable(ABC):
 
     def __getstate__(self) -> object:
         raise TypeError(f"a {type(self).__name__} holds private rows and must not be pickled.")
+
+
+class People(PrivateTable):
+    """The individuals of a table: its units, or its rows by their key.
+
+    A ledger compares them with those of its accounts when a data set is registered. What it finds
+    is for the custodian and no release.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        unit: str | None = None,
+        row_key: str | None = None,
+        neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
+        **more: Any,
+    ) -> None:
+        if unit is None and row_key is None:
+            raise ArgumentError("Name unit= or row_key=, which tells who is in the table.")
+        super().__init__(table, unit=unit, row_key=row_key, neighbours=neighbours, **more)
+
+    def _exposed(self) -> dict[str, str]:
+        return {}
+
+    def _rules(self) -> list[validation.Rule]:
+        return []
+
+    def individuals(self, level: int) -> tuple[int, list[int]]:
+        """How many there are, and one in 2^level of them, the same ones in every table."""
+        name = self._keys.unit or self._keys.row_key
+        assert name is not None
+        number = sql.key_number(name, self._engine.columns[name])
+        people = (
+            f"(SELECT DISTINCT {number} AS person FROM {self._engine.source} AS held) AS people"
+        )
+        self.check_unchanged()
+        count = self._engine.fetch(f"SELECT count(*) AS n FROM {people}")["n"][0]
+        drawn = self._engine.fetch(
+            f"SELECT person FROM {people} WHERE {sql.mixed('person')} % {2**level} = 0"
+        )
+        self.check_unchanged()
+        return int(count), [int(person) for person in drawn["person"]]

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
+from heldout.data import sql, validation
+from heldout.data.description import Description
 from heldout.data.engine import Engine, open_table
-from heldout.data.sql import as_double, as_text, canonical, column, folded, is_numeric
+from heldout.data.sql import Array, as_double, as_text, canonical, column, folded, is_numeric
+from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError, EmptyTable, MissingColumn
 
 TIMES = ("DATE", "TIME", "TIMESTAMP")
@@ -52,7 +55,7 @@ def read_pair(
     return first, second
 
 
-def as_frame(source: Any) -> Any:
+def as_frame(source: object) -> object:
     """A matrix becomes a table with the columns 0, 1, 2, ...; anything else stays as it is."""
     if isinstance(source, np.ndarray):
         if source.ndim != 2:
@@ -121,13 +124,13 @@ def as_category(name: str, engine: Engine) -> str:
     return folded(canonical(name, kind) if engine.dialect == "duckdb" else as_text(name))
 
 
-def number_array(values: Any) -> Any:
+def number_array(values: Array | Sequence[object]) -> Array:
     """Doubles with NaN for what is missing or infinite."""
     found = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def text_array(values: Any) -> Any:
+def text_array(values: Array) -> Array:
     """Texts with None for what is missing."""
     found = np.array(np.ma.getdata(values), dtype=object)
     found[np.ma.getmaskarray(values)] = None
@@ -171,3 +174,78 @@ def names_of(given: str | Sequence[str] | None, *, name: str) -> tuple[str, ...]
     if not several or not all(isinstance(each, str) for each in given):
         raise ArgumentError(f"{name} must be names of columns, got {type(given).__name__}.")
     return tuple(given)
+
+
+MOST_TIMES = 16  # the truth has at most so many rows for each row that is publicly expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthRows(Description):
+    """What is public about the ground truth: which columns of the privatized table it has."""
+
+    rows_in_words: ClassVar[str] = "true rows, opened beside a privatized copy"
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    expected_rows: int | None = None
+    """The public number that bounds how many rows there are: at most `MOST_TIMES` for each."""
+
+
+class Truth(PrivateTable):
+    """Private rows with the columns of a privatized table, which is public.
+
+    Which columns are numbers and which are texts follows from the privatized table. A true cell
+    that is not of that kind counts as missing, so nothing in the rows makes a release fail.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        *,
+        numbers: tuple[str, ...],
+        texts: tuple[str, ...],
+        expected_rows: int,
+        **custody: Unpack[Custody],
+    ) -> None:
+        self._numbers, self._texts = numbers, texts
+        self._expected_rows, self._most_rows = expected_rows, MOST_TIMES * expected_rows
+        custody["name"] = custody.get("name") or "truth"
+        super().__init__(as_frame(table), **custody)
+        # Every cell is read once while only the custodian sees what fails.
+        counts = ", ".join(f"count({name}) AS {name}" for name in self._exposed_columns)
+        self._engine.fetch(self.statement(f"SELECT {counts} FROM evaluated"))
+
+    def _shown(self) -> dict[str, str]:
+        kinds = dict.fromkeys(self._numbers, "number") | dict.fromkeys(self._texts, "text")
+        return kinds | super()._shown()
+
+    def _described(self) -> TruthRows:
+        return TruthRows(
+            **self._public_facts(),
+            numbers=self._numbers,
+            texts=self._texts,
+            expected_rows=self._expected_rows,
+        )
+
+    def _exposed(self) -> dict[str, str]:
+        for name in (*self._numbers, *self._texts):
+            if name not in self._engine.columns:
+                raise MissingColumn(
+                    f"No column {name!r} in the truth. Pass columns of the "
+                    "privatized table that it lacks as ignore."
+                )
+        chosen = [as_number(name, self._engine) for name in self._numbers]
+        chosen += [as_category(name, self._engine) for name in self._texts]
+        keys = self._keys.names
+        types = self._engine.columns
+        key = sql.canonical(keys[0], types[keys[0]]) if keys else "CAST(NULL AS VARCHAR)"
+        return {f"c{index}": each for index, each in enumerate(chosen)} | {"split_key": key}
+
+    def _rules(self) -> list[validation.Rule]:
+        message = (
+            f"truth must have at most {MOST_TIMES} rows for each privatized one. Compare "
+            "tables of about the same size."
+        )
+        return [validation.most_rows_rule(self._most_rows, message)]
+
+    def __repr__(self) -> str:
+        return f"Truth({len(self._exposed_columns) - 1} columns, {self._about()})"

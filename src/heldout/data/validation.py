@@ -4,6 +4,7 @@ Errors raised here may depend on the rows: only the custodian sees them. They na
 is broken and never a value. After this, nothing in the rows can make a release fail.
 """
 
+import contextlib
 import hashlib
 import math
 import re
@@ -12,8 +13,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from heldout.arguments import shown
+from heldout.arguments import as_number, shown
 from heldout.data.engine import Engine
+from heldout.data.scores import NARROWEST, WIDEST
 from heldout.data.sql import (
     BINARY_TYPES,
     FITTING_TYPES,
@@ -115,19 +117,19 @@ class Keys:
                 )
 
     def rules(self, types: Mapping[str, str]) -> list[Rule]:
-        found = []
+        rules = []
         if self.unit is not None:
             message = f"unit {self.unit!r} must not be NULL or NaN. Say whose row it is."
             missing = _missing_key(self.unit, types[self.unit])
-            found.append(Rule("missing_unit", missing, MissingUnit, message))
+            rules.append(Rule("missing_unit", missing, MissingUnit, message))
         if self.row_key is not None:
             message = (
                 f"row_key {self.row_key!r} must not be NULL or NaN. Name a column that tells rows "
                 "apart."
             )
             missing = _missing_key(self.row_key, types[self.row_key])
-            found.append(Rule("missing_key", missing, MissingUnit, message))
-        found += [
+            rules.append(Rule("missing_key", missing, MissingUnit, message))
+        rules += [
             Rule(
                 f"rounded_{place}",
                 unsound(f"abs({column(name)}) <= {double(EXACT)}"),
@@ -138,7 +140,7 @@ class Keys:
             for place, name in enumerate(self.names)
             if types[name] in BINARY_TYPES
         ]
-        return found
+        return rules
 
     def distinct(self, types: Mapping[str, str]) -> list[Rule]:
         """A row key tells rows apart."""
@@ -163,46 +165,51 @@ class LabelValues:
     negative: object
 
 
+def most_rows_rule(most: int, message: str) -> Rule:
+    """A table has at most so many rows."""
+    return Rule("rows", f"CASE WHEN count(*) > {most} THEN 1 ELSE 0 END", DataError, message)
+
+
+def value_rules(role: str, name: str, tests: Sequence[str], advice: str) -> list[Rule]:
+    """A label or a prediction is there, and is one of the values that tests look for."""
+    missing = f"{role} {name!r} must not be NULL. Drop or mend those rows first."
+    unknown = f"{role} {name!r} must be {advice}"
+    return [
+        Rule(f"missing_{role}", _missing(name), MissingLabel, missing),
+        Rule(f"unknown_{role}", unsound(" OR ".join(tests)), UnknownLabel, unknown),
+    ]
+
+
 def label_rules(name: str, column_type: str, values: LabelValues) -> list[Rule]:
     """A label is there, and is one of the declared two."""
     label = column(name)
     positive, negative = (
         equals(label, column_type, value) for value in (values.positive, values.negative)
     )
-    return [
-        Rule(
-            "missing_label",
-            _missing(name),
-            MissingLabel,
-            f"label {name!r} must not be NULL. Drop or mend those rows first.",
-        ),
-        Rule(
-            "unknown_label",
-            unsound(f"{positive} OR {negative}"),
-            UnknownLabel,
-            f"label {name!r} must be {values.positive!r} or {values.negative!r}. Declare "
-            "positive= and negative= (--positive, --negative), or drop the other rows.",
-        ),
-    ]
+    advice = (
+        f"{values.positive!r} or {values.negative!r}. Declare "
+        "positive= and negative= (--positive, --negative), or drop the other rows."
+    )
+    return value_rules("label", name, (positive, negative), advice)
 
 
 def number_rules(role: str, name: str, column_type: str) -> list[Rule]:
     """A number is there, and is finite; `role` is what the custodian calls the column."""
-    number = as_double(column(name), column_type)
+    return finite_rules(
+        role,
+        as_double(column(name), column_type),
+        missing=f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
+        f"row a {role}, or drop it by a rule that does not look at the label.",
+        infinite=f"{role} {name!r} must be finite. Map it to a bounded range first.",
+    )
+
+
+def finite_rules(role: str, number: str, *, missing: str, infinite: str) -> list[Rule]:
+    """An expression gives a finite number of every row."""
+    ends = f"({number}) >= {double(-LARGEST)} AND ({number}) <= {double(LARGEST)}"
     return [
-        Rule(
-            f"missing_{role}",
-            unsound(known(number)),
-            MissingScore,
-            f"{role} {name!r} must be a number, but some are NULL, NaN or text. Give every "
-            f"row a {role}, or drop it by a rule that does not look at the label.",
-        ),
-        Rule(
-            f"infinite_{role}",
-            unsound(_finite(number)),
-            InfiniteScore,
-            f"{role} {name!r} must be finite. Map it to a bounded range first.",
-        ),
+        Rule(f"missing_{role}", unsound(known(number)), MissingScore, missing),
+        Rule(f"infinite_{role}", unsound(ends), InfiniteScore, infinite),
     ]
 
 
@@ -215,8 +222,8 @@ def score_rules(name: str, column_type: str, score_range: tuple[float, float]) -
         "beyond it as its ends. Logits and other scores without a range need a map: "
         "score_map=(0, 1), on the command line --score-map 0 1."
     )
-    found = range_rules("score", name, column_type, ends=score_range, declared=declared)
-    return [*found[:-1], replace(found[-1], name="outside")]
+    rules = range_rules("score", name, column_type, ends=score_range, declared=declared)
+    return [*rules[:-1], replace(rules[-1], name="outside")]
 
 
 def range_rules(
@@ -255,24 +262,20 @@ def unsound(sound: str) -> str:
     return f"count(*) - count(*) FILTER (WHERE {sound})"
 
 
-def _finite(number: str) -> str:
-    return f"{number} >= {double(-LARGEST)} AND {number} <= {double(LARGEST)}"
-
-
 def check_columns(engine: Engine, names: Sequence[str]) -> None:
     """Every declared column is there."""
     for name in names:
         if not isinstance(name, str) or name not in engine.columns:
             # A first line with a declared name in it holds names; without one it may be a row.
-            headed = any(isinstance(each, str) and each in engine.columns for each in names)
+            headed = any(isinstance(own, str) and own in engine.columns for own in names)
             if engine.names_may_be_cells and not headed:
                 hint = "Check that the first line of the file holds the columns' names."
             else:
-                own = [each for each in engine.columns if not INDEX.fullmatch(each)]
+                own = [known for known in engine.columns if not INDEX.fullmatch(known)]
                 hint = f"{_similar(name, own)}Columns: {', '.join(map(repr, own[:MOST_NAMED]))}"
                 hint += f", ... ({len(own)} in all)." if len(own) > MOST_NAMED else "."
                 if len(own) < len(engine.columns):
-                    index = next(each for each in engine.columns if each not in own)
+                    index = next(known for known in engine.columns if known not in own)
                     hint += f" {index!r} is the index that pandas wrote; it can be a row_key."
             raise MissingColumn(f"No column {shown(name)}. {hint}")
 
@@ -297,18 +300,24 @@ def check_hash(engine: Engine) -> None:
     """The engine hashes as it did when the ledgers were written."""
     if engine.dialect != "duckdb":
         return  # keys alone, by arithmetic that is the same everywhere
-    if tuple(int(each[0]) for each in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
+    if tuple(int(number[0]) for number in engine.fetch(HASH_PROBE).values()) != HASHES_KNOWN:
         raise MissingDependency(
             "This version of DuckDB hashes otherwise than 2.0: budgets would not find their rows "
             "again. Install 'duckdb>=2.0,<2.1'."
         )
 
 
-def statement(engine: Engine, rules: Sequence[Rule], keys: Keys | None) -> str:
-    """One aggregate over the whole table: how many rows break each rule, and the digests."""
+def count_broken(engine: Engine, rules: Sequence[Rule], *, of: str = "TRUE") -> dict[str, int]:
+    """Return the number of rows, and how many of them break each rule, in one reading."""
+    columns = engine.fetch(statement(engine, rules, of=of))
+    return {name: int(values[0]) for name, values in columns.items()}
+
+
+def statement(engine: Engine, rules: Sequence[Rule], *, of: str = "TRUE") -> str:
+    """One aggregate over the whole table, or a part of it: how many rows break each rule."""
     counts = ["count(*) AS n", *(f"{rule.broken} AS {rule.name}" for rule in rules)]
-    counts += [] if keys is None else fingerprint_columns(engine, keys)
-    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held"
+    part = "" if of == "TRUE" else f"\nWHERE {of}"
+    return "SELECT\n  " + ",\n  ".join(counts) + f"\nFROM {engine.source} AS held{part}"
 
 
 def reading(engine: Engine, cells: Sequence[str]) -> str:
@@ -329,23 +338,23 @@ def fingerprint_columns(engine: Engine, keys: Keys) -> list[str]:
     is told apart too little shares a budget, which is safe; data that is told apart too much would
     get two.
     """
-    found, types = [], engine.columns
+    sums, types = [], engine.columns
     for role, name in {"row_key": keys.row_key, "unit": keys.unit}.items():
         if name is not None:
-            found.append(_key_sums(key_number(name, types[name]), role))
+            sums.append(_key_sums(key_number(name, types[name]), role))
             before = key_number_before(name, types[name])
-            found += [] if before is None else [_key_sums(before, f"{role}_before")]
+            sums += [] if before is None else [_key_sums(before, f"{role}_before")]
     if engine.remote:
-        return found
+        return sums
     # pandas writes an index into a file and not into a frame: the rows are the same.
     own = [name for name in types if not INDEX.fullmatch(name)]
     tables = {"all": list(types)} | ({"frame": own} if 0 < len(own) < len(types) else {})
     for what, names in tables.items():
-        found.append(_row_sums([_hash(name, types[name]) for name in names], what))
+        sums.append(_row_sums([_hash(name, types[name]) for name in names], what))
         if not all(rounds_once(types[name]) for name in names):
             scaled = [_hash(name, types[name], by_scale=True) for name in names]
-            found.append(_row_sums(scaled, f"{what}_before"))
-    return found
+            sums.append(_row_sums(scaled, f"{what}_before"))
+    return sums
 
 
 def _key_sums(number: str, role: str) -> str:
@@ -368,17 +377,25 @@ def _row_sums(hashes: Sequence[str], what: str) -> str:
     )
 
 
-def fingerprints(found: dict[str, Any]) -> tuple[bytes, ...]:
-    """The digests by which a ledger finds the rows again, by keys first; takes them out.
+def fingerprint_statement(engine: Engine, keys: Keys) -> str:
+    """One aggregate over the whole table: its number of rows and their digests."""
+    sums = ["count(*) AS n", *fingerprint_columns(engine, keys)]
+    return "SELECT\n  " + ",\n  ".join(sums) + f"\nFROM {engine.source} AS held"
+
+
+def fingerprints(engine: Engine, keys: Keys) -> tuple[bytes, ...]:
+    """Return the digests by which a ledger finds the rows again, by keys first.
 
     With those that earlier versions took of the same rows, where they are others.
     """
+    check_hash(engine)
+    columns = engine.fetch(fingerprint_statement(engine, keys))
     kinds = ("row_key", "unit"), ("all", "frame")
     names = [
         f"fingerprint_{what}{when}" for both in kinds for when in ("", "_before") for what in both
     ]
-    sums = [found.pop(name) for name in names if name in found]
-    digests = [hashlib.sha256(f"{found['n']}/{each}".encode()).digest() for each in sums]
+    sums = [columns[name][0] for name in names if name in columns]
+    digests = [hashlib.sha256(f"{columns['n'][0]}/{total}".encode()).digest() for total in sums]
     return tuple(dict.fromkeys(digests))
 
 
@@ -404,7 +421,7 @@ def _or_null(number: str, column_type: str = "DOUBLE") -> str:
     return f"nullif({number}, {double(math.nan)})"
 
 
-def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
+def check_counts(counts: Mapping[str, int], rules: Sequence[Rule], *, most_rows: int) -> None:
     """Raise for the first broken rule; which rule, and what to do, but no value of any row."""
     if counts["n"] == 0:
         raise EmptyTable("table must have at least one row. Check the file.")
@@ -415,3 +432,47 @@ def judge(counts: dict[str, int], rules: Sequence[Rule], *, most_rows: int) -> N
     for rule in rules:
         if counts[rule.name]:
             raise rule.error(rule.message)
+
+
+def checked_weight(weight: Any, largest: Any) -> float:
+    if (weight is None) != (largest is None):
+        raise ArgumentError("weight and largest_weight must be given together.")
+    if weight is None:
+        return 1.0
+    number = as_number(largest)
+    if not isinstance(weight, str) or not NARROWEST <= number <= WIDEST:
+        raise ArgumentError(
+            "weight must be the name of a column and largest_weight a positive number, got "
+            f"{shown(weight)} and {shown(largest)}."
+        )
+    return number
+
+
+def checked_rivals(rivals: Sequence[str]) -> tuple[str, ...]:
+    with contextlib.suppress(Exception):
+        names = tuple(rivals)
+        texts = all(isinstance(name, str) for name in names) and not isinstance(rivals, str)
+        if texts and len(set(names)) == len(names):
+            return names
+    raise ArgumentError("rivals must be a list of distinct columns, such as ['risk_b'].")
+
+
+def other_label(positive: object, negative: object) -> object:
+    for name, value in (("positive", positive), ("negative", negative)):
+        allowed = isinstance(value, str | bool | int | float) or (
+            name == "negative" and value is None
+        )
+        number = isinstance(value, int | float)
+        if not allowed or (number and not math.isfinite(as_number(value))):
+            raise ArgumentError(f"{name} must be a text, a number or a bool, got {shown(value)}.")
+    if negative is None:
+        if isinstance(positive, str) or positive not in (0, 1):
+            raise ArgumentError(
+                f"negative must be declared when positive is {positive!r}. Say which two values "
+                "the label has, for example positive='yes', negative='no' (--positive yes "
+                "--negative no)."
+            )
+        negative = type(positive)(1 - positive)
+    if negative == positive:
+        raise ArgumentError(f"negative must differ from positive, got {positive!r} for both.")
+    return negative

@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
+from heldout.intervals.tuned import CLASS_PRIOR, FURTHEST, MISPLACED, MISSING_CLASS
 from heldout.kernel.noise.exact import crossed, halved
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments
@@ -43,12 +44,6 @@ __all__ = [
 
 
 CELLS: Final = 64
-MISPLACED: Final = 0.1
-"""How far a variance by placements may be off, as a share, besides its noise."""
-FURTHEST: Final = 2.0
-"""Placements by two models that differ by more deviations, taken as independent, count as if they
-differed by so many. Rows that two models place so differently are few, and bounding them keeps the
-noise small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +202,8 @@ def _places(curve: Curve) -> tuple[Any, Any, Any]:
 
 
 def cell_shares(curve: Curve, cuts: Any) -> tuple[Any, Any]:
-    """Which share of the negatives, and of the positives, the curve has in each cell."""
-    false, true = (-np.diff(each, prepend=1.0, append=0.0) for each in _rates(curve, cuts))
+    """Return which share of the negatives, and of the positives, the curve has in each cell."""
+    false, true = (-np.diff(rate, prepend=1.0, append=0.0) for rate in _rates(curve, cuts))
     return false, true
 
 
@@ -224,12 +219,10 @@ def _rates(curve: Curve, thresholds: Any) -> tuple[Any, Any]:
 #
 # Nothing that was not released enters. What the noisy counts say about the true ones is a belief,
 # a list of weighted candidates; the noise of the value is then a mixture over the candidates. The
-# weights favour small classes (PRIOR below), which is what makes the intervals hold for every true
+# weights favour small classes (CLASS_PRIOR), which is what makes the intervals hold for every true
 # class count and not only on average; tests/intervals/test_auc_interval.py measures it.
 
 
-PRIOR: Final = 2.0  # a class count of k noise scales gets the weight 1 + PRIOR/k
-MISSING: Final = 0.01  # a class may be missing if no rows explain the counts so well, of the best
 _REACH: Final = 12.0
 _SPACING: Final = 0.25
 _NODES: Final = 100
@@ -300,7 +293,7 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         positives, negatives = (each.ravel() for each in np.meshgrid(first, second))
         weights = np.outer(second_weights, first_weights).ravel()
     size = mechanism.local.rung_size(positives=positives, negatives=negatives)
-    weights = weights * (1 + PRIOR * scale / np.maximum(size, 0.5))
+    weights = weights * (1 + CLASS_PRIOR * scale / np.maximum(size, 0.5))
     weights = weights / weights.sum()
     rungs, rung_weights = _condensed(
         size / mechanism.local.protection.rows_per_unit, weights, _NODES
@@ -310,7 +303,7 @@ def belief(draw: RankingDraw, others: Sequence[Look] = ()) -> Belief | None:
         rung_weights,
         float((weights / np.maximum(positives, 1.0)).sum()),
         float((weights / np.maximum(negatives, 1.0)).sum()),
-        no_ranking=none >= MISSING,
+        no_ranking=none >= MISSING_CLASS,
     )
 
 
@@ -394,7 +387,7 @@ def noise_reach(draw: RankingDraw, *, level: float = 0.95, known: Belief | None 
 
 
 def _falling_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function crosses 0, searched on a logarithmic scale."""
+    """Return where a falling function crosses 0, searched on a logarithmic scale."""
     if function(high) > 0:
         return high
     above, ends = lambda log: function(math.exp(log)) > 0, (math.log(low), math.log(high))
@@ -432,7 +425,7 @@ def population_interval(
 
 
 def is_plausible(draw: RankingDraw, theta: float, *, level: float = 0.95) -> bool:
-    """Whether the population interval holds theta, without looking for its ends."""
+    """Return whether the population interval holds theta, without looking for its ends."""
     candidates = belief(draw)
     if candidates is None or candidates.no_ranking:
         return True
@@ -523,7 +516,7 @@ VARIANCES: Final[dict[str, Callable[[float, float, float], float]]] = {
 def two_sided_p_value(
     draw: RankingDraw, *, null: float = 0.5, known: Belief | None = None
 ) -> float:
-    """How surprising the released number is if the population's value is `null`. Free.
+    """Return how surprising the released number is if the population's value is `null`. Free.
 
     For "auc-difference" the null 0.5 says that the two models are equally good.
     """

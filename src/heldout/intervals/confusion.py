@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout.arguments import as_number
 from heldout.arrays import Floats, Ints
+from heldout.drawing.words import grid, half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.areas import Look
 from heldout.intervals.joint import Joint
@@ -71,13 +72,13 @@ class NoisyConfusion(ConfusionReadings):
         return {**self._ratios, **found, **self._named_counts}
 
     def __getattr__(self, name: str) -> Measure:
-        known = {attribute(each): each for each in contrasts()}
+        known = {attribute(contrast): contrast for contrast in contrasts()}
         if name in known:
             return self.contrast(contrasts()[known[name]])
         return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(attribute(each) for each in contrasts())})
+        return sorted({*super().__dir__(), *(attribute(contrast) for contrast in contrasts())})
 
     def contrast(self, contrast: Contrast) -> Measure:
         """A function of the released counts that is no ratio, at no further cost."""
@@ -91,9 +92,9 @@ class NoisyConfusion(ConfusionReadings):
         )
 
     def cost(self, *, false_positive: float = 1, false_negative: float = 1) -> Measure:
-        """What wrong calls cost a row on average, each kind at its own price. Free."""
+        """Return what wrong calls cost a row on average, each kind at its own price. Free."""
         prices = [as_number(each) for each in (false_positive, false_negative)]
-        if not (all(0 <= each < 1e12 for each in prices) and any(prices)):
+        if not (all(0 <= price < 1e12 for price in prices) and any(prices)):
             raise ArgumentError(
                 "false_positive and false_negative must be costs from 0 on, not both 0."
             )
@@ -176,6 +177,19 @@ class ConfusionRelease(NoisyConfusion, Release):
             rows=drawn.about.rows,
             terms=self.terms,
             largest_weight=drawn.request.parameters.get("largest_weight"),
+        )
+
+    def __str__(self) -> str:
+        cells = (
+            (self.true_negatives, self.false_positives),
+            (self.false_negatives, self.true_positives),
+        )
+        half = half_width(self.true_positives.noise_interval(), float(self.true_positives))
+        called = ("called negative", "called positive")
+        counts = [[f"{float(count):,.0f}" for count in row] for row in cells]
+        return (
+            f"{self.headline}\n{grid(('negatives', 'positives'), called, counts)}\n"
+            f"Noise per count: ±{half:,.0f} (95%)"
         )
 
     @property

@@ -22,6 +22,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
+from heldout.intervals.tuned import HEAVY_TAILS
 from heldout.kernel.door import Drawn
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class ByGroup(Release, Generic[Part_co]):
         return self.gap.p_value
 
     def gap_in(self, metric: str) -> Gap:
-        """How far apart the groups are in a measure, at no further cost."""
+        """Return how far apart the groups are in a measure, at no further cost."""
         if metric not in self._gaps:
             self._gaps[metric] = self._gap(metric)
         return self._gaps[metric]
@@ -218,7 +219,7 @@ class DecisionsByGroup(ByGroup[ConfusionRelease]):
 
     @property
     def equal_opportunity(self) -> Gap:
-        """How far apart the groups are in recall: the share of positives that is found."""
+        """Return how far apart the groups are in recall: the share of positives that is found."""
         return self.gap_in("recall")
 
     @property
@@ -228,7 +229,7 @@ class DecisionsByGroup(ByGroup[ConfusionRelease]):
 
     @property
     def predictive_parity(self) -> Gap:
-        """How far apart the groups are in precision: what an alarm is worth."""
+        """Return how far apart the groups are in precision: what an alarm is worth."""
         return self.gap_in("precision")
 
     @property
@@ -271,7 +272,7 @@ def _apart(
     if len(sides) < 2:
         return (0.0, 1.0)
     pairs = len(sides) * (len(sides) - 1) / 2
-    ends = [(each.value, *read(each, 1 - (1 - level) / pairs)) for each in sides]
+    ends = [(side.value, *read(side, 1 - (1 - level) / pairs)) for side in sides]
     low, high = 0.0, 0.0
     for (a, a_low, a_high), (b, b_low, b_high) in permutations(ends, 2):
         low = max(low, a - b - math.hypot(a - a_low, b_high - b))
@@ -286,7 +287,7 @@ def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> G
     def interval(read: Callable[[Measure, float], Interval]) -> Callable[[float], Interval]:
         def ends(level: float) -> Interval:
             low, high = read(own, level)
-            theirs = [(each.value, *read(each, level)) for each in others]
+            theirs = [(other.value, *read(other, level)) for other in others]
             below = math.hypot(*(value - end for value, end, _ in theirs)) / len(others)
             above = math.hypot(*(end - value for value, _, end in theirs)) / len(others)
             apart = own.value - mean
@@ -307,7 +308,7 @@ def _difference(own: Measure, others: list[Measure], name: str, terms: str) -> G
 
 
 def _score(p_value: float) -> float:
-    """How many standard deviations a normal number with this two-sided p-value lies out."""
+    """Return how many standard deviations a normal number with this two-sided p-value lies out."""
     return -NormalDist().inv_cdf(min(max(p_value, _LEAST), 1.0) / 2)
 
 
@@ -318,12 +319,12 @@ def _p_value(values: Sequence[Measure], surprises: Sequence[Surprise]) -> float:
     from scipy.special import gammaincc
 
     def off(value: float) -> float:
-        return math.fsum(_score(each(value)) ** 2 for each in surprises)
+        return math.fsum(_score(surprise(value)) ** 2 for surprise in surprises)
 
     size = len(values)
     heavy = math.fsum(map(_heaviness, values, surprises)) / size
-    # Simulated for Laplace laws: of 2, 3, 5, 10 and 20 groups .28, .27, .31, .40 and .47.
-    degrees = size - 1 + heavy * (0.28 + 0.07 * math.log(size / 2))
+    most, more = HEAVY_TAILS
+    degrees = size - 1 + heavy * (most + more * math.log(size / 2))
     # Beyond the outermost values every group is further off.
     return float(gammaincc(degrees / 2, _lowest(off, min(values), max(values)) / 2))
 

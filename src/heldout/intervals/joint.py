@@ -21,6 +21,7 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.intervals.measure import Interval
 from heldout.intervals.readings import Contrast
+from heldout.intervals.tuned import COUNT_PRIOR, NEAR_END
 
 __all__ = ["Joint", "laid_out"]
 
@@ -103,12 +104,7 @@ def _chosen(logs: Any, line: Any, uniform: Any) -> tuple[Any, Any]:
 
 _POINTS: Final = 4096
 _CELLS: Final = 4
-_NEAR: Final = 0.01  # of an interval's width: so close to the end of the range it goes on to it
 _PRIOR: Final = 0.5  # of Jeffreys, for each cell
-_FEW: Final = 0.5
-"""A count of k noise scales gets the weight 1 + _FEW/k beforehand, as classes do in `auc_interval`:
-with equal weights, noise that adds to a count of nearly nothing is believed too often. Of 1/2, 1
-and 2 on calibrated scores, 300 and 2,000 rows, a fiftieth and a tenth of them positive."""
 _SMALL, _STEPS, _TERMS = 24.0, 6, 150  # of the gamma law's quantile
 
 
@@ -135,7 +131,7 @@ class Joint:
         if self.rows is not None:  # what noise adds to one of them it takes from the others
             return laid_out(self.noisy, self._width, self.rows, _cube()), np.ones(_POINTS)
         counts = _truncated(self.noisy, self._width, _cube()[:, :_CELLS])
-        few = np.prod(1 + _FEW * self._width / np.maximum(counts, 0.5), axis=1)
+        few = np.prod(1 + COUNT_PRIOR * self._width / np.maximum(counts, 0.5), axis=1)
         return counts, few / few.max()
 
     @cached_property
@@ -283,7 +279,7 @@ def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> In
     widths = scaled[ends[starts] - 1] - scaled[starts]
     best = int(starts[np.argmin(widths)])
     last = int(ends[best]) - 1
-    near = _NEAR * float(widths.min())
+    near = NEAR_END * float(widths.min())
     bottom, top = (contrast.scaled(end) for end in (contrast.low, contrast.high))
     low = contrast.low if best == 0 and scaled[0] - bottom < near else values[best]
     high = contrast.high if last == len(values) - 1 and top - scaled[-1] < near else values[last]

@@ -96,11 +96,11 @@ class Measure(float):
         return self.share(high) - self.share(low) <= MOST_NOISE
 
     def share(self, value: float) -> float:
-        """Which part of the measure's range lies below a value; 0 where it has no range."""
+        """Return which part of the measure's range lies below a value; 0 where it has no range."""
         return 0.0 if self._share is None else self._share(value)
 
     def surprise(self, value: float) -> float:
-        """How often so far a number would be released, by the 95% interval.
+        """Return how often so far a number would be released, by the 95% interval.
 
         Noise has a Laplace law and sampling nearly a normal one: of the two that are as wide, the
         one that finds the number more likely. A side that ends at the number itself, as where it
@@ -184,7 +184,7 @@ class Exported:
         measures = found() if callable(found) else found
         return framed(
             measure=list(measures),
-            value=[each.value for each in measures.values()],
+            value=[measure.value for measure in measures.values()],
             low=[each.interval(level)[0] for each in measures.values()],
             high=[each.interval(level)[1] for each in measures.values()],
             noise_low=[each.noise_interval(level)[0] for each in measures.values()],

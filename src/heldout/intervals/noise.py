@@ -69,7 +69,7 @@ _LOGARITHM: Final = (
 
 
 def normal_share(places: Floats) -> Floats:
-    """How much of the standard normal law lies below each place of an array.
+    """Return how much of the standard normal law lies below each place of an array.
 
     >>> normal_share(np.array([-np.inf, -1.0, 0.0, 2.0])).round(6).tolist()
     [0.0, 0.158655, 0.5, 0.97725]
@@ -81,7 +81,7 @@ def normal_share(places: Floats) -> Floats:
 
 
 def normal_quantile(shares: Floats) -> Floats:
-    """Where so much of the standard normal law lies below, for an array of shares in (0, 1).
+    """Return where so much of the standard normal law lies below, for an array of shares in (0, 1).
 
     >>> normal_quantile(np.array([1e-12, 0.158655, 0.5, 0.975])).round(4).tolist()
     [-7.0345, -1.0, 0.0, 1.96]
@@ -105,9 +105,9 @@ def _ratio(at: Any, ratio: _Ratio) -> Floats:
 
 def _polynomial(at: Floats, coefficients: tuple[float, ...]) -> Floats:
     value = np.full_like(at, coefficients[0])
-    for each in coefficients[1:]:
+    for coefficient in coefficients[1:]:
         value *= at
-        value += each
+        value += coefficient
     return value
 
 
@@ -177,7 +177,7 @@ class NoiseSum:
 
     @cached_property
     def _quadrature(self) -> tuple[float, Any, Any]:
-        """How far the sum reaches, and where the characteristic function is looked at.
+        """Return how far the sum reaches, and where the characteristic function is looked at.
 
         The midpoint rule of step h errs by the chance that the sum is beyond 2 pi / h - t.
         """

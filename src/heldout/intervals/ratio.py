@@ -18,6 +18,7 @@ import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.noise import NoiseSum
+from heldout.intervals.tuned import DENOMINATOR_SHARE, NO_ROWS
 from heldout.kernel.noise.exact import halved
 
 __all__ = ["ratio_bounds", "single_quantile"]
@@ -58,7 +59,7 @@ def ratio_bounds(
         np.maximum(top, 0.0), np.maximum(rest, 0.0), top_variance, rest_variance, rows, covariance
     )
     top, rest, top_variance, rest_variance, rows, covariance = (
-        np.asarray(each, dtype=np.float64)[..., None] for each in parts
+        np.asarray(part, dtype=np.float64)[..., None] for part in parts
     )
     total = top + rest
     centre = np.divide(top, total, out=np.full_like(total, 0.5), where=total > 0)[..., 0]
@@ -108,8 +109,6 @@ def single_quantile(level: float, *, of: int = 1) -> float:
 
 
 _USUAL = 0.05
-DENOMINATOR_SHARE = 0.1  # of the error level, spent on an upper bound for an unknown row count
-NO_ROWS = 0.001  # how often noise alone must make up a denominator for it to be doubted
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +174,7 @@ class NoisyCounts:
         return {}
 
     def granularity(self, combination: Floats) -> float:
-        """How far whole-numbered noise may lie beyond the continuous law that stands for it.
+        """Return how far whole-numbered noise may lie beyond the continuous law that stands for it.
 
         Half a step each, or three deviations of what so many roundings add up to.
         """
@@ -228,7 +227,7 @@ class Ratio:
         return held(self.numerator), held(self.denominator - self.numerator)
 
     def _observed(self, r: float) -> float:
-        """How far numerator - r * denominator is from the zero that it truly is."""
+        """Return how far numerator - r * denominator is from the zero that it truly is."""
         top, rest = self._held
         return abs((1 - r) * top - r * rest)
 
@@ -267,7 +266,7 @@ class Ratio:
         return lambda r: surprise(r) >= error
 
     def p_value(self, r: float) -> float:
-        """How often a ratio so far from `r` would be seen if the population's were `r`."""
+        """Return how often a ratio so far from `r` would be seen if the population's were `r`."""
         return min(self._surprise(_USUAL)[0](r), 1.0)
 
     def _surprise(self, error: float) -> tuple[Callable[[float], float], float]:
@@ -297,7 +296,7 @@ class Ratio:
 
     @cached_property
     def _simple(self) -> bool:
-        """Whether each row counts once in the denominator or not at all."""
+        """Return whether each row counts once in the denominator or not at all."""
         return set(np.unique(self.denominator)) <= {0.0, 1.0} and bool(
             np.all(self.numerator <= self.denominator)
         )

@@ -187,7 +187,7 @@ def contrasts() -> dict[str, Contrast]:
 
 
 def mean_cost(false_positive: float, false_negative: float) -> Contrast:
-    """What wrong calls cost a row on average, each kind at its own price."""
+    """Return what wrong calls cost a row on average, each kind at its own price."""
     dearest = max(false_positive, false_negative)
     return Contrast(
         name="mean cost",

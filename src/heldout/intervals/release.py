@@ -25,10 +25,10 @@ class Answer(Exported, ABC):
     @property
     @abstractmethod
     def measures(self) -> dict[str, Measure]:
-        """What can be read off this answer, by name, the headline first."""
+        """Return what can be read off this answer, by name, the headline first."""
 
     def surprise(self, name: str, value: float) -> float:
-        """How often so far a number would be released if the population's were `value`.
+        """Return how often so far a number would be released if the population's were `value`.
 
         Two-sided, of the measure of this name, with sampling error and noise together.
         """
@@ -133,7 +133,7 @@ class Release(Answer):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What was asked for, as it was booked."""
+        """Return what was asked for, as it was booked."""
         return dict(self._drawn.request.parameters)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Release(Answer):
         return []
 
     def _lead(self) -> str:
-        """What its card says first."""
+        """Return what its card says first."""
         from heldout.drawing.words import spread
 
         value, interval, _ = spread(self.headline, 0.95)

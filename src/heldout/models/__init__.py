@@ -8,8 +8,7 @@ ScoredRows(scores=['score'], row_key='id')
 from heldout.models.model import Model, load
 from heldout.models.predictions import Predictions, join_predictions, read_predictions
 from heldout.models.sandbox import available
-from heldout.models.score import score
-from heldout.models.scored import ScoredRows
+from heldout.models.score import ScoredRows, score
 
 __all__ = [
     "Model",

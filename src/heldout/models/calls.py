@@ -1,13 +1,93 @@
-"""One node as a rule sees it: typed attributes, inputs, and refusals in words."""
+"""One node as a rule sees it: what is known of its values, typed attributes, refusals in words."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-__all__ = ["FLOATS", "NUMBERS", "RULES", "UNEVEN", "Call", "rule"]
+    Array: TypeAlias = NDArray[Any]
+else:
+    Array = Any  # NumPy is imported by the process that reads a model
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+TYPES = {1: "float32", 6: "int32", 7: "int64", 8: "string", 9: "bool", 11: "float64"}
+"""The element types that a proven graph may use, by ONNX's number."""
+
+MOST_NUMBERS = 2**20
+"""Numbers that one row may have in any one value: memory is bounded before anything runs."""
+
+
+class NotRowWise(Exception):
+    """Why a node is refused, in words, and what the model's author can do about it."""
+
+    def __init__(self, why: str, mend: str = "") -> None:
+        super().__init__(why)
+        self.why, self.mend = why, mend
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a model is not proven: which node, in words, and how to mend it."""
+
+    node: str
+    why: str
+    mend: str
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.why}.{' ' + self.mend if self.mend else ''}"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One entry a row: axis 0 is the rows, and `shape` is what each of them holds.
+
+    The claim that every rule keeps: entry i is a function of row i alone.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(extent < 1 for extent in self.shape):
+            raise NotRowWise("a row of it holds nothing: one of its dimensions is 0")
+        if self.size > MOST_NUMBERS:
+            raise NotRowWise(f"a row of it holds {self.size:,} numbers, more than {MOST_NUMBERS:,}")
+
+    @property
+    def rank(self) -> int:
+        """The number of axes, that of the rows included."""
+        return 1 + len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Dims:
+    """A vector of dimensions that `Shape` gave; None stands for the number of rows.
+
+    The number of rows is the same for every row, so nothing of a row is in it; but arithmetic on
+    it is not understood here, and refused.
+    """
+
+    extents: tuple[int | None, ...]
+    scalar: bool = False
+
+
+Value: TypeAlias = Rows | Dims | Array
+"""What is known of a value: one entry per row, dimensions, or a constant."""
+
+
+def kind_of(constant: Array) -> str:
+    """The element type of a constant, by the names of `TYPES`."""
+    return "string" if constant.dtype.kind in "OUS" else str(constant.dtype)
+
 
 FLOATS = ("float32", "float64")
 NUMBERS = (*FLOATS, "int32", "int64")
@@ -29,14 +109,18 @@ times as long, and a text takes `TEXTS`, for its length and its copy.
 DOUBLES, TEXTS = 8, 150
 
 
-def rule(*operators: str, uneven: int = 0) -> Callable[[Rule], Rule]:
+INPUTS: dict[str, int | None] = {}
+"""How many inputs an operator may have at most; None where its rule looks at every one."""
+
+
+def rule(*operators: str, uneven: int = 0, inputs: int | None = None) -> Callable[[Rule], Rule]:
     """Put operators on the allow-list, with the rule that decides on each use of them."""
 
     def register(function: Rule) -> Rule:
         for operator in operators:
             assert operator not in RULES, operator
             RULES[operator] = function
-            UNEVEN[operator] = uneven
+            UNEVEN[operator], INPUTS[operator] = uneven, inputs
         return function
 
     return register
@@ -52,7 +136,7 @@ class Call:
     operator: str
     opset: int
     attributes: dict[str, Any]
-    given: list[Value]
+    given: list[Value | None]
     fixed_batch: bool = False  # the model is declared for one row at a time
     outputs: int = 1
     steps: int = 0  # that a row may take and another not, such as down a tree
@@ -79,10 +163,12 @@ class Call:
             raise NotRowWise(f"its input {place + 1} has {value.rank} axes, and needs {rank}")
         return value
 
-    def constant(self, place: int, *, optional: bool = False) -> Any:
-        """An input that is a constant of the model; None where an optional one is left out."""
-        if optional and not self.has(place):
-            return None
+    def optional(self, place: int) -> Array | None:
+        """Return a constant input; None where it is left out."""
+        return self.constant(place) if self.has(place) else None
+
+    def constant(self, place: int) -> Array:
+        """Return an input that is a constant of the model."""
         value = self.at(place)
         if isinstance(value, Rows | Dims):
             raise NotRowWise(
@@ -94,9 +180,9 @@ class Call:
     def has(self, place: int) -> bool:
         return place < len(self.given) and self.given[place] is not None
 
-    def only(self, most: int) -> None:
-        """Refuse inputs beyond these."""
-        if len(self.given) > most:
+    def only(self, most: int | None) -> None:
+        """Refuse inputs beyond so many."""
+        if most is not None and len(self.given) > most:
             raise NotRowWise(f"it has {len(self.given)} inputs, more than {most}")
 
     def whole_numbers(self, place: int) -> list[int]:
@@ -108,13 +194,14 @@ class Call:
 
     def at(self, place: int) -> Value:
         """An input of any kind."""
-        if not self.has(place):
+        value = self.given[place] if place < len(self.given) else None
+        if value is None:
             raise NotRowWise(f"its input {place + 1} is missing")
-        return self.given[place]
+        return value
 
     # --- attributes ------------------------------------------------------------------------------
 
-    def _attribute(self, name: str, kind: type, default: Any) -> Any:
+    def _attribute(self, name: str, kind: type[T], default: D) -> T | D:
         self._seen.add(name)
         value = self.attributes.get(name)
         if value is None:
@@ -142,31 +229,34 @@ class Call:
     def text(self, name: str) -> str:
         return str(self._attribute(name, str, ""))
 
-    def numbers(self, name: str) -> Any:
+    def numbers(self, name: str) -> Array:
         """A NumPy array of doubles, from a list of floats or a tensor; empty if it is absent."""
         return self._list(name, "f", float)
 
-    def integers(self, name: str) -> Any:
+    def integers(self, name: str) -> Array:
         """A NumPy array of 64-bit integers; empty if it is absent."""
         return self._list(name, "i", int)
 
-    def _list(self, name: str, kind: str, empty: type) -> Any:
+    def _list(self, name: str, kind: str, empty: type) -> Array:
         import numpy as np
 
-        found = self._attribute(name, np.ndarray, None)
+        found: Array | None = self._attribute(name, np.ndarray, None)
         if found is None:
             return np.empty(0, empty)
         if found.dtype.kind != kind or found.ndim != 1:
             raise NotRowWise(f"its attribute {name} has the wrong type")
         return found
 
-    def array(self, name: str, default: Any = None) -> Any:
-        """A tensor, of any type and shape."""
+    def array(self, name: str, default: Array | None = None) -> Array:
+        """Return a tensor, of any type and shape."""
         import numpy as np
 
-        return self._attribute(name, np.ndarray, default)
+        found: Array | None = self._attribute(name, np.ndarray, default)
+        if found is None:
+            raise NotRowWise(f"its attribute {name} is missing")
+        return found
 
-    def tensor(self, name: str, default: Any) -> Any:
+    def tensor(self, name: str, default: Array) -> Array:
         """A tensor of one number."""
         found = self.array(name, default)
         if found.size != 1 or kind_of(found) not in NUMBERS:
@@ -220,6 +310,14 @@ class Call:
             raise NotRowWise("one of its axes is named twice")
         return found
 
+    def _plain_values(self, places: Sequence[int] | None) -> "list[Rows | Array]":
+        """Return these inputs, or all of them: of the rows, or constants."""
+        values = [self.at(place) for place in places or range(len(self.given))]
+        plain = [value for value in values if not isinstance(value, Dims)]
+        if len(plain) < len(values):
+            raise NotRowWise("it computes with the number of rows")
+        return plain
+
     def broadcast(self, places: Sequence[int] | None = None) -> tuple[int, ...]:
         """What one row of the result holds when these inputs are broadcast together.
 
@@ -228,9 +326,7 @@ class Call:
         """
         import numpy as np
 
-        values = [self.at(place) for place in places or range(len(self.given))]
-        if any(isinstance(value, Dims) for value in values):
-            raise NotRowWise("it computes with the number of rows")
+        values = self._plain_values(places)
         ranks = [value.rank if isinstance(value, Rows) else value.ndim for value in values]
         rank, shapes = max(ranks), []
         for value, own in zip(values, ranks, strict=True):
@@ -256,12 +352,8 @@ class Call:
 
     def same_kind(self, kinds: Sequence[str], places: Sequence[int] | None = None) -> str:
         """The one element type that all of these inputs have."""
-        found = set()
-        for place in places or range(len(self.given)):
-            value = self.at(place)
-            if isinstance(value, Dims):
-                raise NotRowWise("it computes with the number of rows")
-            found.add(value.kind if isinstance(value, Rows) else kind_of(value))
+        values = self._plain_values(places)
+        found = {value.kind if isinstance(value, Rows) else kind_of(value) for value in values}
         kind = found.pop()
         if found or kind not in kinds:
             raise NotRowWise(f"its inputs must be of one type among {', '.join(kinds)}")

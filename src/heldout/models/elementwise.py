@@ -1,76 +1,77 @@
 """Rules for operators that look at one number of each input at a time, and for reductions."""
 
-from heldout.models.calls import FLOATS, NUMBERS, Call, rule
-from heldout.models.values import TYPES, NotRowWise, Rows, Value, kind_of
+from heldout.models.calls import (
+    FLOATS,
+    NUMBERS,
+    TYPES,
+    Call,
+    NotRowWise,
+    Rows,
+    Value,
+    kind_of,
+    rule,
+)
 
 _NEWER = "Export it for operator set 13 or later."
 _SMOOTH = (
     *("Exp", "Log", "Sqrt", "Sigmoid", "Tanh", "Erf", "Softplus", "Softsign", "Reciprocal"),
     *("HardSwish", "Mish", "Atan"),
 )
+_BENT = ("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Selu", "HardSigmoid", "Swish")
 FURTHEST = {"float32": 2.0**13, "float64": 2.0**26}
 """Angles beyond these count as these: bringing them into the circle takes up to 8 times as long."""
 
 
-@rule("Floor", "Ceil", "Round")
-@rule(*_SMOOTH, uneven=1)
+@rule("Floor", "Ceil", "Round", inputs=1)
+@rule(*_SMOOTH, uneven=1, inputs=1)
 def smooth(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Sin", "Cos", uneven=2)
+@rule("Sin", "Cos", uneven=2, inputs=1)
 def angle(call: Call) -> list[Value]:
     if call.opset < 8:
         raise NotRowWise("it is older than the operators that bound its angle", _NEWER)
-    call.only(1)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Selu", "HardSigmoid", "Swish", uneven=1)
+@rule(*_BENT, uneven=1, inputs=1)
 def bent(call: Call) -> list[Value]:
-    call.only(1)
     for name in ("alpha", "beta", "gamma"):
         call.number(name, 0.0)
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Gelu", uneven=1)
+@rule("Gelu", uneven=1, inputs=1)
 def gelu(call: Call) -> list[Value]:
-    call.only(1)
     call.word("approximate", ("none", "tanh"), "none")
     return [call.rows(kinds=FLOATS)]
 
 
-@rule("Abs", "Neg", "Sign", "Relu")
+@rule("Abs", "Neg", "Sign", "Relu", inputs=1)
 def signed(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=NUMBERS)]
 
 
-@rule("Identity")
+@rule("Identity", inputs=1)
 def identity(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows()]
 
 
-@rule("Not")
+@rule("Not", inputs=1)
 def negation(call: Call) -> list[Value]:
-    call.only(1)
     return [call.rows(kinds=("bool",))]
 
 
-@rule("IsNaN", "IsInf")
+@rule("IsNaN", "IsInf", inputs=1)
 def odd_numbers(call: Call) -> list[Value]:
-    call.only(1)
     call.integer("detect_negative", 1)
     call.integer("detect_positive", 1)
     return [Rows("bool", call.rows(kinds=FLOATS).shape)]
 
 
-@rule("Cast")
+@rule("Cast", inputs=1)
 def cast(call: Call) -> list[Value]:
-    call.only(1)
     call.integer("saturate", 1)
     kind, value = TYPES.get(call.integer("to", 0)), call.rows()
     if kind is None:
@@ -87,7 +88,7 @@ def cast(call: Call) -> list[Value]:
 def dropout(call: Call) -> list[Value]:
     if call.has(2) and bool(call.constant(2).any()):
         raise NotRowWise("it is in training mode, and random", "Export in evaluation mode.")
-    call.constant(1, optional=True)
+    call.optional(1)
     call.number("ratio", 0.5)
     call.integer("seed", 0)
     return [call.rows(kinds=FLOATS)]
@@ -107,9 +108,8 @@ def sums(call: Call) -> list[Value]:
     return [Rows(call.same_kind(FLOATS), shape)]
 
 
-@rule("Div")
+@rule("Div", inputs=2)
 def division(call: Call) -> list[Value]:
-    call.only(2)
     kind = call.same_kind(NUMBERS)
     if kind not in FLOATS:
         divisor = call.constant(1)
@@ -120,9 +120,8 @@ def division(call: Call) -> list[Value]:
     return [Rows(kind, call.broadcast())]
 
 
-@rule("Pow", uneven=12)
+@rule("Pow", uneven=12, inputs=2)
 def power(call: Call) -> list[Value]:
-    call.only(2)
     exponent = call.at(1)
     if isinstance(exponent, Rows) and exponent.kind not in FLOATS:
         raise NotRowWise("it raises to a power that is an integer computed from the rows")
@@ -131,11 +130,10 @@ def power(call: Call) -> list[Value]:
     return [Rows(call.same_kind(FLOATS, [0]), call.broadcast())]
 
 
-@rule("Clip")
+@rule("Clip", inputs=3)
 def clip(call: Call) -> list[Value]:
-    call.only(3)
     for place in (1, 2):
-        bound = call.constant(place, optional=True)
+        bound = call.optional(place)
         if bound is not None and bound.size != 1:
             raise NotRowWise("its bounds must be single numbers")
     call.number("min", 0.0)
@@ -145,22 +143,19 @@ def clip(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+@rule("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", inputs=2)
 def comparison(call: Call) -> list[Value]:
-    call.only(2)
     call.same_kind((*NUMBERS, "bool"))
     return [Rows("bool", call.broadcast())]
 
 
-@rule("And", "Or", "Xor")
+@rule("And", "Or", "Xor", inputs=2)
 def logic(call: Call) -> list[Value]:
-    call.only(2)
     return [Rows(call.same_kind(("bool",)), call.broadcast())]
 
 
-@rule("Where")
+@rule("Where", inputs=3)
 def where(call: Call) -> list[Value]:
-    call.only(3)
     call.same_kind(("bool",), [0])
     return [Rows(call.same_kind((*NUMBERS, "bool"), [1, 2]), call.broadcast())]
 
@@ -170,19 +165,17 @@ def where(call: Call) -> list[Value]:
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "SumSquare")
 
 
-@rule("ReduceLogSumExp", uneven=24)
-@rule(*(f"Reduce{name}" for name in _REDUCTIONS))
+@rule("ReduceLogSumExp", uneven=24, inputs=2)
+@rule(*(f"Reduce{name}" for name in _REDUCTIONS), inputs=2)
 def reduction(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     call.integer("noop_with_empty_axes", 0)
     axes = call.inner_axes(call.axes(1), value.rank)
     return [_reduced(value, axes, keep=call.integer("keepdims", 1) != 0)]
 
 
-@rule("ArgMax", "ArgMin")
+@rule("ArgMax", "ArgMin", inputs=1)
 def best(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=NUMBERS)
     call.integer("select_last_index", 0)
     axis = call.inner(call.integer("axis", 0), value.rank)
@@ -197,18 +190,16 @@ def _reduced(value: Rows, axes: list[int], *, keep: bool) -> Rows:
     return Rows(value.kind, tuple(shape))
 
 
-@rule("Softmax", "LogSoftmax", "Hardmax", uneven=2)
+@rule("Softmax", "LogSoftmax", "Hardmax", uneven=2, inputs=1)
 def softmax(call: Call) -> list[Value]:
     # Before opset 13 it works along this axis and all later ones; so the same condition will do.
-    call.only(1)
     value = call.rows(kinds=FLOATS)
     call.inner(call.integer("axis", -1 if call.opset >= 13 else 1), value.rank)
     return [value]
 
 
-@rule("LpNormalization")
+@rule("LpNormalization", inputs=1)
 def lp_normalization(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows(kinds=FLOATS)
     call.inner(call.integer("axis", -1), value.rank)
     if call.integer("p", 2) not in (1, 2):
@@ -216,15 +207,14 @@ def lp_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("LayerNormalization", "RMSNormalization")
+@rule("LayerNormalization", "RMSNormalization", inputs=3)
 def layer_normalization(call: Call) -> list[Value]:
-    call.only(3)
     value = call.rows(kinds=FLOATS)
     first = call.inner(call.integer("axis", -1), value.rank)
     call.number("epsilon", 1e-5)
     call.integer("stash_type", 1)
     for place in (1, 2):
-        weights = call.constant(place, optional=place == 2)
+        weights = call.optional(place) if place == 2 else call.constant(place)
         if weights is None:
             continue
         if kind_of(weights) != value.kind or weights.shape != value.shape[first:]:
@@ -232,9 +222,8 @@ def layer_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("BatchNormalization")
+@rule("BatchNormalization", inputs=5)
 def batch_normalization(call: Call) -> list[Value]:
-    call.only(5)
     value = call.rows(kinds=FLOATS)
     call.number("epsilon", 1e-5)
     call.number("momentum", 0.9)
@@ -252,9 +241,8 @@ def batch_normalization(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("CumSum")
+@rule("CumSum", inputs=2)
 def running_sum(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     axes = call.whole_numbers(1)
     call.integer("exclusive", 0)
@@ -263,9 +251,8 @@ def running_sum(call: Call) -> list[Value]:
     return [value]
 
 
-@rule("TopK", uneven=40)
+@rule("TopK", uneven=40, inputs=2)
 def largest(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows(kinds=NUMBERS)
     axis = call.inner(call.integer("axis", -1), value.rank)
     call.integer("largest", 1)

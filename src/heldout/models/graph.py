@@ -7,12 +7,17 @@ and no node beside the score is left for the runtime to read in its own way.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from heldout.models.values import TYPES, NotRowWise, kind_of
+from heldout.models.calls import TYPES, Array, NotRowWise, kind_of
+
+if TYPE_CHECKING:
+    import onnx
 
 __all__ = ["Graph", "Input", "Node", "Unreadable", "build", "read", "retargeted"]
 
+Plain: TypeAlias = float | int | str | list[str] | Array
+"""The value of an attribute."""
 MOST_BYTES = 2**28
 MOST_NODES = 20_000
 OPSETS = {"": range(7, 27), "ai.onnx.ml": range(1, 6)}
@@ -44,8 +49,8 @@ class Node:
     outputs: tuple[str, ...]
     proto: Any
 
-    def attributes(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def attributes(self) -> dict[str, Plain]:
+        found: dict[str, Plain] = {}
         for each in self.proto.attribute:
             if each.name in found:
                 raise NotRowWise(f"its attribute {each.name} is given twice")
@@ -208,14 +213,14 @@ def _input(proto: Any) -> Input:
     return Input(proto.name, kind, int(width), len(sizes), fixed=sizes[0] == 1)
 
 
-def _attribute(proto: Any) -> Any:
+def _attribute(proto: Any) -> Plain:
     import numpy as np
     import onnx
 
     if proto.ref_attr_name:
         raise NotRowWise(f"its attribute {proto.name} refers to a function's")
     types = onnx.AttributeProto
-    plain: dict[int, Callable[[], Any]] = {
+    plain: dict[int, Callable[[], Plain]] = {
         types.FLOAT: lambda: float(proto.f),
         types.INT: lambda: int(proto.i),
         types.FLOATS: lambda: np.asarray(proto.floats, float),
@@ -235,7 +240,7 @@ def _attribute(proto: Any) -> Any:
         raise NotRowWise(f"its attribute {proto.name} is not readable text") from None
 
 
-def _rewritten(proto: Any) -> Any:
+def _rewritten(proto: Any) -> "onnx.AttributeProto":
     """An attribute with its one value, whatever else the file put into it."""
     import onnx
     from onnx import numpy_helper
@@ -254,7 +259,7 @@ def _rewritten(proto: Any) -> Any:
     return again
 
 
-def constant(proto: Any) -> Any:
+def constant(proto: Any) -> Array:
     """A constant of the file as a NumPy array; what lies about its size or is elsewhere, not."""
     from onnx import numpy_helper
 
@@ -267,7 +272,7 @@ def constant(proto: Any) -> Any:
     if any(extent < 0 for extent in proto.dims):
         raise NotRowWise(f"its constant {proto.name!r} has a dimension below 0")
     try:
-        found = numpy_helper.to_array(proto)
+        found: Array = numpy_helper.to_array(proto)
     except Exception:
         raise NotRowWise(f"its constant {proto.name!r} is not what it declares") from None
     if kind_of(found) != TYPES[proto.data_type]:

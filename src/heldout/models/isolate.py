@@ -9,9 +9,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout import workers
 from heldout.errors import NoSandbox, UnusableModel
@@ -28,6 +28,9 @@ from heldout.models.keeper import (
     keep,
     shut_off,
 )
+
+if TYPE_CHECKING:
+    from heldout.models.calls import Array
 
 __all__ = ["Lost", "Scorer", "check_sandbox", "heard", "looked_at", "standing_walls", "started"]
 
@@ -182,7 +185,7 @@ class Scorer:
     def close(self) -> None:
         self._closing.close()
 
-    def score(self, block: dict[str, Any], rows: int) -> Any:
+    def score(self, block: Mapping[str, "Array"], rows: int) -> "Array":
         """Return the scores of a block; NaN where a row has none."""
         import numpy as np
 

@@ -14,7 +14,12 @@ import signal
 import sys
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+    from heldout.models.calls import Array
 
 __all__ = ["CONFINED", "DIED", "DONE", "NO_SANDBOX", "READ", "READY", "Task", "keep", "shut_off"]
 
@@ -78,7 +83,7 @@ def keep(task: Task, requests: Connection, answers: Connection, shared: Shared |
     import onnxruntime
 
     from heldout.models import sandbox
-    from heldout.models.examine import examine
+    from heldout.models.verify import examine
 
     onnxruntime.disable_telemetry_events()
     _warm(onnxruntime)
@@ -176,7 +181,7 @@ def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> 
             os._exit(0)
 
 
-def _decoded(texts: Any) -> Any:
+def _decoded(texts: "Array") -> "Array":
     import numpy as np
 
     found = [each.decode("utf-8", "replace") for each in texts.reshape(-1).tolist()]
@@ -195,15 +200,15 @@ def _views(np: Any, task: Task, shared: Shared) -> dict[str, Any]:
     return views
 
 
-def _session(onnxruntime: Any, content: bytes) -> Any:
-    options = onnxruntime.SessionOptions()
+def _session(runtime: Any, content: bytes) -> "onnxruntime.InferenceSession":
+    options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     # Memory comes from the system each time, which zeroes it; a pool would hand on what is in it.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     # Numbers below the normal range are a hundred times slower: time would tell of them.
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def _warm(onnxruntime: Any) -> None:

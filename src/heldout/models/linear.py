@@ -5,10 +5,13 @@ import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import shown
 from heldout.errors import UnusableModel
+
+if TYPE_CHECKING:
+    from heldout.models.calls import Array
 
 __all__ = ["LinearModel"]
 
@@ -94,7 +97,7 @@ class LinearModel:
             _number(0 if intercept is None else intercept, "intercept"), numbers, levels, link
         )
 
-    def score(self, block: Mapping[str, Any], rows: int) -> Any:
+    def score(self, block: Mapping[str, "Array"], rows: int) -> "Array":
         """The scores of a block, one column; NaN where a row has a level that is not declared.
 
         Sums and products of doubles are the same wherever a row stands; the link is applied to

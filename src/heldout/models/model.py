@@ -9,10 +9,10 @@ from typing import Any
 
 from heldout.arguments import is_one_of, shown
 from heldout.errors import ArgumentError, MissingDependency, UnusableModel
+from heldout.models.calls import Problem
 from heldout.models.isolate import check_sandbox, looked_at
 from heldout.models.keeper import Field, Task
 from heldout.models.linear import LinearModel
-from heldout.models.values import Problem
 
 __all__ = ["Model", "load", "words"]
 

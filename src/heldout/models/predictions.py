@@ -18,16 +18,15 @@ from typing import Any
 
 from heldout.arguments import as_number, as_whole, is_one_of, pair, shown
 from heldout.data import sql
-from heldout.data.duckdb_engine import SETTINGS, open_local
-from heldout.data.reading import check_names, check_new, or_raise
-from heldout.data.score_map import FURTHEST
+from heldout.data.duckdb import SETTINGS, open_local
+from heldout.data.engine import check_names, check_new, or_raise
+from heldout.data.scores import FURTHEST
 from heldout.data.validation import NESTED, check_columns
 from heldout.errors import ArgumentError, HeldoutError, UnreadableTable, UnusableModel
 from heldout.models.isolate import Lost, check_sandbox, heard, started
 from heldout.models.model import words
 from heldout.models.reader import BATCH, LONGEST_KEY, MOST_SCORES, Inherited, Reading, read
-from heldout.models.score import BLOCK, at_tick, check_tick, local_engine
-from heldout.models.scored import ScoredRows, Writer
+from heldout.models.score import BLOCK, ScoredRows, Writer, at_tick, check_tick, local_engine
 
 __all__ = ["Predictions", "join_predictions", "read_predictions"]
 

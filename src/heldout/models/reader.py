@@ -33,7 +33,7 @@ class Inherited:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _inherited, (reduction.DupFd(self._descriptor),)
 
 

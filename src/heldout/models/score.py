@@ -3,28 +3,34 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import as_number, as_whole, is_one_of, shown
+from heldout.data import sql
 from heldout.data.classes import class_columns
-from heldout.data.duckdb_engine import DuckDBEngine
-from heldout.data.engine import open_table
-from heldout.data.reading import check_names, check_new, or_raise
-from heldout.data.score_map import FURTHEST
+from heldout.data.duckdb import DuckDBEngine
+from heldout.data.engine import Engine, check_names, check_new, open_table, or_raise
+from heldout.data.scores import FURTHEST
 from heldout.data.validation import check_columns
-from heldout.errors import ArgumentError, ScoringFailed, UnreadableTable, UnusableModel
-from heldout.models.columns import matched
+from heldout.errors import ArgumentError, EmptyTable, ScoringFailed, UnreadableTable, UnusableModel
+from heldout.models.calls import Array
 from heldout.models.isolate import START, Lost, Scorer, check_sandbox
-from heldout.models.keeper import Task, keep
+from heldout.models.keeper import TEXT, Field, Task, keep
+from heldout.models.linear import LinearModel
 from heldout.models.model import MEMORY, Model
-from heldout.models.scored import ScoredRows, Writer
 
-__all__ = ["at_tick", "check_tick", "declared_seconds", "local_engine", "score"]
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["ScoredRows", "at_tick", "check_tick", "declared_seconds", "local_engine", "score"]
 
 BLOCK = 2**16
 FORK = 0.1  # seconds for a process of its own
+ROW_GROUP = 2**17  # rows that a file's writer holds
 
 
 def declared_seconds(*, rows: int, seconds_per_row: float, one_process_per_row: bool) -> float:
@@ -56,7 +62,7 @@ def score(
     out: str | os.PathLike[str] | None = None,
     schema: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> ScoredRows:
+) -> "ScoredRows":
     """Score every row alone; a private table with the scores beside the rows' own columns.
 
     `heldout.Dataset`, `heldout.regression.RegressionTable` and, through another column of the
@@ -167,7 +173,7 @@ def score(
 
 
 @contextmanager
-def _scoring(model: Model, task: Task, *, until: float) -> Iterator[Any]:
+def _scoring(model: Model, task: Task, *, until: float) -> Iterator[Scorer | LinearModel]:
     """What scores a block: a linear model itself, or a keeper that has come up."""
     if model.linear is not None:
         yield model.linear
@@ -208,7 +214,9 @@ def _check_speed(scorer: Scorer, task: Task) -> None:
     )
 
 
-def _scores(scorer: Any, block: dict[str, Any], rows: int, *, size: int) -> Any:
+def _scores(
+    scorer: Scorer | LinearModel, block: Mapping[str, Array], rows: int, *, size: int
+) -> Array:
     """The scores of a batch, `size` rows at a time."""
     import numpy as np
 
@@ -219,7 +227,7 @@ def _scores(scorer: Any, block: dict[str, Any], rows: int, *, size: int) -> Any:
     return np.concatenate(found)
 
 
-def _settle(found: Any, unfit: Any, default: float) -> None:
+def _settle(found: Array, unfit: Array, default: float) -> None:
     """Every row has finite scores; one that lacks one of them has the default for all."""
     import numpy as np
 
@@ -285,3 +293,230 @@ def _check_numbers(*, default: Any, seconds_per_row: Any, memory: Any, tick: Any
     size = as_whole(memory)
     if size is None or size < 2**20:
         raise ArgumentError(f"memory must be bytes, at least {2**20:,}, got {shown(memory)}.")
+
+
+# --- which columns of the table are which inputs of the model, by name and declared type ---------
+# Whether they fit is decided from the declarations alone. A row whose cells do not fit after all
+# gets the default score.
+
+_OURS = "heldout input "
+_UNFIT = "heldout unfit"
+
+
+@dataclass(frozen=True)
+class Matched:
+    """For each input of the model the columns that fill it, and the statement that reads them."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    fields: tuple[Field, ...]
+    statement: str
+
+    def block(self, batch: "pyarrow.RecordBatch") -> tuple[dict[str, Array], Array]:
+        """The inputs of a batch as arrays, and which of its rows do not fit them."""
+        import numpy as np
+
+        names, place, found = batch.schema.names, 0, {}
+        for field in self.fields:
+            parts = []
+            for _ in range(field.width):
+                cells = batch.column(names.index(f"{_OURS}{place}"))
+                place += 1
+                if field.kind == "string":
+                    texts = [(text or "").encode()[:TEXT] for text in cells.to_pylist()]
+                    parts.append(np.array(texts, dtype=field.dtype))
+                else:
+                    with np.errstate(all="ignore"):
+                        parts.append(cells.to_numpy(zero_copy_only=False).astype(field.dtype))
+            found[field.name] = parts[0] if field.rank == 1 else np.column_stack(parts)
+        return found, batch.column(names.index(_UNFIT)).to_numpy(zero_copy_only=False)
+
+    def kept(self, names: Sequence[str]) -> list[str]:
+        """The custodian's own columns."""
+        return [name for name in names if not name.startswith(_OURS) and name != _UNFIT]
+
+
+def matched(model: Model, engine: Engine, features: Any) -> Matched:
+    """Match every input to columns, or say to whoever declares them what does not fit."""
+    columns = dict(_named(model, features))
+    check_columns(engine, [name for names in columns.values() for name in names])
+    chosen: list[str] = []
+    unfit: list[str] = []
+    for field in model.inputs:
+        for name in columns[field.name]:
+            kind = engine.columns[name]
+            number, doubt = _cell(field, name, kind, text_file=engine.names_may_be_cells)
+            chosen.append(f"{number} AS {sql.identifier(f'{_OURS}{len(chosen)}')}")
+            unfit += doubt
+    unfit_rows = " OR ".join(f"({each})" for each in unfit) or "FALSE"
+    listed = ",\n  ".join(
+        ["held.*", *chosen, f"coalesce({unfit_rows}, TRUE) AS {sql.identifier(_UNFIT)}"]
+    )
+    return Matched(columns, model.inputs, f"SELECT\n  {listed}\nFROM {engine.source} AS held")
+
+
+def _named(model: Model, features: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    inputs, given = model.inputs, {}
+    if isinstance(features, Mapping):
+        unknown = [each for each in features if each not in {field.name for field in inputs}]
+        if unknown:
+            raise ArgumentError(f"The model has no input {shown(unknown[0])}. {_asked(model)}")
+        given = {name: _columns(names) for name, names in features.items()}
+    elif features is not None:
+        listed = _columns(features)
+        if isinstance(features, str):
+            raise ArgumentError("features must be a list of columns, not a text.")
+        if len(inputs) == 1:
+            given = {inputs[0].name: listed}
+        for each in inputs if len(inputs) > 1 else ():
+            if each.name not in listed:
+                raise ArgumentError(
+                    f"The model needs column {shown(each.name)}, which features= does not list. "
+                    f"{_asked(model)}"
+                )
+    for each in inputs:
+        names = given.get(each.name, (each.name,))
+        if len(names) != each.width or not isinstance(each.name, str):
+            raise ArgumentError(
+                f"The model's input {shown(each.name)} takes {each.width} columns, got "
+                f"{len(names)}. List them in order in features=[...]."
+            )
+        yield each.name, names
+
+
+def _columns(names: Any) -> tuple[str, ...]:
+    """One column, or several in order."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+        raise ArgumentError(f"features must be a list of columns, got {shown(names)}.")
+    return tuple(names)
+
+
+def _asked(model: Model) -> str:
+    listed = ", ".join(f"{shown(each.name)} ({each.kind})" for each in model.inputs[:12])
+    return f"Its inputs: {listed}."
+
+
+def _cell(field: Field, name: str, kind: str, *, text_file: bool) -> tuple[str, list[str]]:
+    """A cell as the model takes it, whatever it holds; and when a row then does not fit."""
+    column, values = sql.column(name), sql.kind_of(kind)
+    number = values in ("number", "boolean") or text_file
+    if field.kind.startswith("float") and number:
+        return f"coalesce({sql.as_double(column, kind)}, {sql.double(float('nan'))})", []
+    if field.kind in ("int32", "int64", "bool") and number:
+        wanted = {"int32": "INTEGER", "int64": "BIGINT", "bool": "BOOLEAN"}[field.kind]
+        cell = f"TRY_CAST({column} AS {wanted})"
+        whole = f"{column} = trunc({column})" if _has_fractions(kind) else "TRUE"
+        return f"coalesce({cell}, CAST(0 AS {wanted}))", [f"{cell} IS NULL", f"NOT ({whole})"]
+    if field.kind == "string" and values == "text":
+        cell = sql.as_text(name)
+        return cell, [f"{cell} IS NULL", f"strlen({cell}) > {TEXT}"]
+    raise ArgumentError(
+        f"Column {shown(name)} is of kind {values}, and the model's input {shown(field.name)} "
+        f"takes {field.kind}. Name another column, or cast it."
+    )
+
+
+def _has_fractions(kind: str) -> bool:
+    return sql.is_numeric(kind) and kind not in sql.INTEGER_TYPES
+
+
+# --- the scored table: private rows, with a model's scores beside them --------------------------
+
+
+class ScoredRows:
+    """A private table that `heldout.Dataset` and its kin take; it shows nothing of its rows.
+
+    `to_arrow()` hands the rows to the custodian, whose they are. They must not reach an analyst.
+    """
+
+    def __init__(
+        self,
+        table: "pyarrow.Table",
+        *,
+        row_key: str | None,
+        scores: tuple[str, ...],
+        path: Path | None = None,
+    ) -> None:
+        self._table, self.path = table, path
+        self.row_key, self.scores = row_key, scores
+        self.columns: list[str] = list(table.schema.names)
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """The custodian's rows and the scores, as an Arrow table."""
+        import pyarrow.parquet
+
+        return self._table if self.path is None else pyarrow.parquet.read_table(self.path)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"ScoredRows(scores={list(self.scores)}, row_key={self.row_key!r})"
+
+    def __getstate__(self) -> object:
+        raise TypeError("ScoredRows holds private rows and must not be pickled.")
+
+
+class ScoredFile(ScoredRows, os.PathLike[str]):
+    """The same, in a Parquet file that is read in place."""
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+class Writer:
+    """Collects scored batches, in memory or in a new file."""
+
+    def __init__(self, out: str | os.PathLike[str] | None) -> None:
+        self._batches: list[Any] = []
+        self._file: Any = None
+        self._path = None if out is None else Path(out)
+        if self._path is None:
+            return
+        if self._path.suffix.lower() != ".parquet":
+            raise ArgumentError("out must be a new .parquet file.")
+        try:
+            # The rows are private: nobody else may read the file.
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError:
+            raise ArgumentError("out must be a new file in a folder that exists.") from None
+
+    def add(self, batch: "pyarrow.RecordBatch", scores: Mapping[str, Array]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        for name, values in scores.items():
+            batch = batch.append_column(name, pyarrow.array(values, pyarrow.float64()))
+        self._batches.append(batch)
+        if self._path is None:
+            return
+        if self._file is None:
+            self._file = pyarrow.parquet.ParquetWriter(self._path, batch.schema)
+        if sum(each.num_rows for each in self._batches) >= ROW_GROUP:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow
+
+        if self._batches:
+            self._file.write_table(pyarrow.Table.from_batches(self._batches))
+            self._batches.clear()
+
+    def discard(self) -> None:
+        """Leave nothing of a table that could not be finished."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def finish(self, *, row_key: str | None, scores: tuple[str, ...]) -> ScoredRows:
+        import pyarrow
+
+        if self._file is not None:
+            self._write()
+            self._file.close()
+            empty = self._file.schema.empty_table()
+            return ScoredFile(empty, row_key=row_key, scores=scores, path=self._path)
+        if not self._batches:
+            raise EmptyTable("table must have at least one row. Check the file.")
+        table = pyarrow.Table.from_batches(self._batches)
+        return ScoredRows(table, row_key=row_key, scores=scores)

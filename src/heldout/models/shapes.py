@@ -3,32 +3,39 @@
 import math
 from typing import Any
 
-from heldout.models.calls import FLOATS, MIXES, NUMBERS, Call, rule
-from heldout.models.values import Dims, NotRowWise, Rows, Value, kind_of
+from heldout.models.calls import (
+    FLOATS,
+    MIXES,
+    NUMBERS,
+    Call,
+    Dims,
+    NotRowWise,
+    Rows,
+    Value,
+    kind_of,
+    rule,
+)
 
 _END = 2**31 - 1  # what exporters write for "to the end"
 
 
-@rule("Shape")
+@rule("Shape", inputs=1)
 def shape_of(call: Call) -> list[Value]:
-    call.only(1)
     extents = (None, *call.rows().shape)
     start, end = call.integer("start", 0), call.integer("end", len(extents))
     return [Dims(extents[start:end])]
 
 
-@rule("ConstantOfShape")
+@rule("ConstantOfShape", inputs=1)
 def filled(call: Call) -> list[Value]:
     import numpy as np
 
-    call.only(1)
     value = call.tensor("value", np.zeros(1, np.float32))
     return [Rows(kind_of(value), _wanted(call, call.at(0), None))]
 
 
-@rule("Reshape")
+@rule("Reshape", inputs=2)
 def reshape(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows()
     zero_copies = call.integer("allowzero", 0) == 0
     return [
@@ -77,9 +84,8 @@ def _wanted(
     return tuple(sizes)
 
 
-@rule("Flatten")
+@rule("Flatten", inputs=1)
 def flatten(call: Call) -> list[Value]:
-    call.only(1)
     value = call.rows()
     axis = call.integer("axis", 1)
     if axis != 1 and not (axis < 0 and axis + value.rank == 1):
@@ -87,9 +93,8 @@ def flatten(call: Call) -> list[Value]:
     return [Rows(value.kind, (value.size,))]
 
 
-@rule("Transpose")
+@rule("Transpose", inputs=1)
 def transpose(call: Call) -> list[Value]:
-    call.only(1)
     value, order = call.rows(), [int(each) for each in call.integers("perm")]
     order = order or list(range(value.rank))[::-1]
     if sorted(order) != list(range(value.rank)) or order[0] != 0:
@@ -99,9 +104,8 @@ def transpose(call: Call) -> list[Value]:
     return [Rows(value.kind, tuple(value.shape[i - 1] for i in order[1:]))]
 
 
-@rule("Squeeze")
+@rule("Squeeze", inputs=2)
 def squeeze(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows()
     axes = call.inner_axes(call.axes(1), value.rank)
     if any(value.shape[axis] != 1 for axis in axes):
@@ -109,9 +113,8 @@ def squeeze(call: Call) -> list[Value]:
     return [Rows(value.kind, tuple(e for i, e in enumerate(value.shape) if i not in axes))]
 
 
-@rule("Unsqueeze")
+@rule("Unsqueeze", inputs=2)
 def unsqueeze(call: Call) -> list[Value]:
-    call.only(2)
     axes, value = call.axes(1), call.at(0)
     if isinstance(value, Dims):
         if not value.scalar or axes not in ([0], [-1]):
@@ -151,9 +154,8 @@ def _concat_dims(call: Call) -> Dims:
     return Dims(tuple(extents))
 
 
-@rule("Split")
+@rule("Split", inputs=2)
 def split(call: Call) -> list[Value]:
-    call.only(2)
     value = call.rows()
     axis = call.inner(call.integer("axis", 0), value.rank)
     width, parts = value.shape[axis], [int(each) for each in call.integers("split")]
@@ -171,9 +173,8 @@ def split(call: Call) -> list[Value]:
     ]
 
 
-@rule("Slice")
+@rule("Slice", inputs=5)
 def piece(call: Call) -> list[Value]:
-    call.only(5)
     starts, ends = call.whole_numbers(1), call.whole_numbers(2)
     axes = call.whole_numbers(3) if call.has(3) else list(range(len(starts)))
     steps = call.whole_numbers(4) if call.has(4) else [1] * len(starts)
@@ -198,9 +199,8 @@ def piece(call: Call) -> list[Value]:
     return [Rows(value.kind, tuple(shape))]
 
 
-@rule("Gather")
+@rule("Gather", inputs=2)
 def gather(call: Call) -> list[Value]:
-    call.only(2)
     axis, value = call.integer("axis", 0), call.at(0)
     chosen = call.constant(1)
     if chosen.dtype.kind != "i":
@@ -222,9 +222,8 @@ def _check_indices(chosen: Any, width: int) -> None:
         raise NotRowWise("one of its indices is out of range")
 
 
-@rule("ai.onnx.ml.ArrayFeatureExtractor")
+@rule("ai.onnx.ml.ArrayFeatureExtractor", inputs=2)
 def chosen_features(call: Call) -> list[Value]:
-    call.only(2)
     value, chosen = call.rows(rank=2), call.constant(1)
     if chosen.dtype.kind != "i" or chosen.size < 1:
         raise NotRowWise("its indices must be integers")
@@ -234,9 +233,8 @@ def chosen_features(call: Call) -> list[Value]:
     return [Rows(value.kind, (chosen.size,))]
 
 
-@rule("Expand")
+@rule("Expand", inputs=2)
 def expand(call: Call) -> list[Value]:
-    call.only(2)
     value, target = call.rows(), call.at(1)
     if isinstance(target, Rows):
         raise NotRowWise("its shape is computed from the rows")
@@ -255,9 +253,8 @@ def expand(call: Call) -> list[Value]:
     return [Rows(value.kind, tuple(int(each) for each in shape))]
 
 
-@rule("OneHot")
+@rule("OneHot", inputs=3)
 def one_hot(call: Call) -> list[Value]:
-    call.only(3)
     value, depth, pair = call.rows(kinds=NUMBERS), call.constant(1), call.constant(2)
     if call.integer("axis", -1) not in (-1, value.rank) or depth.size != 1 or pair.size != 2:
         raise NotRowWise("its axis must be the last, its depth one number, its values two")
@@ -269,9 +266,8 @@ def one_hot(call: Call) -> list[Value]:
 # --- products with weights -----------------------------------------------------------------------
 
 
-@rule("MatMul")
+@rule("MatMul", inputs=2)
 def product(call: Call) -> list[Value]:
-    call.only(2)
     kind, left = call.same_kind(FLOATS), call.rows(0)
     right = call.at(1)
     if isinstance(right, Rows):
@@ -287,11 +283,10 @@ def product(call: Call) -> list[Value]:
     return [Rows(kind, (*left.shape[:-1], int(weights.shape[1])))]
 
 
-@rule("Gemm")
+@rule("Gemm", inputs=3)
 def general_product(call: Call) -> list[Value]:
-    call.only(3)
     left, weights = call.rows(0, rank=2), call.constant(1)
-    bias = call.constant(2, optional=True)
+    bias = call.optional(2)
     call.number("alpha", 1.0)
     call.number("beta", 1.0)
     if call.integer("transA", 0) != 0:
@@ -310,11 +305,10 @@ def general_product(call: Call) -> list[Value]:
     return [Rows(kind, (int(outside),))]
 
 
-@rule("Conv")
+@rule("Conv", inputs=3)
 def convolution(call: Call) -> list[Value]:
-    call.only(3)
     value, weights = call.rows(kinds=FLOATS), call.constant(1)
-    bias = call.constant(2, optional=True)
+    bias = call.optional(2)
     spatial = value.rank - 2
     group = call.integer("group", 1)
     call.word("auto_pad", ("NOTSET",), "NOTSET")

@@ -14,22 +14,42 @@ Cost:        O(nodes + constants) time and memory.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from heldout.models import classical, elementwise, shapes, trees
-from heldout.models.calls import FLOATS, RULES, Call
+from heldout.models import classical, elementwise, shapes
+from heldout.models.calls import (
+    FLOATS,
+    INPUTS,
+    RULES,
+    TYPES,
+    Array,
+    Call,
+    Dims,
+    NotRowWise,
+    Problem,
+    Rows,
+    Value,
+    kind_of,
+)
 from heldout.models.elementwise import FURTHEST
-from heldout.models.folding import folded
-from heldout.models.graph import MOST_PROBLEMS, Graph, Node, build, constant
-from heldout.models.values import Dims, NotRowWise, Problem, Rows, Value
+from heldout.models.graph import (
+    MOST_PROBLEMS,
+    Graph,
+    Node,
+    Unreadable,
+    build,
+    constant,
+    read,
+    retargeted,
+)
 
-__all__ = ["Proof", "verify"]
+__all__ = ["Proof", "examine", "verify"]
 
 MOST_UNEVEN = 2**18
 """Nanoseconds by which the time of a row may depend on its cells."""
-_ROOMS = (classical, elementwise, shapes, trees)  # where the rules are
+_ROOMS = (classical, elementwise, shapes)  # where the rules are
 
 
 @dataclass(frozen=True)
@@ -105,12 +125,12 @@ def _judge(
         )
     if node.proto.overload:
         raise NotRowWise("it asks for an overload of its operator")
-    given = []
     for name in node.inputs:
         if name and name not in values:
             raise NotRowWise(f"its input {name!r} is made by no earlier node")
-        given.append(values[name] if name else None)
-    if any(isinstance(each, _Unknown) for each in given):
+    found = [values[name] if name else None for name in node.inputs]
+    given = [value for value in found if not isinstance(value, _Unknown)]
+    if len(given) < len(found):
         return [_Unknown()] * len(node.outputs), 0
     if domain not in graph.opsets:
         raise NotRowWise(f"the model names no version of the operator set {domain or 'ai.onnx'!r}")
@@ -124,9 +144,10 @@ def _judge(
     )
     if node.operator == "Constant" or not any(isinstance(each, Rows | Dims) for each in given):
         return [folded(call)], 0
-    found = RULES[node.operator](call)
+    call.only(INPUTS[node.operator])
+    gives = RULES[node.operator](call)
     call.finish()
-    return found, call.uneven()
+    return gives, call.uneven()
 
 
 def _score_width(score: Any) -> int:
@@ -191,3 +212,111 @@ _MENDS = {
     "ai.onnx.ml.ZipMap": "Convert with options={'zipmap': False}.",
     "DynamicQuantizeLinear": "It reads its scale off the batch. Quantise with fixed scales.",
 }
+
+
+# --- constants that a model computes from constants, worked out before it runs ------------------
+
+MOST_FOLDED = 2**22
+
+
+def folded(call: Call) -> Array:
+    """The value of a node that depends on no row; few operators, since exporters fold the rest."""
+    import numpy as np
+
+    if call.operator not in _FOLDS:
+        raise NotRowWise("it computes with constants alone", "Export with constants folded.")
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(_FOLDS[call.operator](call))
+    except (ValueError, IndexError, TypeError, OverflowError):
+        raise NotRowWise("its shapes do not fit") from None
+    call.finish()
+    return np.ascontiguousarray(found).reshape(found.shape)
+
+
+def _written(call: Call) -> Array:
+    import numpy as np
+
+    call.only(0)
+    if len(call.attributes) != 1:
+        raise NotRowWise("it must have one value")
+    (name,) = call.attributes
+    if name in ("value", "value_ints"):
+        return call.array(name)
+    if name == "value_floats":
+        return call.numbers(name).astype(np.float32)
+    if name == "value_float":
+        return np.asarray(call.number(name, 0.0), np.float32)
+    if name == "value_int":
+        return np.asarray(call.integer(name, 0), np.int64)
+    raise NotRowWise("its value must be numbers or a tensor")
+
+
+def _cast(call: Call) -> Array:
+    kind = TYPES.get(call.integer("to", 0), "string")
+    if "string" in (kind, kind_of(call.constant(0))):
+        raise NotRowWise("it casts texts")
+    return call.constant(0).astype(kind)
+
+
+def _transposed(call: Call) -> Array:
+    order = [int(each) for each in call.integers("perm")]
+    return call.constant(0).transpose(order or None)
+
+
+def _unsqueezed(call: Call) -> Array:
+    import numpy as np
+
+    return np.expand_dims(call.constant(0), tuple(call.axes(1) or ()))
+
+
+def _squeezed(call: Call) -> Array:
+    axes = call.axes(1)
+    return call.constant(0).squeeze(None if axes is None else tuple(axes))
+
+
+def _reshaped(call: Call) -> Array:
+    shape = call.whole_numbers(1)
+    if 0 in shape or call.integer("allowzero", 0) != 0:
+        raise NotRowWise("it reshapes a constant to a shape with 0")
+    return call.constant(0).reshape(shape)
+
+
+def _joined(call: Call) -> Array:
+    import numpy as np
+
+    parts = [call.constant(place) for place in range(len(call.given))]
+    if sum(part.size for part in parts) > MOST_FOLDED:
+        raise NotRowWise("it makes a constant that is too large")
+    if len({kind_of(part) for part in parts}) > 1:
+        raise NotRowWise("its inputs differ in type")
+    return np.concatenate(parts, call.integer("axis", 0))
+
+
+_FOLDS: dict[str, Callable[[Call], Array]] = {
+    "Constant": _written,
+    "Identity": lambda call: call.constant(0),
+    "Cast": _cast,
+    "Transpose": _transposed,
+    "Unsqueeze": _unsqueezed,
+    "Squeeze": _squeezed,
+    "Reshape": _reshaped,
+    "Concat": _joined,
+}
+
+
+def examine(content: bytes, *, output: str | None) -> tuple[dict[str, Any], bytes]:
+    """The verdict as JSON data, and the model to run: the proven one, or the file's."""
+    try:
+        graph = read(content, output=output)
+    except Unreadable as error:
+        return {"unreadable": str(error)}, b""
+    proof = verify(graph)
+    return {
+        "inputs": [[each.name, each.kind, each.width, each.rank] for each in graph.inputs],
+        "problems": [[each.node, each.why, each.mend] for each in proof.problems],
+        "score": graph.score,
+        "width": proof.width if proof.row_wise else graph.width or 1,
+        "classes": list(graph.classes),
+        "loads": True,
+    }, proof.content or retargeted(content, graph.score)

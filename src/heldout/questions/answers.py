@@ -56,7 +56,7 @@ def plain(value: Any) -> object:
 
 
 def _named(value: Any) -> tuple[str, Any]:
-    """What a value is, and of what."""
+    """Return what a value is, and of what."""
     kind = type(value)
     if kind is float:
         return "float", str(value)
@@ -69,7 +69,7 @@ def _named(value: Any) -> tuple[str, Any]:
     if kind is np.ndarray and value.dtype.name in _TYPES:
         numbers = value.ravel().tolist()
         if value.dtype.name == "float64":
-            numbers = [each if math.isfinite(each) else str(each) for each in numbers]
+            numbers = [number if math.isfinite(number) else str(number) for number in numbers]
         return "array", {
             "type": value.dtype.name,
             "shape": list(value.shape),
@@ -81,7 +81,7 @@ def _named(value: Any) -> tuple[str, Any]:
 
 
 def from_plain(content: Any) -> object:
-    """What `plain` wrote; a ValueError or another error where it is anything else."""
+    """Return what `plain` wrote; a ValueError or another error where it is anything else."""
     if content is None or isinstance(content, bool | int | float | str):
         return content
     if isinstance(content, list):
@@ -115,7 +115,7 @@ def _map(content: Any) -> dict[str, Any]:
 def _array(content: Any) -> NDArray[Any]:
     kind = content["type"]
     numbers = [_ENDLESS[each] if isinstance(each, str) else each for each in content["values"]]
-    if not all(type(each) in _TYPES[kind] for each in numbers):
+    if not all(type(number) in _TYPES[kind] for number in numbers):
         raise ValueError(kind)
     return np.array(numbers, dtype=kind).reshape([_checked(each, int) for each in content["shape"]])
 
@@ -156,7 +156,7 @@ def _reachable(roots: tuple[type, ...]) -> Mapping[str, type]:
         classes[kind.__name__] = kind
         hints = get_type_hints(kind)
         waiting += [
-            inner for each in fields(kind) if each.init for inner in _named_in(hints[each.name])
+            inner for field in fields(kind) if field.init for inner in _named_in(hints[field.name])
         ]
     return classes
 
@@ -174,21 +174,21 @@ def _hints(name: str) -> dict[str, Any]:
     """The fields that are given, with their annotations; the others follow from these."""
     kind = stored_classes()[name]
     hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in fields(kind) if each.init}
+    return {field.name: hints[field.name] for field in fields(kind) if field.init}
 
 
 @cache
 def _asked(name: str) -> set[str]:
     """The fields that every version has written; those with a default came later."""
     return {
-        each.name
-        for each in fields(stored_classes()[name])
-        if each.init and each.default is MISSING
+        field.name
+        for field in fields(stored_classes()[name])
+        if field.init and field.default is MISSING
     }
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what an annotation of the kept dataclasses says."""
+    """Return whether a value is what an annotation of the kept dataclasses says."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is np.ndarray:
         origin, hint = None, np.ndarray
@@ -208,7 +208,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _whole(made: Any) -> bool:
-    """Whether its parts have the sizes that its mechanism gives them."""
+    """Return whether its parts have the sizes that its mechanism gives them."""
     from heldout.kernel.noise.tables.table import NoisyTable
     from heldout.kernel.ranking.mechanism import RankingDraw
     from heldout.questions.curves.methods.influence import Placements
@@ -252,7 +252,7 @@ class Answered:
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:
-        """What people read, one for each question."""
+        """Return what people read, one for each question."""
         if len(self.questions) == 1:
             return (self.questions[0].release(self.drawn),)
         return tuple(
@@ -272,7 +272,7 @@ class Answered:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact and complete: `from_dict` gives the same releases."""
-        standing, rules = self.standing, [each.rules for each in self.questions]
+        standing, rules = self.standing, [question.rules for question in self.questions]
         return {
             "schema": SCHEMA,
             "questions": [each.as_dict() for each in self.questions],
@@ -297,8 +297,8 @@ class Answered:
             )
         try:
             found = cls._rebuilt(content)
-            for each in found.releases:  # reads all of the values
-                measures = each.measures() if callable(each.measures) else each.measures
+            for release in found.releases:  # reads all of the values
+                measures = release.measures() if callable(release.measures) else release.measures
                 _ = [float(measure.value) for measure in measures.values()]
         except HeldoutError as error:
             raise ArgumentError(f"This answer cannot be read: {error}") from None

@@ -369,7 +369,7 @@ class Question(ABC, Generic[R_co]):
         return price(self.request(about).event())
 
     def typical(self, about: Any, guess: "Guess") -> object:
-        """What `request(about).draw` gives on rows like the guessed ones, with no row read.
+        """Return what `request(about).draw` gives on rows like the guessed ones, with no row read.
 
         None: nothing can be said of its half-widths beforehand.
         """
@@ -383,7 +383,7 @@ class Question(ABC, Generic[R_co]):
         return self.release(Drawn(self.request(about), values, None, about, None))
 
     def expected(self, about: Any, guess: "Guess", level: float = 0.95) -> "dict[str, HalfWidths]":
-        """How far the intervals of each measure will reach, if the guess is right."""
+        """Return how far the intervals of each measure will reach, if the guess is right."""
         from heldout.questions.quote import HalfWidths
 
         found: dict[str, list[HalfWidths]] = {}
@@ -484,7 +484,7 @@ class Question(ABC, Generic[R_co]):
         return {"question": self.kind, "version": VERSION, **content}
 
     def booked(self) -> dict[str, Any]:
-        """What the ledger keeps of the question."""
+        """Return what the ledger keeps of the question."""
         return self.as_dict()
 
     @classmethod

@@ -83,7 +83,7 @@ class ThresholdCounts(Statistic[Ints]):
     claim: ClassVar[str] = "disjoint-counts"
 
     def __post_init__(self) -> None:
-        finite = all(math.isfinite(each) for each in self.thresholds)
+        finite = all(math.isfinite(threshold) for threshold in self.thresholds)
         rising = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
         if not (finite and rising):
             raise ArgumentError(
@@ -96,11 +96,11 @@ class ThresholdCounts(Statistic[Ints]):
 
     @property
     def size(self) -> int:
-        """How many entries the vector has."""
+        """Return how many entries the vector has."""
         return 2 * self.intervals * self.groups * (1 + self.weighted)
 
     def body(self) -> str:
-        above = [f"CAST(score >= {double(each)} AS INTEGER)" for each in self.thresholds]
+        above = [f"CAST(score >= {double(threshold)} AS INTEGER)" for threshold in self.thresholds]
         interval = " + ".join(above) or "CAST(0 AS INTEGER)"
         chosen = f"label, {interval} AS interval_number"
         rows = f"{counted(self.weighted)}\nFROM evaluated"

@@ -7,7 +7,7 @@ the question reads an answer of all rows.
 """
 
 from abc import ABCMeta
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast
@@ -20,7 +20,7 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.kernel import Event
-from heldout.kernel.door import Drawn, Priced, Request
+from heldout.kernel.door import Drawn, Priced, Request, Staged
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.disjoint import each_group, split_groups
 from heldout.kernel.rational import Rational
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = [
     "By",
     "Divisible",
-    "count_groups",
     "group_columns",
     "parameters_by_group",
     "share_guess",
@@ -81,7 +80,7 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
     def check_by_group(self, about: Any) -> None:
         """Refuse rows of which it cannot be asked by group, before anything is booked."""
 
-    def request_by_group(self, about: Any, by: str | tuple[str, ...]) -> Request:
+    def request_by_group(self, about: Any, by: str | tuple[str, ...]) -> Request | Staged:
         """Return the request for all groups, from that of one."""
         self.check_by_group(about)
         groups, moved = len(about.group_names(by)), about.protection.rows_moved
@@ -103,9 +102,13 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
         groups = len(asked.parameters["groups"])
         mechanism, parts = split_groups(asked.mechanism, drawn.values, groups)
         one = replace(asked.reading, mechanism=mechanism)
-        releases = (cast("Release", self.read(_group_part(drawn, one, part))) for part in parts)
-        found = self.grouped(drawn, releases, lower_is_better=self.lower_is_better)
-        return cast(Groups_co, found)
+        return self.combine(drawn, (_group_part(drawn, one, part) for part in parts))
+
+    def combine(self, drawn: Drawn, parts: Iterable[Drawn]) -> Groups_co:
+        """Return the release of all groups from each group's part of what was drawn."""
+        releases = (cast("Release", self.read(part)) for part in parts)
+        combined = self.grouped(drawn, releases, lower_is_better=self.lower_is_better)
+        return cast(Groups_co, combined)
 
     def typical_by_group(self, about: Any, by: str | tuple[str, ...], guess: Guess) -> object:
         """Return what `request_by_group` draws, if all groups are alike."""
@@ -195,21 +198,14 @@ def _one_row(about: AboutRows) -> AboutRows:
     return replace(about, protection=Protection(neighbours=Neighbours.ADD_REMOVE), rows=None)
 
 
-def count_groups(by: str | tuple[str, ...] | None, about: Description) -> int:
-    """Return how many groups there are, the undeclared rest among them; one without a division."""
-    return 1 if by is None else len(about.group_names(by))
-
-
-def parameters_by_group(by: str | tuple[str, ...] | None, about: Description) -> dict[str, Any]:
+def parameters_by_group(by: str | tuple[str, ...], about: Description) -> dict[str, Any]:
     """Return what is booked of the division."""
-    if by is None:
-        return {}
     return {"by": by if isinstance(by, str) else list(by), "groups": list(about.group_names(by))}
 
 
-def group_columns(by: str | tuple[str, ...] | None) -> Callable[[Any], PrivateTable] | None:
+def group_columns(by: str | tuple[str, ...]) -> Callable[[Any], PrivateTable]:
     """Return the view of the rows that tells each row's group."""
-    return None if by is None else lambda rows: rows.with_groups(by)
+    return lambda rows: rows.with_groups(by)
 
 
 def _group_part(drawn: Drawn, one: Request, values: Any) -> Drawn:

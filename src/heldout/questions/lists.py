@@ -97,7 +97,7 @@ class RankedLists(Statistic[Ints]):
         steps = np.clip(np.floor(values * STEPS + 0.5), 0, STEPS).astype(np.int64)
         squares = np.clip(np.floor(values * values * STEPS + 0.5), 0, steps).astype(np.int64)
         parts = (squares, steps - squares, STEPS - steps)
-        return np.array([int(each.sum()) for each in parts], dtype=np.int64)
+        return np.array([int(part.sum()) for part in parts], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
         if not protection.unit:

@@ -123,7 +123,7 @@ class Guess:
 
     @property
     def separation(self) -> float:
-        """How far apart the classes' scores lie, in standard deviations of each."""
+        """Return how far apart the classes' scores lie, in standard deviations of each."""
         return math.sqrt(2) * NormalDist().inv_cdf(min(max(self.auc, 1e-6), 1 - 1e-6))
 
     def confusion(self) -> tuple[float, ...]:
@@ -175,7 +175,7 @@ def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     requests = [question.request(about) for question in questions]
     if len(requests) == 1:
         return requests[0]
-    names = ", ".join(each.name for each in requests)
+    names = ", ".join(request.name for request in requests)
     return Together(names, {str(at): each for at, each in enumerate(requests)}, {})
 
 
@@ -194,7 +194,7 @@ class Quote:
 
     @cached_property
     def event(self) -> Event:
-        """What the ledger would book."""
+        """Return what the ledger would book."""
         return booked_together(self.questions, self.about).event()
 
     @property

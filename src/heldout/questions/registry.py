@@ -80,7 +80,7 @@ def kind_of(content: Any) -> type[Question[Any]] | None:
 def _was_called(question: type[Question[Any]], called: object) -> bool:
     names = (question.kind, question.title, *question.formerly)
     patterns = (re.sub(r"\\{\w+\\}", r"\\d+", re.escape(name)) for name in names)
-    return isinstance(called, str) and any(re.fullmatch(each, called) for each in patterns)
+    return isinstance(called, str) and any(re.fullmatch(pattern, called) for pattern in patterns)
 
 
 def find_class(name: str) -> type[Question[Any]] | None:

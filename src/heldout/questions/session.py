@@ -1,7 +1,7 @@
 """The analyst's handle: private rows, a budget and a ledger, and the questions that they pay."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from heldout import questions as q
@@ -57,12 +57,14 @@ class PrivateSession:
         self,
         dataset: PrivateTable,
         *,
-        budget: Budget | None = None,
+        budget: Budget | Epsilon | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         account: str | None = None,
         analyst: str | None = None,
         new: bool = False,
     ) -> None:
+        if budget is not None and not isinstance(budget, Budget):
+            budget = Budget(epsilon=budget)
         if not isinstance(dataset, self.holds):
             raise ArgumentError(
                 f"A {type(self).__name__} needs a {self.holds.__name__}, got a "
@@ -88,7 +90,7 @@ class PrivateSession:
 
     @property
     def dataset(self) -> Description:
-        """What is public about the rows. The rows themselves stay behind the session."""
+        """Return what is public about the rows. The rows themselves stay behind the session."""
         return self._about
 
     @property
@@ -101,11 +103,11 @@ class PrivateSession:
 
     @property
     def remaining(self) -> Loss:
-        """What is left for these rows, whoever spent the rest."""
+        """Return what is left for these rows, whoever spent the rest."""
         return self._ledger.remaining(self._account)
 
     def history(self) -> list[Booking]:
-        """What was paid out of this budget so far, by whoever asked: oldest first.
+        """Return what was paid out of this budget so far, by whoever asked: oldest first.
 
         >>> rows = {"y": [1, 0] * 500, "p": [0.8, 0.3] * 500}
         >>> session = Session(Dataset(rows, label="y", score="p"), budget=Budget(3))
@@ -142,10 +144,38 @@ class PrivateSession:
         releases = self.answer(*questions).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question[Any], reference: str | None = None) -> "Answered":
+    def _ask(
+        self,
+        kind: type[Divisible[First, Groups]],
+        by: Columns | None,
+        of_classes: type[q.Question[object]] | None = None,
+        **fields: Any,
+    ) -> First | Groups:
+        """Ask a question, by group if groups are named.
+
+        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
+        """
+        if of_classes is not None and isinstance(self._about, ClassifiedRows):
+            usual = {field.name: field.default for field in kind.form() if not field.required}
+            fields = {
+                name: value for name, value in fields.items() if value != usual.get(name, ...)
+            }
+            divided = {} if by is None else {"by": by}
+            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
+        question: Divisible[First, Groups] = kind(**fields)
+        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
+        return self.ask(asked)
+
+    def answer(
+        self,
+        *questions: q.Question[Any],
+        reference: str | None = None,
+        subject: Mapping[str, object] | None = None,
+    ) -> "Answered":
         """As `ask`, with all that is needed to keep the answer and to build it again.
 
-        `reference` is the asker's own name for this booking, which the ledger keeps with it.
+        `reference` is the asker's own name for this booking, and `subject` is public JSON of what
+        it is about, such as a model's digest; the ledger keeps both with it.
         """
         from heldout.questions.answers import Answered
 
@@ -157,13 +187,14 @@ class PrivateSession:
             "model": self._about.model,
             "questions": [question.booked() for question in questions],
         }
+        named = {"reference": reference, "subject": subject}
         drawn = release(
             request,
             rows=self._table,
             about=self._about,
             ledger=self._ledger,
             account=self._account,
-            words=words if reference is None else words | {"reference": reference},
+            words=words | {name: value for name, value in named.items() if value is not None},
         )
         return Answered(questions, drawn)
 
@@ -174,7 +205,7 @@ class PrivateSession:
         level: float = 0.95,
         **said: Any,
     ) -> q.Quote:
-        """What `ask` would charge, exactly, and the half-widths to expect. Reads no row.
+        """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
@@ -235,34 +266,12 @@ class Session(PrivateSession):
 
     @property
     def dataset(self) -> ScoredRows | ClassifiedRows:
-        """What is public about the rows. The rows themselves stay behind the session."""
+        """Return what is public about the rows. The rows themselves stay behind the session."""
         assert isinstance(self._about, ScoredRows | ClassifiedRows)
         return self._about
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several
     # classes have types of their own: `ask(q.ClassAuc(...))` and its siblings state them.
-
-    def _ask(
-        self,
-        kind: type[Divisible[First, Groups]],
-        by: Columns | None,
-        of_classes: type[q.Question[object]] | None = None,
-        **fields: Any,
-    ) -> First | Groups:
-        """Ask a question, by group if groups are named.
-
-        Of rows of several classes the sibling is asked, where there is one, which has fewer fields.
-        """
-        if of_classes is not None and isinstance(self._about, ClassifiedRows):
-            usual = {field.name: field.default for field in kind.form() if not field.required}
-            fields = {
-                name: value for name, value in fields.items() if value != usual.get(name, ...)
-            }
-            divided = {} if by is None else {"by": by}
-            return cast("First | Groups", self.ask(of_classes.of_fields(fields | divided)))
-        question: Divisible[First, Groups] = kind(**fields)
-        asked: q.Question[First | Groups] = question if by is None else q.By(question, by)
-        return self.ask(asked)
 
     @overload
     def confusion(

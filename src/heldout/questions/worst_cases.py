@@ -204,7 +204,7 @@ def weighted_pair(pair: Pair) -> Pair:
 
     def of(content: dict[str, Any]) -> dict[str, Any]:
         places = range(len(content["y"]))
-        return {**content, "w": [5.0 if each in differ else each % 4 * 1.25 for each in places]}
+        return {**content, "w": [5.0 if place in differ else place % 4 * 1.25 for place in places]}
 
     options = {**pair.options, "weight": "w", "largest_weight": 5}
     return Pair(f"{pair.name}, weighted", of(pair.first), of(pair.second), options)

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
@@ -17,24 +17,10 @@ from heldout.arguments import shown
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.server.service import Conflict, Forbidden, Missing, Service, TooMany, checked_path_name
-from heldout.server.storage import new_id, now, people, tokens, tries
+from heldout.server.storage import Json, new_id, now, people, tokens, tries
 
-__all__ = [
-    "ROLES",
-    "SCOPES",
-    "Person",
-    "add_person",
-    "change_password",
-    "disable",
-    "everyone",
-    "list_tokens",
-    "make_token",
-    "new_link",
-    "of_token",
-    "revoke_token",
-    "sign_in",
-    "sign_in_by_link",
-]
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 ROLES: Final = ("custodian", "analyst", "auditor", "administrator")
 SCOPES: Final = ("read", "ask", "manage")
@@ -47,7 +33,7 @@ FREE_FAILURES: Final = 5
 FORGOTTEN: Final = 3600
 """Seconds after which a try no longer counts: far more than the longest wait."""
 BY_LINK: Final = "browser, by a link"
-BROWSER: Final[dict[str, Any]] = {"kind": "browser", "label": "browser", "scopes": SCOPES}
+BROWSER: Final[Json] = {"kind": "browser", "label": "browser", "scopes": SCOPES}
 WRONG = "Name or password is wrong."
 
 
@@ -75,8 +61,9 @@ def digest_of(secret: str) -> str:
 # --- people --------------------------------------------------------------------------------------
 
 
-def add_person(service: Service, *, name: str, role: str) -> str:
-    """A new person; returns the secret of a link by which they sign in for the first time."""
+def add_person(service: Service, *, name: str, role: str, by: Person | None = None) -> str:
+    """Add a person; returns the secret of a link by which they sign in for the first time."""
+    _check_administrator(by)
     checked_path_name("name", name)
     if role not in ROLES:
         raise ArgumentError(f"role must be one of {', '.join(ROLES)}, got {shown(role)}.")
@@ -85,21 +72,38 @@ def add_person(service: Service, *, name: str, role: str) -> str:
             raise Conflict(f"There is a person {shown(name)} already. Choose another name.")
         row = {"name": name, "role": role, "password": None, "created": now()}
         connection.execute(people.insert(), row)
-    return new_link(service, name)
+        secret = _link(connection, name)
+    if by is not None:
+        service.note(by.name, "add person", name)
+    return secret
 
 
-def new_link(service: Service, name: str) -> str:
-    """The secret of a link that signs a person in once; earlier links no longer do."""
+def new_link(service: Service, name: str, *, by: Person | None = None) -> str:
+    """Return the secret of a link that signs a person in once; earlier links no longer do."""
+    _check_administrator(by)
     with service.store.write() as connection:
-        found = connection.execute(sa.select(people).where(people.c.name == name)).first()
-        if found is None or found.disabled is not None:
+        person = connection.execute(sa.select(people).where(people.c.name == name)).first()
+        if person is None or person.disabled is not None:
             raise Missing(f"There is no person {shown(name)}.")
         old = (tokens.c.person == name) & (tokens.c.kind == "link")
         connection.execute(_still_open(old).values(revoked=now()))
-        return _add_token(connection, name, kind="link", label="sign-in link", scopes=())[1]
+        secret = _link(connection, name)
+    if by is not None:
+        service.note(by.name, "make link", name)
+    return secret
 
 
-def everyone(service: Service) -> list[dict[str, Any]]:
+def _check_administrator(by: Person | None) -> None:
+    """Refuse whoever is no administrator; None is a command on the server's own machine."""
+    if by is not None:
+        by.must_be("administrator", scope="manage")
+
+
+def _link(connection: sa.Connection, name: str) -> str:
+    return _add_token(connection, name, kind="link", label="sign-in link", scopes=())[1]
+
+
+def everyone(service: Service) -> list[Json]:
     with service.store.read() as connection:
         rows = connection.execute(sa.select(people).order_by(people.c.name)).all()
     return [
@@ -114,12 +118,13 @@ def everyone(service: Service) -> list[dict[str, Any]]:
     ]
 
 
-def disable(service: Service, name: str, *, by: str | None = None) -> None:
-    """Nothing of this person's opens any door from now on; what they asked stays on record.
+def disable(service: Service, name: str, *, by: Person | None = None) -> None:
+    """Open no door to this person from now on; what they asked stays on record.
 
     Nobody disables themself, and of all administrators one who can sign in stays.
     """
-    if name == by:
+    _check_administrator(by)
+    if by is not None and name == by.name:
         raise Forbidden("You cannot disable yourself. Let another administrator do it.")
     with service.store.write() as connection:
         others = (people.c.role == "administrator") & people.c.disabled.is_(None)
@@ -139,12 +144,14 @@ def disable(service: Service, name: str, *, by: str | None = None) -> None:
         if done.rowcount != 1:
             raise Missing(f"There is no person {shown(name)}.")
         connection.execute(_still_open(tokens.c.person == name).values(revoked=now()))
+    if by is not None:
+        service.note(by.name, "disable", name)
 
 
 # --- signing in ----------------------------------------------------------------------------------
 
 
-def _hasher() -> Any:
+def _hasher() -> "PasswordHasher":
     from argon2 import PasswordHasher
 
     return PasswordHasher()
@@ -152,7 +159,7 @@ def _hasher() -> Any:
 
 @cache
 def _nobodys() -> str:
-    """A digest that no password fits, so that a name that nobody has takes as long to refuse."""
+    """Return a digest that no password fits: a name that nobody has takes as long to refuse."""
     return str(_hasher().hash(secrets.token_hex(16)))
 
 
@@ -185,11 +192,13 @@ def change_password(service: Service, person: Person, password: str, *, current:
         everything = tokens.c.person == person.name
         connection.execute(_still_open(everything).values(revoked=now()))
         connection.execute(tries.delete().where(tries.c.name == digest_of(person.name)))
-        return _add_token(connection, person.name, **BROWSER)[1]
+        secret = _add_token(connection, person.name, **BROWSER)[1]
+    service.note(person.name, "set password", person.name)
+    return secret
 
 
 def sign_in(service: Service, *, name: str, password: str, address: str = "") -> str:
-    """The secret of a browser session. Each failure after a few makes the next one wait longer.
+    """Return the secret of a browser session. Failures after a few make the next one wait longer.
 
     Failures count by name and address: a stranger's guesses do not lock the owner out.
     """
@@ -201,7 +210,7 @@ def sign_in(service: Service, *, name: str, password: str, address: str = "") ->
 
 
 def _fits(service: Service, name: str, password: str, address: str) -> bool:
-    """Whether it is this person's password; a try that is counted."""
+    """Return whether it is this person's password; a try that is counted."""
     from argon2.exceptions import Argon2Error, InvalidHashError
 
     with service.hashing():
@@ -218,8 +227,8 @@ def _tried(name: str, address: str) -> sa.ColumnElement[bool]:
     return (tries.c.name == digest_of(name)) & (tries.c.address == address)
 
 
-def _counted_try(service: Service, name: str, address: str) -> Any:
-    """Who it would be. A try is counted before it is looked at: of many at once, each counts.
+def _counted_try(service: Service, name: str, address: str) -> sa.Row[Any] | None:
+    """Return who it would be. A try counts before it is looked at: of many at once, each counts.
 
     Names that nobody has are counted too, so that waiting tells nothing of who is there.
     """
@@ -241,7 +250,7 @@ def _counted_try(service: Service, name: str, address: str) -> Any:
 
 
 def sign_in_by_link(service: Service, secret: str) -> str:
-    """Use up a link; the secret of a browser session."""
+    """Use up a link; returns the secret of a browser session."""
     link = of_token(service, secret, kind="link")
     if link is None:
         raise Forbidden("This link was used before, or is too old. Ask for another one.")
@@ -262,17 +271,17 @@ def make_token(
     label: str,
     scopes: Sequence[str] = SCOPES,
     days: float | None = None,
-) -> dict[str, Any]:
-    """A new token for programs; its secret is in the answer and nowhere else, ever.
+) -> Json:
+    """Make a token for programs; its secret is in the answer and nowhere else, ever.
 
     One that a token makes does not outlive it, and is revoked with it. Left out, `days` is 90, or
     what is left of the token that makes it.
     """
+    person.must_be(*ROLES, scope="manage")
     checked_name("label", label)
-    unknown = [each for each in scopes if each not in SCOPES]
-    if unknown or not scopes:
+    if not scopes or any(scope not in SCOPES for scope in scopes):
         raise ArgumentError(f"scopes must be some of {', '.join(SCOPES)}, got {shown(scopes)}.")
-    beyond = [each for each in scopes if each not in person.scopes]
+    beyond = [scope for scope in scopes if scope not in person.scopes]
     if beyond:
         raise Forbidden(f"A token cannot give more than the one that makes it: {beyond[0]!r}.")
     if days is not None and not 0 < days * DAY <= LONGEST:
@@ -292,12 +301,15 @@ def make_token(
                     "on the page of your account."
                 )
             expires = min(expires, ends)
-        made: dict[str, Any] = {"kind": "api", "label": label, "scopes": scopes}
-        row, secret = _add_token(connection, person.name, **made, expires=expires, parent=parent)
+        described: Json = {"kind": "api", "label": label, "scopes": scopes}
+        row, secret = _add_token(
+            connection, person.name, **described, expires=expires, parent=parent
+        )
+    service.note(person.name, "make token", row["id"])
     return _shown_token(row) | {"token": secret}
 
 
-def list_tokens(service: Service, person: Person) -> list[dict[str, Any]]:
+def list_tokens(service: Service, person: Person) -> list[Json]:
     query = sa.select(tokens).where(tokens.c.person == person.name, tokens.c.kind == "api")
     with service.store.read() as connection:
         rows = connection.execute(query.order_by(tokens.c.created)).mappings().all()
@@ -305,7 +317,8 @@ def list_tokens(service: Service, person: Person) -> list[dict[str, Any]]:
 
 
 def revoke_token(service: Service, person: Person, token: str) -> None:
-    """The token, and every one that was made by it, opens nothing from now on."""
+    """Open no door to a token from now on, nor to any that was made by it."""
+    person.must_be(*ROLES, scope="manage")
     mine = _still_open((tokens.c.id == token) & (tokens.c.person == person.name))
     with service.store.write() as connection:
         if connection.execute(mine.values(revoked=now())).rowcount != 1:
@@ -315,24 +328,26 @@ def revoke_token(service: Service, person: Person, token: str) -> None:
             children = sa.select(tokens.c.id).where(tokens.c.parent.in_(above))
             above = list(connection.execute(children).scalars())
             connection.execute(_still_open(tokens.c.id.in_(above)).values(revoked=now()))
+    leaves = token == person.token and person.kind == "browser"
+    service.note(person.name, *(("sign out", "browser") if leaves else ("revoke token", token)))
 
 
-def _still_open(which: sa.ColumnElement[bool]) -> Any:
+def _still_open(which: sa.ColumnElement[bool]) -> sa.Update:
     return tokens.update().where(which, tokens.c.revoked.is_(None))
 
 
 def of_token(service: Service, secret: str, *, kind: str) -> Person | None:
-    """Whose token it is, if it is one that still opens doors."""
+    """Return whose token it is, if it is one that still opens doors."""
     query = sa.select(tokens, people.c.role, people.c.disabled).join_from(
         tokens, people, tokens.c.person == people.c.name
     )
     with service.store.read() as connection:
-        found = connection.execute(query.where(tokens.c.digest == digest_of(secret))).first()
-    if found is None or found.kind != kind or found.revoked is not None:
+        row = connection.execute(query.where(tokens.c.digest == digest_of(secret))).first()
+    if row is None or row.kind != kind or row.revoked is not None:
         return None
-    if found.expires <= now() or found.disabled is not None:
+    if row.expires <= now() or row.disabled is not None:
         return None
-    return Person(found.person, found.role, found.id, found.kind, tuple(found.scopes))
+    return Person(row.person, row.role, row.id, row.kind, tuple(row.scopes))
 
 
 def _add_token(
@@ -344,7 +359,7 @@ def _add_token(
     scopes: Sequence[str],
     expires: float | None = None,
     parent: str | None = None,
-) -> tuple[dict[str, Any], str]:
+) -> tuple[Json, str]:
     secret = f"heldout_{secrets.token_urlsafe(32)}"
     row = {
         "id": new_id(),
@@ -362,5 +377,5 @@ def _add_token(
     return row, secret
 
 
-def _shown_token(row: dict[str, Any]) -> dict[str, Any]:
+def _shown_token(row: Json) -> Json:
     return {name: row[name] for name in ("id", "label", "scopes", "created", "expires")}

@@ -1,28 +1,37 @@
 """The web application: the API and the pages over one service."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import sqlalchemy as sa
-from fastapi import FastAPI
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
 
 import heldout
-from heldout.errors import LedgerTampered
-from heldout.server import api_asking, api_boards, api_books, api_datasets, gate, receipts, site
-from heldout.server.api_ground import question_schemas
-from heldout.server.service import Service
-
-__all__ = ["make_app"]
+from heldout.errors import HeldoutError
+from heldout.server import (
+    gate,
+    site,
+    web_asking,
+    web_boards,
+    web_books,
+    web_datasets,
+    web_models,
+    web_people,
+)
+from heldout.server.service import Service, TooMany
+from heldout.server.storage import Json
 
 ABOUT = """How good is this model on the data that nobody may look at?
 
 Every answer has an exact price, which is booked before the answer exists. See docs/server.md."""
+PARTS = (web_datasets, web_models, web_asking, web_books, web_people, web_boards)
 
 
 def make_app(service: Service) -> FastAPI:
-    """The application on a service; it never reads a row."""
+    """Return the application on a service; it never reads a row."""
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -40,38 +49,44 @@ def make_app(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]
-    for each in (api_datasets, api_asking, api_books, api_boards):
-        app.include_router(each.router)
+    for part in PARTS:
+        app.include_router(part.api)
+    for part in PARTS:
+        app.include_router(part.pages, include_in_schema=False)
+    app.add_api_route("/static/{name}", site.static, include_in_schema=False)
     gate.install(app)
-    site.install(app)
+    for kind in (HeldoutError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _pages_or(app.exception_handlers[kind]))
     app.add_middleware(gate.Gate, service=service, page=site.stopped)
-
-    @app.get("/health", include_in_schema=False)
-    def health() -> JSONResponse:
-        """The process lives."""
-        return JSONResponse({"state": "alive"})
-
-    @app.get("/ready", include_in_schema=False)
-    def ready() -> JSONResponse:
-        """The database answers, and the ledger can be read and has what was paid with it."""
-        try:
-            with service.store.read() as connection:
-                connection.execute(sa.select(sa.literal(1)))
-            receipts.check(service)
-            service.ledger.head()
-        except LedgerTampered:
-            words = "The ledger was changed or put back. Nothing is charged until it is restored."
-            return JSONResponse({"state": "not ready", "words": words}, 503)
-        except Exception:
-            return JSONResponse({"state": "not ready"}, 503)
-        return JSONResponse({"state": "ready"})
-
     return app
 
 
-def _description(app: FastAPI) -> dict[str, Any]:
+def _description(app: FastAPI) -> Json:
     """Return the description of the API, with every registered kind of question."""
     if app.openapi_schema is None:
         made = FastAPI.openapi(app)
-        made["components"]["schemas"] |= question_schemas()
+        made["components"]["schemas"] |= web_asking.question_schemas()
     return FastAPI.openapi(app)
+
+
+def _pages_or(
+    api: Callable[[Request, Any], Response | Awaitable[Response]],
+) -> Callable[[Request, Exception], Response]:
+    """Return a handler that answers with a page, and leaves the API's errors to the API."""
+
+    def handler(request: Request, error: Exception) -> Response:
+        if request.url.path.startswith("/api/"):
+            answer = api(request, error)
+            assert isinstance(answer, Response)
+            return answer
+        if isinstance(error, HeldoutError):
+            shown = site.wrong(request, gate.status_of(error), str(error))
+            if isinstance(error, TooMany):
+                shown.headers["retry-after"] = str(error.seconds)
+            return shown
+        if isinstance(error, HTTPException):
+            words = "There is no such page." if error.status_code == 404 else str(error.detail)
+            return site.wrong(request, error.status_code, words)
+        return site.wrong(request, 422, "The address or the form is not as this page expects it.")
+
+    return handler

@@ -1,8 +1,9 @@
-"""What analysts bring: a model or predictions, kept as it came until a worker has looked at it."""
+"""Artefacts that analysts bring: models and predictions, as they came until a worker looked."""
 
 import hashlib
 import os
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,10 @@ from starlette.concurrency import run_in_threadpool
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.models.isolate import START
-from heldout.server import jobs, limits
+from heldout.server import jobs
 from heldout.server.accounts import Person
-from heldout.server.service import Conflict, Missing, Service, TooLarge
-from heldout.server.storage import artifacts, evaluations, new_id, now, submissions
-from heldout.server.words import kilobytes
-
-__all__ = [
-    "KINDS",
-    "delete",
-    "file_of",
-    "find",
-    "mine",
-    "names",
-    "normalised",
-    "public",
-    "quarantine",
-    "store",
-]
+from heldout.server.service import Conflict, Missing, Service, TooLarge, TooSlow, kilobytes
+from heldout.server.storage import Json, artifacts, evaluations, new_id, now, submissions
 
 KINDS = {
     "application/onnx": ("model", ".onnx"),
@@ -51,47 +38,107 @@ HIDDEN = ("receiving", "deleted")
 CHECKING = "It waits for a worker to look at it, in a sandbox and without any row."
 
 
+class Upload:
+    """A file that arrives: its room was set aside before a byte of it was read."""
+
+    def __init__(self, service: Service, person: Person, length: int | None) -> None:
+        person.must_be("analyst", scope="ask")
+        settings = service.settings
+        if length is not None and length > settings.most_upload + settings.most_body:
+            raise _too_large(service, length)
+        self._service, self._owner, self.id = service, person.name, new_id()
+        row = {
+            "id": self.id,
+            "owner": person.name,
+            "name": "",
+            "kind": "model",
+            "sha256": "",
+            "state": "receiving",
+            "words": "It is being sent.",
+            "features": None,
+            "found": None,
+            "created": now(),
+        }
+        with service.store.write() as connection:
+            jobs.check_jobs(service, connection, person.name)
+            left = settings.most_kept - jobs.bytes_of(service, connection, person.name)
+            self.most = min(left, settings.most_upload) if length is None else length
+            jobs.check_room(service, connection, person.name, max(self.most, 1))
+            connection.execute(artifacts.insert(), row | {"size": self.most})
+
+    async def take(
+        self,
+        content: AsyncIterator[bytes],
+        *,
+        content_type: str,
+        name: str,
+        features: Sequence[str] | None = None,
+    ) -> str:
+        """Write a stream to a file of its own, a piece at a time; returns the artefact's id."""
+        checked_name("name", name)
+        kind, ending = kind_of(content_type)
+        most = min(self.most, self._service.settings.most_upload)
+        digest, size = hashlib.sha256(), 0
+        path = self._service.settings.artifacts / f"{self.id}{ending}"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            async for piece in content:
+                size += len(piece)
+                if size > most:
+                    raise _too_large(self._service, size)
+                digest.update(piece)
+                file.write(piece)
+        if not size:
+            raise ArgumentError("The artefact is empty. Send the file as the body of the request.")
+        came = {"kind": kind, "name": name, "size": size, "sha256": digest.hexdigest()}
+        came |= {"features": None if features is None else list(features)}
+        await run_in_threadpool(self._arrived, came)
+        return self.id
+
+    def _arrived(self, came: dict[str, object]) -> None:
+        """Let a worker look at the file; one whose room was given away is refused."""
+        values = came | {"state": "checking", "words": CHECKING}
+        mine = (artifacts.c.id == self.id) & jobs.is_arriving(self._service)
+        with self._service.store.write() as connection:
+            if connection.execute(artifacts.update().where(mine).values(values)).rowcount != 1:
+                raise TooSlow("The file took too long to arrive. Send it again.")
+            quarantine(connection, self.id, owner=self._owner)
+        self._service.note(self._owner, "upload", self.id)
+
+    def give_up(self) -> None:
+        """Free the room of a file that did not arrive."""
+        for file in self._service.settings.artifacts.glob(f"{self.id}.*"):
+            file.unlink(missing_ok=True)
+        mine = (artifacts.c.id == self.id) & (artifacts.c.state == "receiving")
+        gone = {"state": "deleted", "words": "It did not arrive.", "size": 0}
+        with self._service.store.write() as connection:
+            connection.execute(artifacts.update().where(mine).values(gone))
+
+
+@asynccontextmanager
+async def arriving(service: Service, person: Person, length: int | None) -> AsyncIterator[Upload]:
+    """Set room for an upload aside before a byte of it is read; freed if it does not arrive.
+
+    `length` is how many bytes were announced, if they were.
+    """
+    upload = await run_in_threadpool(Upload, service, person, length)
+    try:
+        yield upload
+    except BaseException:
+        upload.give_up()
+        raise
+
+
 async def store(
     service: Service,
     person: Person,
     content: AsyncIterator[bytes],
     *,
-    content_type: str,
-    name: str,
-    features: Sequence[str] | None = None,
     length: int | None = None,
+    **described: Any,
 ) -> str:
-    """Write a stream to a file of its own, a piece at a time; returns the artefact's id.
-
-    `length` is how many bytes were announced, if they were.
-    """
-    checked_name("name", name)
-    kind, ending = kind_of(content_type)
-    identity, digest, size = new_id(), hashlib.sha256(), 0
-    most = await run_in_threadpool(
-        _expect, service, person, identity, kind=kind, name=name, features=features, length=length
-    )
-    path = service.settings.artifacts / f"{identity}{ending}"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            async for piece in content:
-                size += len(piece)
-                if size > most:
-                    raise _too_large(service, size)
-                digest.update(piece)
-                file.write(piece)
-        if not size:
-            raise ArgumentError("The artefact is empty. Send the file as the body of the request.")
-        await run_in_threadpool(_arrived, service, person, identity, size, digest.hexdigest())
-    except BaseException:
-        path.unlink(missing_ok=True)
-        with service.store.write() as connection:
-            mine = (artifacts.c.id == identity) & (artifacts.c.state == "receiving")
-            gone = {"state": "deleted", "words": "It did not arrive."}
-            connection.execute(artifacts.update().where(mine).values(gone))
-        raise
-    return identity
+    """Take a stream that is nothing but a file; `described` is what `Upload.take` wants to know."""
+    async with arriving(service, person, length) as upload:
+        return await upload.take(content, **described)
 
 
 def _too_large(service: Service, size: int) -> TooLarge:
@@ -100,51 +147,8 @@ def _too_large(service: Service, size: int) -> TooLarge:
     return TooLarge("More bytes came than there is room for, or than the request announced.")
 
 
-def _expect(
-    service: Service,
-    person: Person,
-    identity: str,
-    *,
-    kind: str,
-    name: str,
-    features: Sequence[str] | None,
-    length: int | None,
-) -> int:
-    """Set the room for an upload aside before a byte of it is read; how many bytes may come."""
-    if length is not None and length > service.settings.most_upload:
-        raise _too_large(service, length)
-    row = {
-        "id": identity,
-        "owner": person.name,
-        "name": name,
-        "kind": kind,
-        "sha256": "",
-        "state": "receiving",
-        "words": "It is being sent.",
-        "features": None if features is None else list(features),
-        "found": None,
-        "created": now(),
-    }
-    with service.store.write() as connection:
-        limits.check_jobs(service, connection, person.name)
-        left = service.settings.most_kept - limits.bytes_of(connection, person.name)
-        most = min(left, service.settings.most_upload) if length is None else length
-        limits.check_room(service, connection, person.name, max(most, 1))
-        connection.execute(artifacts.insert(), row | {"size": most})
-    return most
-
-
-def _arrived(service: Service, person: Person, identity: str, size: int, digest: str) -> None:
-    """The file is there; a worker is to look at it."""
-    came = {"size": size, "sha256": digest, "state": "checking", "words": CHECKING}
-    with service.store.write() as connection:
-        mine = artifacts.update().where(artifacts.c.id == identity)
-        connection.execute(mine.values(came))
-        quarantine(connection, identity, owner=person.name)
-
-
 def quarantine(connection: sa.Connection, identity: str, *, owner: str) -> int:
-    """The job that looks at an artefact."""
+    """Add the job that looks at an artefact."""
     return jobs.enqueue(connection, "quarantine", identity, owner=owner, seconds=START)
 
 
@@ -153,8 +157,9 @@ def delete(service: Service, person: Person, identity: str) -> None:
 
     One that waits to be looked at is cancelled by it.
     """
+    person.must_be("analyst", scope="ask")
     with service.store.write() as connection:
-        row = connection.execute(_own(person, identity)).first()
+        row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
         if row is None:
             raise Missing("There is no such artefact of yours.")
         if _waited_for(connection, identity):
@@ -165,15 +170,16 @@ def delete(service: Service, person: Person, identity: str) -> None:
         jobs.enqueue(connection, "forget", identity, owner=person.name, seconds=0)
     for file in service.settings.artifacts.glob(f"{identity}.*"):
         file.unlink(missing_ok=True)
+    service.note(person.name, "delete artefact", identity)
 
 
 def _waited_for(connection: sa.Connection, identity: str) -> bool:
-    """Whether somebody still waits for an answer about it, as far as anybody is told."""
+    """Return whether somebody waits for an answer about it, as far as anybody can know."""
     asked = (evaluations.c.artifact == identity) | (evaluations.c.rival == identity)
     queries = (
-        sa.select(evaluations.c.id).where(asked, limits.waits(evaluations)),
+        sa.select(evaluations.c.id).where(asked, jobs.waits(evaluations)),
         sa.select(submissions.c.id).where(
-            submissions.c.artifact == identity, limits.waits(submissions)
+            submissions.c.artifact == identity, jobs.waits(submissions)
         ),
     )
     return any(connection.execute(query.limit(1)).first() is not None for query in queries)
@@ -189,62 +195,56 @@ def kind_of(content_type: str) -> tuple[str, str]:
     return KINDS[plain]
 
 
-def file_of(service: Service, row: Any) -> Path:
-    """The file of an artefact, as it came."""
-    found = sorted(service.settings.artifacts.glob(f"{row.id}.*"))
-    if not found:
+def file_of(service: Service, row: sa.Row[Any]) -> Path:
+    """Return the file of an artefact, as it came."""
+    files = sorted(service.settings.artifacts.glob(f"{row.id}.*"))
+    if not files:
         raise Missing("The artefact's file is gone.")
-    return found[0]
+    return files[0]
 
 
-def normalised(service: Service, row: Any) -> Path:
-    """Predictions as a worker read them."""
+def normalised(service: Service, row: sa.Row[Any]) -> Path:
+    """Return the file of predictions as a worker read them."""
     return service.settings.private / f"predictions-{row.id}.parquet"
 
 
-def _own(person: Person, identity: str) -> Any:
-    query = sa.select(artifacts).where(artifacts.c.id == identity, artifacts.c.owner == person.name)
-    return query.where(artifacts.c.state.not_in(HIDDEN))
+def _own(person: Person) -> sa.Select[Any]:
+    mine = sa.select(artifacts).where(artifacts.c.owner == person.name)
+    return mine.where(artifacts.c.state.not_in(HIDDEN))
 
 
-def find(service: Service, person: Person, identity: str) -> Any:
-    """One of a person's own artefacts; of others nothing is told."""
+def find(service: Service, person: Person, identity: str) -> sa.Row[Any]:
+    """Return one of a person's own artefacts; of others nothing is known."""
+    person.must_be("analyst")
     with service.store.read() as connection:
-        row = connection.execute(_own(person, identity)).first()
+        row = connection.execute(_own(person).where(artifacts.c.id == identity)).first()
     if row is None:
         raise Missing("There is no such artefact of yours.")
     return row
 
 
-def mine(service: Service, person: Person) -> list[dict[str, Any]]:
-    query = sa.select(artifacts).where(artifacts.c.owner == person.name)
-    query = query.where(artifacts.c.state.not_in(HIDDEN))
+def mine(service: Service, person: Person) -> list[Json]:
+    """Return a person's own artefacts, the newest first."""
+    person.must_be("analyst")
     with service.store.read() as connection:
-        rows = connection.execute(query.order_by(artifacts.c.created.desc())).all()
+        rows = connection.execute(_own(person).order_by(artifacts.c.created.desc())).all()
     return [public(row) for row in rows]
 
 
 def names(service: Service, identities: Sequence[str]) -> dict[str, str]:
-    """What owners call their artefacts, for pages that list what was asked about them."""
+    """Return what owners call their artefacts, for pages that list what was asked about them."""
     query = sa.select(artifacts.c.id, artifacts.c.name)
     with service.store.read() as connection:
         rows = connection.execute(query.where(artifacts.c.id.in_(set(identities))))
         return {row.id: row.name for row in rows}
 
 
-def public(row: Any) -> dict[str, Any]:
-    """What its owner may know: all of it was made from the artefact alone."""
-    found = row.found or {}
-    return {
-        "id": row.id,
-        "name": row.name,
-        "kind": row.kind,
-        "size": row.size,
-        "sha256": row.sha256,
-        "state": row.state,
-        "words": row.words,
-        "inputs": found.get("inputs", []),
-        "row_wise": found.get("row_wise"),
-        "problems": found.get("problems", []),
-        "created": row.created,
+def public(row: sa.Row[Any]) -> Json:
+    """Return what its owner may know: all of it was made from the artefact alone."""
+    described = row.found or {}
+    plain = ("id", "name", "kind", "size", "sha256", "state", "words", "created")
+    return {name: getattr(row, name) for name in plain} | {
+        "inputs": described.get("inputs", []),
+        "row_wise": described.get("row_wise"),
+        "problems": described.get("problems", []),
     }

@@ -7,10 +7,12 @@ evenly.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
+
+from starlette.datastructures import QueryParams
 
 from heldout import questions as q
 from heldout.errors import ArgumentError, BudgetExceeded
@@ -18,10 +20,9 @@ from heldout.kernel import Loss
 from heldout.questions.base import FormField
 from heldout.server import datasets, evaluations
 from heldout.server.accounts import Person
-from heldout.server.datasets import Held
+from heldout.server.datasets import Registered
 from heldout.server.service import Service
-
-__all__ = ["LADDER", "WIDTHS", "Choice", "Control", "Line", "Offer", "Wish", "choices", "offered"]
+from heldout.server.storage import Json
 
 STEPS: Final = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
 LADDER: Final = (
@@ -34,6 +35,10 @@ ANCHORS: Final = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 WIDTHS: Final = (0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075,
                  0.005, 0.003, 0.002, 0.001)  # fmt: skip
 """How exact an answer may be asked to be: half-widths of noise alone, at 95%."""
+
+
+Widths = Callable[[Fraction], tuple[str, q.HalfWidths | None]]
+"""The measure that a question is first read for, and its half-widths, at a price."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,13 @@ class Choice:
 
     def controls(self, wish: "Wish") -> tuple["Control", ...]:
         """Return the inputs of its form, filled in."""
-        return tuple(Control.of(self.kind, each, wish) for each in _shown(self.question))
+        return tuple(Control.of(self.kind, field, wish) for field in _shown(self.question))
 
 
 def _shown(question: type[q.Question[Any]]) -> list[FormField]:
     """Return the fields that a form shows; price, group and the other model have their own."""
     own = (question.rival_field(),)
-    return [each for each in question.form() if each.name not in _ASIDE and each not in own]
+    return [field for field in question.form() if field.name not in _ASIDE and field not in own]
 
 
 _ASIDE: Final = ("epsilon", "by")
@@ -107,9 +112,9 @@ class Control:
         )
 
 
-def choices(held: Held) -> tuple[Choice, ...]:
+def choices(registered: Registered) -> tuple[Choice, ...]:
     """Return every registered kind: what may be asked of a data set first, as reports order it."""
-    every = [Choice(each, evaluations.why_not(held, each)) for each in q.registered()]
+    every = [Choice(kind, evaluations.why_not(registered, kind)) for kind in q.registered()]
     return tuple(sorted(every, key=_order))
 
 
@@ -134,22 +139,22 @@ class Wish:
     guess: Mapping[str, str]
 
     @classmethod
-    def of(cls, told: Any, held: Held) -> "Wish":
-        """From the query of an address; what is not there has its usual value."""
-        may = [each for each in choices(held) if each.why_not is None]
-        known = [each.kind for each in may]
-        chosen = "by" in told
-        ticked = tuple(each for each in known if each in told.getlist("question"))
+    def of(cls, query: QueryParams, registered: Registered) -> "Wish":
+        """Return a wish from the query of an address; what is not there has its usual value."""
+        may = [choice for choice in choices(registered) if choice.why_not is None]
+        known = [choice.kind for choice in may]
+        chosen = "by" in query
+        ticked = tuple(kind for kind in known if kind in query.getlist("question"))
         return cls(
-            artifact=told.get("artifact", ""),
-            rival=told.get("rival", ""),
+            artifact=query.get("artifact", ""),
+            rival=query.get("rival", ""),
             ticked=ticked if chosen else ticked or tuple(known[:1]),
-            fields={each.kind: _typed(told, each.question) for each in may},
-            group=told.get("group", ""),
-            by="price" if told.get("by") == "price" else "exact",
-            exact=_step(told.get("exact", ""), WIDTHS, 8),
-            cost=_step(told.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
-            guess={each: told.get(each, "").strip() for each in q.Guess.numbers()},
+            fields={choice.kind: _typed(query, choice.question) for choice in may},
+            group=query.get("group", ""),
+            by="price" if query.get("by") == "price" else "exact",
+            exact=_step(query.get("exact", ""), WIDTHS, 8),
+            cost=_step(query.get("cost", ""), LADDER, LADDER.index(Fraction(1, 2))),
+            guess={name: query.get(name, "").strip() for name in q.Guess.numbers()},
         )
 
     @property
@@ -157,16 +162,16 @@ class Wish:
         """Whether a question needs a second model."""
         return any(q.find(kind).rival_field() is not None for kind in self.ticked)
 
-    def questions(self) -> list[dict[str, Any]]:
-        """What is asked, without prices."""
+    def questions(self) -> list[Json]:
+        """Return what is asked, without prices."""
         return [self._asked(q.find(kind)) for kind in self.ticked]
 
-    def _asked(self, question: type[q.Question[Any]]) -> dict[str, Any]:
+    def _asked(self, question: type[q.Question[Any]]) -> Json:
         typed = self.fields[question.kind]
         chosen = {
-            each.name: each.rule.from_words(typed[each.name], each.name)
-            for each in _shown(question)
-            if typed.get(each.name)
+            field.name: field.rule.from_words(typed[field.name], field.name)
+            for field in _shown(question)
+            if typed.get(field.name)
         }
         compared = question.rival_field()
         if compared is not None:
@@ -177,24 +182,24 @@ class Wish:
         del asked["epsilon"]
         return asked
 
-    def guessed(self) -> dict[str, Any]:
-        """What the rows may be like, where somebody said so."""
-        told: dict[str, Any] = {}
+    def guessed(self) -> Json:
+        """Return what the rows may be like, where somebody typed it."""
+        numbers: Json = {}
         for name, value in self.guess.items():
             if value:
                 number = _number(name, value)
-                told[name] = int(number) if number.is_integer() else number
-        return told
+                numbers[name] = int(number) if number.is_integer() else number
+        return numbers
 
 
-def _typed(told: Any, question: type[q.Question[Any]]) -> dict[str, tuple[str, ...]]:
+def _typed(query: QueryParams, question: type[q.Question[Any]]) -> dict[str, tuple[str, ...]]:
     """Return what an address has for the fields of a kind, as words."""
     typed = {}
-    for each in _shown(question):
-        texts = [text.strip() for text in told.getlist(f"{question.kind}.{each.name}")]
+    for field in _shown(question):
+        texts = [text.strip() for text in query.getlist(f"{question.kind}.{field.name}")]
         given = [text for text in texts if text]
         words = [word for text in given for word in text.replace(", ", " ").split()]
-        typed[each.name] = tuple(words if each.rule.takes_several else given)
+        typed[field.name] = tuple(words if field.rule.takes_several else given)
     return typed
 
 
@@ -229,12 +234,12 @@ class Offer:
     """What the widths were worked out for, in words: nobody looked at the rows."""
 
     @property
-    def questions(self) -> list[dict[str, Any]]:
-        return [dict(each.question) for each in self.lines]
+    def questions(self) -> list[Json]:
+        return [dict(line.question) for line in self.lines]
 
 
-def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer | None:
-    """The offer for a wish; None while nothing is ticked."""
+def offered(service: Service, person: Person, registered: Registered, wish: Wish) -> Offer | None:
+    """Return the offer for a wish; None while nothing is ticked."""
     if not wish.ticked:
         return None
     target = WIDTHS[wish.exact]
@@ -242,92 +247,94 @@ def offered(service: Service, person: Person, held: Held, wish: Wish) -> Offer |
     lines = []
     for asked in wish.questions():
 
-        def width(price: Fraction, asked: dict[str, Any] = asked) -> Any:
-            return _width(service, person, held, asked, price, wish.guessed())
+        def width(price: Fraction, asked: Json = asked) -> tuple[str, q.HalfWidths | None]:
+            return _width(service, person, registered, asked, price, wish.guessed())
 
         price = share if wish.by == "price" else _lowest(width, target)
-        name, found = width(price)
+        name, widths = width(price)
         lines.append(
             Line(
                 choice=Choice(q.find(asked["question"]), None),
                 question=asked | {"epsilon": str(price)},
                 price=price,
                 name=name,
-                noise=None if found is None else found.noise,
-                whole=None if found is None else found.whole,
-                informative=found is None or found.informative,
-                reached=found is None or found.noise <= target,
+                noise=None if widths is None else widths.noise,
+                whole=None if widths is None else widths.whole,
+                informative=widths is None or widths.informative,
+                reached=widths is None or widths.noise <= target,
             )
         )
-    content = [dict(each.question) for each in lines]
+    content = [dict(line.question) for line in lines]
     questions = evaluations.parsed(content)
-    quoted = q.Quote(questions, evaluations.asked_of(held, questions), q.Guess())
+    quoted = q.Quote(questions, evaluations.asked_of(registered, questions), q.Guess())
     why_not = ""
     try:
-        account = datasets.share_of(service, person, held.name)
+        account = datasets.share_of(service, person, registered.name)
         service.ledger.check(account, quoted.event)
     except BudgetExceeded:
         why_not = "It costs more than is left. Ask for less, or ask less exactly."
-    total = sum((each.price for each in lines), Fraction(0))
-    worst = max((each.noise for each in lines if each.noise is not None), default=WIDTHS[0])
-    within = [at for at, each in enumerate(WIDTHS) if each >= worst]
-    dear = [at for at, each in enumerate(LADDER) if each >= total]
+    total = sum((line.price for line in lines), Fraction(0))
+    worst = max((line.noise for line in lines if line.noise is not None), default=WIDTHS[0])
+    within = [place for place, width in enumerate(WIDTHS) if width >= worst]
+    dearer = [place for place, price in enumerate(LADDER) if price >= total]
     return Offer(
         lines=tuple(lines),
         loss=quoted.loss,
         why_not=why_not,
         exact=wish.exact if wish.by == "exact" else max(within, default=0),
-        cost=wish.cost if wish.by == "price" else min(dear, default=len(LADDER) - 1),
-        guess=_guess_in_words(held, wish),
+        cost=wish.cost if wish.by == "price" else min(dearer, default=len(LADDER) - 1),
+        guess=_guess_in_words(registered, wish),
     )
 
 
-def _guess_in_words(held: Held, wish: Wish) -> str:
-    found = evaluations.guess_of(held, wish.guessed()).about(held.ready().rows)
-    if held.declared.classes:
-        return f"{found.rows:,} rows, classes of one size (a guess) and an AUC of {found.auc:g}"
+def _guess_in_words(registered: Registered, wish: Wish) -> str:
+    guess = evaluations.guess_of(registered, wish.guessed()).about(registered.ready().rows)
+    if registered.declaration.classes:
+        return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
     guessed = "a guess: one in four"
-    if held.declared.prevalence is not None:
+    if registered.declaration.prevalence is not None:
         guessed = "as the custodian says"
     if wish.guess["positives"]:
         guessed = "your guess"
     return (
-        f"{found.rows:,} rows of which {found.positives:,} are positive ({guessed}) and an AUC of "
-        f"{found.auc:g}"
+        f"{guess.rows:,} rows of which {guess.positives:,} are positive ({guessed}) and an AUC of "
+        f"{guess.auc:g}"
     )
 
 
 def _width(  # noqa: PLR0917
     service: Service,
     person: Person,
-    held: Held,
+    registered: Registered,
     asked: Mapping[str, Any],
     price: Fraction,
     guess: Mapping[str, Any],
 ) -> tuple[str, q.HalfWidths | None]:
-    """The measure that a question is first read for, and its half-widths at a price."""
+    """Return the measure that a question is first read for, and its half-widths at a price."""
     content = [dict(asked) | {"epsilon": str(price)}]
-    priced = evaluations.quote(service, person, held.name, content, guess)
-    found = priced.quote.half_widths[0]
-    if not found:
+    widths = evaluations.quote(service, person, registered.name, content, guess).half_widths[0]
+    if not widths:
         return "", None
     question = q.find(asked["question"])
-    first = question.headline if question.headline in found else next(iter(found))
-    return question.title if question.rival_field() is not None else first, found[first]
+    first = question.headline if question.headline in widths else next(iter(widths))
+    return question.title if question.rival_field() is not None else first, widths[first]
 
 
-def _lowest(width: Any, target: float) -> Fraction:
-    """The lowest price of the ladder at which noise stays within the target; the highest if none.
+def _lowest(width: Widths, target: float) -> Fraction:
+    """Return the lowest price at which noise stays within the target; the highest if none.
 
     Half-widths at a few prices and a power between them say where to look; what is offered is
     worked out there.
     """
-    points = []
-    for price in ANCHORS:
-        _, found = width(price)
-        if found is None:
-            return Fraction(1, 2)
-        points.append((math.log(price), math.log(max(found.noise, 1e-9))))
+
+    def noise(price: Fraction) -> float:
+        widths = width(price)[1]
+        assert widths is not None
+        return widths.noise
+
+    if width(ANCHORS[0])[1] is None:
+        return Fraction(1, 2)
+    points = [(math.log(price), math.log(max(noise(price), 1e-9))) for price in ANCHORS]
     wanted, at = math.log(target), len(points) - 2
     for at in range(len(points) - 1):
         if points[at + 1][1] <= wanted:
@@ -335,26 +342,26 @@ def _lowest(width: Any, target: float) -> Fraction:
     (x, y), (x2, y2) = points[at], points[at + 1]
     slope = min((y2 - y) / (x2 - x), -0.25)
     guess = math.exp(x + (wanted - y) / slope)
-    place = min(range(len(LADDER)), key=lambda each: abs(math.log(LADDER[each] / guess)))
-    if width(LADDER[place])[1].noise <= target:
-        while place and width(LADDER[place - 1])[1].noise <= target:
+    place = min(range(len(LADDER)), key=lambda step: abs(math.log(LADDER[step] / guess)))
+    if noise(LADDER[place]) <= target:
+        while place and noise(LADDER[place - 1]) <= target:
             place -= 1
         return LADDER[place]
-    while place < len(LADDER) - 1 and width(LADDER[place])[1].noise > target:
+    while place < len(LADDER) - 1 and noise(LADDER[place]) > target:
         place += 1
     return LADDER[place]
 
 
-def _step(text: str, steps: Any, usual: int) -> int:
-    """A place on a ladder, from what a slider sends."""
+def _step(text: str, steps: Sequence[object], usual: int) -> int:
+    """Return a place on a ladder, from what a slider sends."""
     return min(int(text), len(steps) - 1) if text.isascii() and text.isdigit() else usual
 
 
 def _number(name: str, text: str) -> float:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         raise ArgumentError(f"{name} must be a number.")
-    return found
+    return number

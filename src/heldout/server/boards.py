@@ -11,27 +11,19 @@ from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.questions.boards.board import certificate_of
 from heldout.questions.boards.plan import Plan
-from heldout.server import artifacts, jobs, limits
+from heldout.server import jobs
 from heldout.server.accounts import Person
-from heldout.server.datasets import Held, find, owned
+from heldout.server.datasets import find, owned
 from heldout.server.declaration import checked_facts
-from heldout.server.evaluations import CANCELLED, may_cancel, not_needed, scored_first, tick_of
+from heldout.server.evaluations import ask_worker, cancel_asked, is_visible, usable
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
-from heldout.server.storage import boards, new_id, now, submissions
+from heldout.server.storage import Json, boards, new_id, now, submissions
 
-__all__ = [
-    "Posted",
-    "cancel",
-    "everyone",
-    "find_board",
-    "mine",
-    "open_board",
-    "public_submission",
-    "submit",
-]
-
-
-COULD_NOT_OPEN: Final = "The board could not open. Nothing was charged; its custodian knows why."
+COULD_NOT_OPEN: Final = {
+    "refused": "The board could not open. Nothing was charged; its custodian knows why.",
+    "lost": "The board was paid for and could not open. Its price stays spent; its custodian knows "
+    "why.",
+}
 
 
 @dataclass(frozen=True)
@@ -48,13 +40,13 @@ class Posted:
     ends: float | None
     state: str
     words: str
-    shown: tuple[dict[str, Any], ...]
+    shown: tuple[Json, ...]
     """Improvements, in order: title, analyst, score, time."""
     judged: int
 
     @property
     def best(self) -> float:
-        scores = [float(each["score"]) for each in self.shown if each["score"] is not None]
+        scores = [float(shown["score"]) for shown in self.shown if shown["score"] is not None]
         return max([self.plan.start, *scores])
 
     @property
@@ -70,16 +62,18 @@ class Posted:
             return "The board has had its last submission."
         return None
 
-    def public(self, viewer: str | None = None) -> dict[str, Any]:
-        """What everybody may know; only its custodian is told why a board could not open."""
-        hidden = self.state == "refused" and viewer != self.owner
+    def public(self, viewer: str | None = None) -> Json:
+        """Return what everybody may know; only its custodian is told why a board could not open."""
+        words = self.over or self.words
+        if viewer != self.owner:
+            words = COULD_NOT_OPEN.get(self.state, words)
         certificate = certificate_of(self.plan)
         return {
             "name": self.name,
             "dataset": self.dataset,
             "facts": self.facts,
             "state": "over" if self.state == "open" and self.over else self.state,
-            "words": COULD_NOT_OPEN if hidden else self.over or self.words,
+            "words": words,
             "plan": self.plan.as_dict(),
             "best": self.best,
             "shown": list(self.shown),
@@ -104,24 +98,24 @@ def open_board(
     ends: float | None = None,
 ) -> None:
     """Open a board on an own data set, which pays the board's whole price when it opens."""
+    registered = owned(service, person, dataset, scope="manage")
     checked_path_name("name", name)
-    held = owned(service, person, dataset)
-    about = held.ready()
-    if held.declared.classes:
+    rows = registered.ready().rows
+    if registered.declaration.classes:
         raise ArgumentError("A board judges one score, and these rows have several classes.")
-    if about.rows is None:
+    if rows is None:
         raise ArgumentError(
             "A board needs a public number of independent rows: a data set under replace-one "
             "neighbours and without a unit."
         )
-    plan = Plan.from_dict(dict(terms) | {"rows": about.rows})
+    plan = Plan.from_dict(dict(terms) | {"rows": rows})
     if ends is not None and not ends > now():
         raise ArgumentError("ends must be in the future.")
     row = {
         "name": name,
         "dataset": dataset,
         "owner": person.name,
-        "revision": held.revision,
+        "revision": registered.revision,
         "plan": plan.as_dict(),
         "facts": checked_facts(facts),
         "each": plan.submissions if each is None else max(1, int(each)),
@@ -135,6 +129,7 @@ def open_board(
             raise Conflict(f"There is a board {shown(name)} already. Choose another name.")
         connection.execute(boards.insert(), row)
         jobs.enqueue(connection, "open-board", name, owner=person.name, seconds=0)
+    service.note(person.name, "open board", name)
 
 
 def find_board(service: Service, name: str) -> Posted:
@@ -146,48 +141,42 @@ def find_board(service: Service, name: str) -> Posted:
 
 
 def everyone(service: Service) -> list[Posted]:
-    """Every board; they are public."""
+    """Return every board; they are public."""
     with service.store.read() as connection:
         rows = connection.execute(sa.select(boards).order_by(boards.c.created.desc())).all()
         return [_posted(connection, row) for row in rows]
 
 
-def _posted(connection: sa.Connection, row: Any) -> Posted:
-    """What a board has shown by now; what is not due yet is not there."""
+def _posted(connection: sa.Connection, row: sa.Row[Any]) -> Posted:
+    """Return what a board has shown by now; what is not due yet is not there."""
     due = (submissions.c.board == row.name) & (submissions.c.visible <= now())
     judged = due & (submissions.c.state == "judged")
     improved = sa.select(submissions).where(judged, submissions.c.improved.is_(True))
-    shown_rows = connection.execute(improved.order_by(submissions.c.visible)).all()
+    best = connection.execute(improved.order_by(submissions.c.visible)).all()
     count = sa.select(sa.func.count()).where(judged)
+    same = ("name", "dataset", "owner", "revision", "facts", "each", "ends", "state", "words")
     return Posted(
-        row.name,
-        row.dataset,
-        row.owner,
-        row.revision,
-        Plan.from_dict(row.plan),
-        row.facts,
-        row.each,
-        row.ends,
-        row.state,
-        row.words,
-        tuple(
+        **{name: getattr(row, name) for name in same},
+        plan=Plan.from_dict(row.plan),
+        shown=tuple(
             {
-                "title": each.title,
-                "analyst": each.owner,
-                "score": each.score,
-                "time": each.visible,
-                "submission": each.id,
+                "title": submission.title,
+                "analyst": submission.owner,
+                "score": submission.score,
+                "time": submission.visible,
+                "submission": submission.id,
             }
-            for each in shown_rows
+            for submission in best
         ),
-        int(connection.execute(count).scalar_one()),
+        judged=int(connection.execute(count).scalar_one()),
     )
 
 
 def submit(
     service: Service, person: Person, name: str, *, artifact: str, title: str, key: str
-) -> Any:
+) -> sa.Row[Any]:
     """Put a model before a board, or find the submission that this key stands for."""
+    person.must_be("analyst", scope="ask")
     checked_name("Idempotency-Key", key)
     checked_name("title", title)
     with service.store.read() as connection:
@@ -197,11 +186,11 @@ def submit(
     posted = find_board(service, name)
     if posted.over is not None:
         raise Conflict(f"{posted.over} Nothing was charged.")
-    brought = artifacts.find(service, person, artifact)
-    if brought.state == "refused":
-        raise ArgumentError(f"The artefact {shown(brought.name)} cannot be used: {brought.words}")
-    held = find(service, posted.dataset)
-    _still_there(held, posted)
+    model = usable(service, person, artifact)
+    registered = find(service, posted.dataset)
+    registered.ready()
+    if registered.revision != posted.revision:
+        raise Conflict("The rows were refreshed since the board opened: it has ended.")
     row = {
         "id": new_id(),
         "board": name,
@@ -220,42 +209,38 @@ def submit(
         old = _of_key(connection, person, key, name, artifact)
         if old is not None:  # the same key at the same time
             return old
-        limits.check_jobs(service, connection, person.name)
-        # One that was refused counts until that is told, at its tick.
+        jobs.check_jobs(service, connection, person.name)
+        # One that was refused counts until that is known, at its tick.
         made = sa.select(sa.func.count()).where(
             submissions.c.board == name,
             submissions.c.owner == person.name,
-            submissions.c.state.not_in(("refused", "cancelled")) | limits.waits(submissions),
+            submissions.c.state.not_in(("refused", "cancelled")) | jobs.waits(submissions),
         )
         if connection.execute(made).scalar_one() >= posted.each:
             raise Forbidden(f"You have made your {posted.each} submissions to this board.")
-        after = scored_first(service, connection, brought, held, None)
         connection.execute(submissions.insert(), row)
-        subject, seconds = str(row["id"]), tick_of(service, held)
-        jobs.enqueue(connection, "judge", subject, owner=person.name, seconds=seconds, after=after)
-        found = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"]))
-        return found.one()
+        ask_worker(service, connection, "judge", str(row["id"]), registered, [model])
+        new = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"])).one()
+    service.note(person.name, "submit to board", f"{name} {new.id}")
+    return new
 
 
-def cancel(service: Service, person: Person, name: str, identity: str) -> Any:
+def cancel(service: Service, person: Person, name: str, identity: str) -> sa.Row[Any]:
     """Cancel an own submission that is not being judged yet; it does not count as one."""
+    person.must_be("analyst", scope="ask")
     posted = find_board(service, name)
     mine = (submissions.c.id == identity) & (submissions.c.owner == person.name)
     mine &= submissions.c.board == name
-    with service.store.write() as connection:
-        row = connection.execute(sa.select(submissions).where(mine)).first()
-        if row is None:
-            raise Missing("There is no such submission of yours.")
-        if may_cancel(row):
-            ended = {"state": "cancelled", "words": CANCELLED, "visible": now()}
-            connection.execute(submissions.update().where(mine).values(ended))
-            jobs.cancel(connection, "judge", identity)
-            not_needed(connection, row.artifact, posted.dataset, posted.revision)
-        return connection.execute(sa.select(submissions).where(mine)).one()
+    on = (posted.dataset, posted.revision)
+    row = cancel_asked(service, person, submissions, mine, kind="judge", on=on)
+    service.note(person.name, "cancel submission", f"{name} {identity}")
+    return row
 
 
-def _of_key(connection: sa.Connection, person: Person, key: str, name: str, artifact: str) -> Any:
-    """The submission that a key stands for, or None."""
+def _of_key(
+    connection: sa.Connection, person: Person, key: str, name: str, artifact: str
+) -> sa.Row[Any] | None:
+    """Return the submission that a key stands for, or None."""
     mine_by_key = (submissions.c.owner == person.name) & (submissions.c.key == key)
     old = connection.execute(sa.select(submissions).where(mine_by_key)).first()
     if old is not None and (old.board, old.artifact) != (name, artifact):
@@ -263,14 +248,9 @@ def _of_key(connection: sa.Connection, person: Person, key: str, name: str, arti
     return old
 
 
-def _still_there(held: Held, posted: Posted) -> None:
-    held.ready()
-    if held.revision != posted.revision:
-        raise Conflict("The rows were refreshed since the board opened: it has ended.")
-
-
-def mine(service: Service, person: Person, name: str) -> list[dict[str, Any]]:
-    """A person's own submissions to a board; its custodian sees all of them, newest first."""
+def mine(service: Service, person: Person, name: str) -> list[Json]:
+    """Return a person's own submissions to a board, newest first; its custodian sees all."""
+    person.must_be("analyst", "custodian")
     posted = find_board(service, name)
     query = sa.select(submissions).where(submissions.c.board == name)
     if posted.owner != person.name:
@@ -280,18 +260,14 @@ def mine(service: Service, person: Person, name: str) -> list[dict[str, Any]]:
     return [public_submission(row) for row in rows]
 
 
-def public_submission(row: Any) -> dict[str, Any]:
-    """What its owner may know now; until its tick has come it still waits."""
-    done = row.visible is not None and row.visible <= now()
-    return {
-        "id": row.id,
-        "board": row.board,
-        "title": row.title,
+def public_submission(row: sa.Row[Any]) -> Json:
+    """Return what its owner may know now; until its tick has come it still waits."""
+    done = is_visible(row)
+    same = ("id", "board", "title", "artifact", "created")
+    return {name: getattr(row, name) for name in same} | {
         "analyst": row.owner,
-        "artifact": row.artifact,
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
         "improved": row.improved if done else None,
         "score": row.score if done else None,
-        "created": row.created,
     }

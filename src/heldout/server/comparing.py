@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout import questions as q
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
 from heldout.intervals.confusion import ConfusionRelease
@@ -14,8 +13,6 @@ from heldout.intervals.measure import Measure
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.report.report import Report
 from heldout.server import evaluations
-
-__all__ = ["Block", "SideBySide", "blocks", "side_by_side"]
 
 LEVEL = 0.95
 MOST = len(PALETTE)
@@ -46,10 +43,10 @@ class SideBySide:
 
 
 def _measures(release: Any) -> dict[str, Measure]:
-    found: dict[str, Measure] = (
+    measures: dict[str, Measure] = (
         release.measures() if isinstance(release, Report) else release.measures
     )
-    return found
+    return measures
 
 
 def _capital(text: str) -> str:
@@ -57,7 +54,7 @@ def _capital(text: str) -> str:
 
 
 def blocks(row: Any) -> tuple[Block, ...]:
-    """The answers of an evaluation, in the order of the questions."""
+    """Return the answers of an evaluation, in the order of the questions."""
     return tuple(map(_block, row.questions, evaluations.releases(row)))
 
 
@@ -65,13 +62,13 @@ def _block(question: Mapping[str, Any], release: Any) -> Block:
     measures = _measures(release)
     headline: Measure = release.headline
     if isinstance(release, Report):
-        inner = [figure for each in release for figure in each.figures(LEVEL)]
-        readable = {name: each for name, each in release.plotted().items() if each.informative}
+        inner = [figure for section in release for figure in section.figures(LEVEL)]
+        readable = {name: one for name, one in release.plotted().items() if one.informative}
         figures = ([interval_plot(readable, level=LEVEL)] if readable else []) + inner
     else:
         figures = list(release.figures(LEVEL)) or _intervals(measures)
     value, interval, noise = spread(headline, LEVEL)
-    rows = tuple((_capital(name), *spread(each, LEVEL)) for name, each in measures.items())
+    rows = tuple((_capital(name), *spread(one, LEVEL)) for name, one in measures.items())
     heading = q.find(question["question"]).asks
     if isinstance(release, ConfusionRelease):
         heading = f"{heading} Calling rows positive from a score of {release.threshold:g}"
@@ -80,7 +77,7 @@ def _block(question: Mapping[str, Any], release: Any) -> Block:
 
 
 def _intervals(measures: Mapping[str, Measure]) -> list[Figure]:
-    shares = {name: each for name, each in measures.items() if _is_share(each)}
+    shares = {name: one for name, one in measures.items() if _is_share(one)}
     return [interval_plot(shares, level=LEVEL)] if shares else []
 
 
@@ -89,35 +86,35 @@ def _is_share(measure: Measure) -> bool:
 
 
 def side_by_side(answers: Sequence[tuple[str, Any]], chosen: str | None) -> SideBySide:
-    """The same measure of several evaluations, each with the name of its model."""
-    found: dict[str, dict[str, Measure]] = {}
+    """Return the same measure of several evaluations, each with the name of its model."""
+    shared_by: dict[str, dict[str, Measure]] = {}
     curves: dict[str, CurvesRelease] = {}
     for model, row in answers:
         for release in evaluations.releases(row):
             for name, measure in _measures(release).items():
                 if _is_share(measure):
-                    of = found.setdefault(name, {})
+                    of = shared_by.setdefault(name, {})
                     of[_another(model, of)] = measure
-            for each in release if isinstance(release, Report) else (release,):
-                if isinstance(each, CurvesRelease):
-                    curves[_another(model, curves)] = each
-    shared = sorted(found, key=lambda name: -len(found[name]))
-    of_all = chosen if chosen in found else next(iter(shared), "")
-    shown = dict(list(found.get(of_all, {}).items())[-12:])
+            for part in release if isinstance(release, Report) else (release,):
+                if isinstance(part, CurvesRelease):
+                    curves[_another(model, curves)] = part
+    shared = sorted(shared_by, key=lambda name: -len(shared_by[name]))
+    of_all = chosen if chosen in shared_by else next(iter(shared), "")
+    shown = dict(list(shared_by.get(of_all, {}).items())[-12:])
     figures = [interval_plot(shown, level=LEVEL)] if shown else []
     if curves:
         figures.append(_overlaid(dict(list(curves.items())[-MOST:])))
-    rows = tuple((name, *spread(each, LEVEL)) for name, each in shown.items())
+    rows = tuple((name, *spread(one, LEVEL)) for name, one in shown.items())
     return SideBySide(tuple(shared), of_all, tuple(figures), rows)
 
 
 def _another(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that is not taken: the second answer about a model says that it is one."""
-    count, found = 1, name
-    while found in taken:
+    """Return a name that is not taken: the second answer about a model says that it is one."""
+    count, free = 1, name
+    while free in taken:
         count += 1
-        found = f"{name} ({count})"
-    return found
+        free = f"{name} ({count})"
+    return free
 
 
 def _overlaid(curves: Mapping[str, CurvesRelease]) -> Figure:
@@ -130,9 +127,9 @@ def _overlaid(curves: Mapping[str, CurvesRelease]) -> Figure:
         style={"strokeDash": [4, 3], "strokeWidth": 1.2},
     )
     points = [
-        each | {"model": name}
+        point | {"model": name}
         for name, release in curves.items()
-        for each in records(x=release.roc.fpr, y=release.roc.tpr)
+        for point in records(x=release.roc.fpr, y=release.roc.tpr)
     ]
     chart = Chart(
         [chance, Layer("line", points, color=Field("model"))],

@@ -4,7 +4,7 @@ No row is read here. A worker checks the rows; their budget and every share of i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,128 +18,101 @@ from heldout.kernel import Account, Budget
 from heldout.questions.answers import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
-from heldout.server.declaration import Declared, budget_of, checked_facts, checked_source
+from heldout.server.declaration import Declaration, budget_of, checked_facts, checked_source
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
-from heldout.server.storage import datasets, evaluations, grants, now, people
+from heldout.server.storage import Json, datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
-
-__all__ = [
-    "SERVED",
-    "Held",
-    "change_grant",
-    "check_there",
-    "close",
-    "find",
-    "grant",
-    "has_share",
-    "owned",
-    "raise_budget",
-    "register",
-    "revoke",
-    "seen",
-    "share_of",
-    "shares",
-    "standing",
-    "twin",
-    "visible",
-]
 
 CHECKING: Final = "A worker is looking at the rows."
 SERVED: Final = (ScoredRows, ClassifiedRows)
 """The kinds of rows that a data set may have."""
+LOOKING: Final = ("custodian", "analyst", "auditor")
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
 
 @dataclass(frozen=True)
-class Held:
+class Registered:
     """A registered data set."""
 
     name: str
     owner: str
     source: Mapping[str, Any]
-    declared: Declared
+    declaration: Declaration
     budget: Budget
     facts: str
     state: str
     words: str
-    about: ScoredRows | ClassifiedRows | None
+    description: ScoredRows | ClassifiedRows | None
     revision: int
     created: float
 
     @classmethod
-    def of(cls, row: Any) -> "Held":
-        """Read from its row; one that was read before is found again."""
+    def of(cls, row: sa.Row[Any]) -> "Registered":
+        """Return a data set from its row; one that was read before is not read again."""
         known = _KNOWN.get(row.name)
         if known is None or known[0] != row:
             known = _KNOWN[row.name] = (row, cls._read(row))
         return known[1]
 
     @classmethod
-    def _read(cls, row: Any) -> "Held":
-        about = None if row.about is None else from_plain(row.about)
-        assert about is None or isinstance(about, SERVED)
-        if about is not None:  # earlier versions stored the types of an engine
-            kinds = {name: kind_of(kind) for name, kind in about.columns.items()}
-            about = replace(about, columns=kinds)
-        return cls(
-            row.name,
-            row.owner,
-            row.source,
-            Declared(row.declaration),
-            Budget.from_dict(row.budget),
-            row.facts,
-            row.state,
-            row.words,
-            about,
-            row.revision,
-            row.created,
-        )
+    def _read(cls, row: sa.Row[Any]) -> "Registered":
+        description = None if row.about is None else from_plain(row.about)
+        assert description is None or isinstance(description, SERVED)
+        if description is not None:  # earlier versions stored the types of an engine
+            kinds = {name: kind_of(kind) for name, kind in description.columns.items()}
+            description = replace(description, columns=kinds)
+        read: Json = {
+            "declaration": Declaration.of(row.declaration),
+            "budget": Budget.from_dict(row.budget),
+            "description": description,
+        }
+        names = [field.name for field in fields(cls) if field.name not in read]
+        return cls(**read, **{name: getattr(row, name) for name in names})
 
     @property
     def features(self) -> dict[str, str]:
         """The columns that a model may see, with the kind of their values."""
-        if self.about is None:
+        if self.description is None:
             return {}
-        own = {*self.declared.own_columns, *self.declared.scores}
-        named = self.declared.features or [each for each in self.about.columns if each not in own]
-        return {name: self.about.columns[name] for name in named}
+        own = {*self.declaration.own_columns, *self.declaration.scores}
+        named = self.declaration.features or [
+            name for name in self.description.columns if name not in own
+        ]
+        return {name: self.description.columns[name] for name in named}
 
     @property
-    def rows_told(self) -> int | None:
+    def public_rows(self) -> int | None:
         """How many rows there are, or about how many the custodian says there are."""
-        rows = None if self.about is None else self.about.rows
-        return rows if rows is not None else self.declared.expected_rows
+        rows = None if self.description is None else self.description.rows
+        return rows if rows is not None else self.declaration.expected_rows
 
     def ready(self) -> ScoredRows | ClassifiedRows:
-        """Its public facts; refuses one that cannot be asked."""
+        """Return its public facts; refuses one that cannot be asked."""
         if self.state == "closed":
             raise Conflict(f"The data set {shown(self.name)} is closed.")
-        if self.state != "open" or self.about is None:
+        if self.state != "open" or self.description is None:
             raise Conflict(f"The data set {shown(self.name)} is not open yet. Try again later.")
-        return self.about
+        return self.description
 
-    def public(self) -> dict[str, Any]:
-        """What whoever was granted something may know."""
-        about = self.about
-        return {
+    def public(self) -> Json:
+        """Return what whoever was granted something may know."""
+        known = self.description
+        plain = ("expected_rows", "prevalence", "label", "row_key")
+        return {name: getattr(self.declaration, name) for name in plain} | {
             "name": self.name,
             "state": self.state,
             "facts": self.facts,
-            "protection": None if about is None else about.protection.as_dict(),
-            "rows": None if about is None else about.rows,
-            "expected_rows": self.declared.expected_rows,
-            "prevalence": self.declared.prevalence,
-            "label": self.declared.label,
-            "row_key": self.declared.row_key,
-            "classes": list(self.declared.classes) or None,
-            "groups": dict(self.declared.of_dataset["groups"] or {}),
-            "score_range": list(self.declared.of_dataset["score_range"]),
+            "protection": None if known is None else known.protection.as_dict(),
+            "rows": None if known is None else known.rows,
+            "classes": list(self.declaration.classes) or None,
+            "groups": dict(self.declaration.groups or {}),
+            "score_range": list(self.declaration.score_range),
             "features": self.features,
             "revision": self.revision,
         }
 
 
-_KNOWN: dict[str, tuple[Any, Held]] = {}
+_KNOWN: dict[str, tuple[Any, Registered]] = {}
 
 
 # --- the custodian -------------------------------------------------------------------------------
@@ -155,13 +128,14 @@ def register(
     budget: Any,
     facts: str = "",
 ) -> None:
-    """Keep what is declared, and let a worker look at the rows.
+    """Keep what is declared, and let a worker look at the rows; custodians.
 
     Registering an own data set again takes its rows anew; declaration and budget stay.
     """
+    person.must_be("custodian", scope="manage")
     checked_path_name("name", name)
-    declared = Declared(declaration)
-    row = {
+    declared = Declaration.of(declaration)
+    row: Json = {
         "source": checked_source(source, service.settings),
         "declaration": declared.content,
         "budget": budget_of(budget).as_dict(),
@@ -172,29 +146,43 @@ def register(
     with service.store.write() as connection:
         old = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
         if old is None:
-            fresh = {"name": name, "owner": person.name, "revision": 1, "created": now()}
-            connection.execute(datasets.insert(), row | fresh)
-            _look_at_rows(connection, person, f"{name}/1")
-            return
-        if old.owner != person.name or old.state == "closed":
-            raise Conflict(f"There is a data set {shown(name)} already. Choose another name.")
-        if old.state == "checking":
-            raise Conflict(f"The rows of {shown(name)} are being looked at. Wait for the end.")
-        if old.state == "open" and (old.declaration, old.budget) != (
-            declared.content,
-            row["budget"],
-        ):
-            raise Conflict(
-                "Rows may be refreshed, but their declaration and budget stay. Register them as "
-                "they were; a budget is raised by PATCH."
-            )
-        row["revision"] = old.revision + 1
-        connection.execute(datasets.update().where(datasets.c.name == name).values(row))
-        _look_at_rows(connection, person, f"{name}/{row['revision']}")
+            row |= {"name": name, "owner": person.name, "revision": 1, "created": now()}
+            connection.execute(datasets.insert(), row)
+        else:
+            _check_refresh(old, person, row)
+            row["revision"] = old.revision + 1
+            connection.execute(datasets.update().where(datasets.c.name == name).values(row))
+        subject = f"{name}/{row['revision']}"
+        jobs.enqueue(connection, "register", subject, owner=person.name, seconds=0)
+    service.note(person.name, "register", name)
 
 
-def _look_at_rows(connection: sa.Connection, person: Person, subject: str) -> None:
-    jobs.enqueue(connection, "register", subject, owner=person.name, seconds=0)
+def _check_refresh(old: sa.Row[Any], person: Person, row: Json) -> None:
+    """Refuse rows under a name that is taken, or under another declaration or budget."""
+    if old.owner != person.name or old.state == "closed":
+        raise Conflict(f"There is a data set {shown(old.name)} already. Choose another name.")
+    if old.state == "checking":
+        raise Conflict(f"The rows of {shown(old.name)} are being looked at. Wait for the end.")
+    same = (old.declaration, old.budget) == (row["declaration"], row["budget"])
+    if old.state == "open" and not same:
+        raise Conflict(
+            "Rows may be refreshed, but their declaration and budget stay. Register them as "
+            "they were; a budget is raised by PATCH."
+        )
+
+
+def refresh(service: Service, person: Person, name: str) -> None:
+    """Take the rows anew from where they were; declaration, budget and what was spent stay."""
+    registered = owned(service, person, name)
+    register(
+        service,
+        person,
+        name=name,
+        source=dict(registered.source),
+        declaration=registered.declaration.content,
+        budget=registered.budget.as_dict(),
+        facts=registered.facts,
+    )
 
 
 def grant(
@@ -207,8 +195,7 @@ def grant(
     expires: float | None = None,
 ) -> None:
     """Give an analyst a share, or one whose share was revoked a new start."""
-    held = owned(service, person, name)
-    held.ready()
+    owned(service, person, name, scope="manage").ready()
     _check_expiry(expires)
     with service.store.read() as connection:
         known = connection.execute(
@@ -222,6 +209,7 @@ def grant(
     with service.store.write() as connection:
         connection.execute(grants.delete().where(mine))
         connection.execute(grants.insert(), {"dataset": name, "analyst": analyst} | row)
+    service.note(person.name, "grant", f"{name} to {analyst}")
 
 
 def change_grant(
@@ -234,7 +222,7 @@ def change_grant(
     expires: float | None = None,
 ) -> None:
     """Raise a share, or move its end."""
-    owned(service, person, name)
+    owned(service, person, name, scope="manage")
     _share(service, name, analyst)
     _check_expiry(expires)
     if budget is not None:
@@ -245,6 +233,7 @@ def change_grant(
         mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
         with service.store.write() as connection:
             connection.execute(grants.update().where(mine).values(expires=expires))
+    service.note(person.name, "change grant", f"{name} to {analyst}")
 
 
 def _check_expiry(expires: float | None) -> None:
@@ -254,53 +243,58 @@ def _check_expiry(expires: float | None) -> None:
 
 def revoke(service: Service, person: Person, name: str, *, analyst: str) -> None:
     """Take a share away; whatever waits is refused, and charged nothing."""
-    owned(service, person, name)
+    owned(service, person, name, scope="manage")
     _share(service, name, analyst)
     service.ledger.revoke(name, analyst=analyst, who=person.name)
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
     with service.store.write() as connection:
         connection.execute(grants.update().where(mine).values(revoked=now()))
+    service.note(person.name, "revoke", f"{name} of {analyst}")
 
 
 def raise_budget(service: Service, person: Person, name: str, *, budget: Any) -> None:
     """Raise what may be spent on the data set in all."""
-    owned(service, person, name).ready()
+    owned(service, person, name, scope="manage").ready()
     raised = budget_of(budget)
     service.ledger.raise_budget(name, budget=raised, who=person.name)
     with service.store.write() as connection:
         mine = datasets.update().where(datasets.c.name == name)
         connection.execute(mine.values(budget=raised.as_dict()))
+    service.note(person.name, "raise", name)
 
 
 def close(service: Service, person: Person, name: str) -> None:
-    """Nothing more is asked of this data set, ever."""
-    owned(service, person, name).ready()
+    """Close a data set for good: nothing more is asked of it, ever."""
+    owned(service, person, name, scope="manage").ready()
     service.ledger.close(name, who=person.name)
     with service.store.write() as connection:
         mine = datasets.update().where(datasets.c.name == name)
         connection.execute(mine.values(state="closed", words="Its custodian closed it."))
+    service.note(person.name, "close", name)
 
 
-def owned(service: Service, person: Person, name: str) -> Held:
-    held = find(service, name)
-    if held.owner != person.name:
+def owned(service: Service, person: Person, name: str, *, scope: str = "read") -> Registered:
+    """Return a custodian's own data set."""
+    person.must_be("custodian", scope=scope)
+    registered = find(service, name)
+    if registered.owner != person.name:
         raise Missing(NOT_SEEN.format(shown(name)))
-    return held
+    return registered
 
 
 # --- whoever may look ----------------------------------------------------------------------------
 
 
-def find(service: Service, name: str) -> Held:
+def find(service: Service, name: str) -> Registered:
     with service.store.read() as connection:
         row = connection.execute(sa.select(datasets).where(datasets.c.name == name)).first()
     if row is None:
         raise Missing(NOT_SEEN.format(shown(name)))
-    return Held.of(row)
+    return Registered.of(row)
 
 
-def visible(service: Service, person: Person) -> list[Held]:
-    """The data sets that a person may see: their own, or those that they were granted."""
+def visible(service: Service, person: Person) -> list[Registered]:
+    """Return the data sets that a person may see: their own, or those that they were granted."""
     query = sa.select(datasets).order_by(datasets.c.name)
     if person.role == "custodian":
         query = query.where(datasets.c.owner == person.name)
@@ -310,28 +304,28 @@ def visible(service: Service, person: Person) -> list[Held]:
     elif person.role != "auditor":
         return []
     with service.store.read() as connection:
-        return [_told(Held.of(row), person) for row in connection.execute(query)]
+        return [_as_seen_by(Registered.of(row), person) for row in connection.execute(query)]
 
 
-def _told(held: Held, person: Person) -> Held:
-    """Whether the rows broke a rule is their custodian's to know: it depends on rows."""
-    if person.name != held.owner and held.state == "refused":
-        return replace(held, state="checking", words=CHECKING)
-    return held
+def _as_seen_by(registered: Registered, person: Person) -> Registered:
+    """Return whether the rows broke a rule is their custodian's to know: it depends on rows."""
+    if person.name != registered.owner and registered.state == "refused":
+        return replace(registered, state="checking", words=CHECKING)
+    return registered
 
 
-def seen(service: Service, person: Person, name: str) -> Held:
-    """One of the data sets that a person may see; of others nothing is told."""
-    held = find(service, name)
+def seen(service: Service, person: Person, name: str) -> Registered:
+    """Return one of the data sets that a person may see; of others nothing is known."""
+    registered = find(service, name)
     if person.role == "analyst":
         _share(service, name, person.name)
-    elif person.role != "auditor" and held.owner != person.name:
+    elif person.role != "auditor" and registered.owner != person.name:
         raise Missing(NOT_SEEN.format(shown(name)))
-    return _told(held, person)
+    return _as_seen_by(registered, person)
 
 
 def share_of(service: Service, person: Person, name: str) -> Account:
-    """The account of an analyst's own share, if it may be used now."""
+    """Return the account of an analyst's own share, if it may be used now."""
     row = _share(service, name, person.name)
     check_there(service, person.name)
     if row.expires is not None and row.expires <= now():
@@ -347,15 +341,27 @@ def check_there(service: Service, person: str) -> None:
             raise Forbidden("An administrator disabled this person. Nothing was charged.")
 
 
-def standing(service: Service, account: Account | str) -> dict[str, Any]:
-    """Budget, spent and left, as JSON."""
-    found = service.ledger.standing(account)
+def allowance(service: Service, person: Person, registered: Registered) -> tuple[Json | None, str]:
+    """Return budget, spent and left as a person may see them, and why not if not."""
+    if person.role == "analyst":
+        try:
+            return standing(service, share_of(service, person, registered.name)), ""
+        except Forbidden as error:  # it has expired; the data set is shown all the same
+            return None, str(error)
+    if registered.state not in ("open", "closed"):
+        return None, ""
+    return standing(service, registered.name), ""
+
+
+def standing(service: Service, account: Account | str) -> Json:
+    """Return budget, spent and left, as JSON."""
+    amounts = service.ledger.standing(account)
     names = ("budget", "spent", "remaining")
-    return {name: each.as_dict() for name, each in zip(names, found, strict=True)}
+    return {name: amount.as_dict() for name, amount in zip(names, amounts, strict=True)}
 
 
-def shares(service: Service, name: str) -> list[dict[str, Any]]:
-    """Every share of a data set, for its custodian."""
+def shares(service: Service, name: str) -> list[Json]:
+    """Return every share of a data set, for its custodian and auditors."""
     query = sa.select(grants).where(grants.c.dataset == name).order_by(grants.c.analyst)
     asked = sa.select(evaluations.c.owner, sa.func.count()).where(evaluations.c.dataset == name)
     with service.store.read() as connection:
@@ -375,7 +381,7 @@ def shares(service: Service, name: str) -> list[dict[str, Any]]:
 
 
 def has_share(service: Service, name: str, analyst: str) -> bool:
-    """Whether an analyst was granted something of a data set, and may know its columns."""
+    """Return whether an analyst was granted something of a data set, and may know its columns."""
     try:
         _share(service, name, analyst)
     except Missing:
@@ -383,7 +389,7 @@ def has_share(service: Service, name: str, analyst: str) -> bool:
     return True
 
 
-def _share(service: Service, name: str, analyst: str) -> Any:
+def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
     mine = (grants.c.dataset == name) & (grants.c.analyst == analyst)
     with service.store.read() as connection:
         row = connection.execute(sa.select(grants).where(mine)).first()
@@ -392,9 +398,9 @@ def _share(service: Service, name: str, analyst: str) -> Any:
     return row
 
 
-def twin(held: Held, rows: int) -> Iterator[str]:
-    """Made-up rows of the same columns as a CSV file, from the declaration alone."""
-    about = held.ready()
-    scores = held.declared.scores
-    columns = {name: kind for name, kind in about.columns.items() if name not in scores}
-    return twin_csv(columns, held.declared.content, rows=rows)
+def twin(registered: Registered, rows: int) -> Iterator[str]:
+    """Return made-up rows of the same columns as a CSV file, from the declaration alone."""
+    scores = registered.declaration.scores
+    described = registered.ready().columns
+    columns = {name: kind for name, kind in described.items() if name not in scores}
+    return twin_csv(columns, registered.declaration.content, rows=rows)

@@ -2,22 +2,34 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from heldout.arguments import as_number, is_one_of, shown
-from heldout.data.classes import class_columns, declared_classes
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from heldout.arguments import as_number, shown
+from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
 from heldout.data.dataset import Dataset
+from heldout.data.description import ScoredRows
 from heldout.data.groups import declared_groups
-from heldout.data.score_map import FURTHEST
+from heldout.data.scores import FURTHEST
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
 from heldout.server.service import Settings
-
-__all__ = ["SCORE", "Declared", "budget_of", "check_place", "checked_facts", "checked_source"]
+from heldout.server.storage import Json
 
 OWN_VARIABLES: Final = "HELDOUT_SERVER_"
 """How the variables begin that hold the server's own settings, its database among them."""
@@ -26,177 +38,258 @@ SPARK_TABLE: Final = re.compile(
     r"[^\W\d]\w*(?:[.][^\W\d]\w*){0,2}"
 )
 """To Spark parquet.`/some/file` is a table as well, wherever the file is."""
-
+T = TypeVar("T")
 SCORE: Final = "score"
 """What a model's scores are called beside the rows."""
-FIELDS: Final = {
-    "label": None,
-    "row_key": None,
-    "features": None,
-    "positive": 1,
-    "negative": None,
-    "classes": None,
-    "unit": None,
-    "rows_per_unit": 1,
-    "neighbours": "replace-one",
-    "groups": None,
-    "score_range": (0, 1),
-    "default": None,
-    "expected_rows": None,
-    "prevalence": None,
-    "schema": None,
-    "people": None,
-    "new": False,
-}
-"""What a custodian declares of the rows, with what holds if it is left out."""
 
 
-class Declared:
-    """A declaration, as a custodian sends it; names and forms are checked, rows later."""
+# --- rules of single fields ----------------------------------------------------------------------
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
+
+def _rule(words: str, is_valid: Callable[[Any], bool]) -> BeforeValidator:
+    """Refuse a value in words, unless it is what they say."""
+
+    def check(value: object, info: ValidationInfo) -> object:
+        if not is_valid(value):
+            raise ArgumentError(f"{info.field_name} must be {words}, got {shown(value)}.")
+        return value
+
+    return BeforeValidator(check)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_share(value: object) -> bool:
+    return bool(0 < as_number(value) < 1)
+
+
+def _is_range(value: Any) -> bool:
+    try:
+        low, high = map(float, value)
+    except (TypeError, ValueError):
+        return False
+    return bool(-FURTHEST <= low < high <= FURTHEST)
+
+
+def _are_types(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values())
+
+
+def _features(value: object) -> object:
+    """Return the columns of models; the range or texts of a column are for the twin alone."""
+    if isinstance(value, Mapping):
+        if not all(item is None or isinstance(item, list) for item in value.values()):
+            raise ArgumentError("features must have a range or a list of texts each, or null.")
+        value = list(value)
+    listed = isinstance(value, list) and value and all(isinstance(item, str) for item in value)
+    if not listed and value is not None:
+        raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
+    return value
+
+
+def _groups(value: Any) -> object:
+    declared_groups(value)
+    return value
+
+
+def _classes(value: object) -> object:
+    if value is None:
+        return ()
+    return declared_classes(value, score=None, scores=None, prediction=SCORE)[0]
+
+
+def _people(value: object) -> object:
+    return None if value is None else checked_name("people", value)
+
+
+Name = Annotated[str, _rule("the name of a column", lambda value: isinstance(value, str) and value)]
+Count = Annotated[int, _rule("a whole number above 0", _is_positive)]
+Label = Annotated[
+    Any,
+    _rule("a label: a text or a number", lambda value: isinstance(value, str | int | float | None)),
+]
+RELATIONS: Final = ("replace-one", "add-remove")
+
+
+class Declaration(BaseModel):
+    """What a custodian says of the rows; names and forms are checked here, rows later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    label: Name
+    row_key: Name
+    features: Annotated[list[str] | None, BeforeValidator(_features)] = None
+    positive: Label = 1
+    negative: Label = None
+    classes: Annotated[tuple[Any, ...], BeforeValidator(_classes)] = ()
+    unit: Name | None = None
+    rows_per_unit: Count = 1
+    neighbours: Annotated[
+        str, _rule("'replace-one' or 'add-remove'", lambda value: value in list(RELATIONS))
+    ] = "replace-one"
+    groups: Annotated[dict[str, Any] | None, BeforeValidator(_groups)] = None
+    score_range: Annotated[
+        tuple[float, float], _rule("two numbers, the lower first", _is_range)
+    ] = (0.0, 1.0)
+    default: Annotated[
+        float | None, _rule("a score", lambda value: isinstance(value, int | float | None))
+    ] = None
+    """The score of a row that a model fails on; the lowest if it is left out."""
+    expected_rows: Count | None = None
+    prevalence: Annotated[float, _rule("a number between 0 and 1", _is_share)] | None = None
+    types: (
+        Annotated[dict[str, str], _rule('types by column, such as {"age": "INTEGER"}', _are_types)]
+        | None
+    ) = Field(None, alias="schema")
+    people: Annotated[str | None, BeforeValidator(_people)] = None
+    new: Annotated[bool, _rule("true or false", lambda value: isinstance(value, bool))] = False
+    _declared: Json = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def of(cls, content: object) -> "Declaration":
+        """Read a declaration as a custodian sends it; what is wrong is said in words."""
         if not isinstance(content, Mapping):
             raise ArgumentError("declaration must be an object with label and row_key.")
-        strange = [each for each in content if each not in FIELDS]
-        if strange:
-            raise ArgumentError(
-                f"declaration has no field {shown(strange[0])}. Fields: {', '.join(FIELDS)}."
-            )
-        told: dict[str, Any] = FIELDS | dict(checked_json("declaration", content))
-        for name in ("label", "row_key"):
-            if not isinstance(told[name], str) or not told[name]:
-                raise ArgumentError(f"declaration must name the column {name}.")
-        self.content = {name: told[name] for name in FIELDS if told[name] != FIELDS[name]}
-        self.label, self.row_key, self.unit = told["label"], told["row_key"], told["unit"]
-        self.default = told["default"]
-        self.schema = told["schema"]
-        listed = told["features"]
-        if isinstance(listed, Mapping):
-            if not all(each is None or isinstance(each, list) for each in listed.values()):
-                raise ArgumentError("features must have a range or a list of texts each, or null.")
-            listed = list(listed)
-        if listed is not None and not (
-            isinstance(listed, list) and listed and all(isinstance(each, str) for each in listed)
-        ):
-            raise ArgumentError("features must be a list of columns, or {column: [low, high]}.")
-        self.features: list[str] | None = listed
-        self.expected_rows = _positive_whole("expected_rows", told["expected_rows"])
-        self.prevalence = _share("prevalence", told["prevalence"])
-        _check_forms(told)
-        own = ("unit", "rows_per_unit", "neighbours", "groups")
-        self.of_dataset: dict[str, Any] = {name: told[name] for name in own}
-        self.classes, self.scores = _classes(told)
-        named = ("classes",) if self.classes else ("positive", "negative")
-        self.of_dataset |= {name: told[name] for name in named}
-        self._family = {"people": told["people"], "new": bool(told["new"])}
-        low, high = _range(told["score_range"])
-        self.of_dataset["score_range"] = (low, high)
-        self.lowest = low
-        if self.default is None:
-            self.default = low
-        if not isinstance(self.default, int | float) or not low <= self.default <= high:
+        given = dict(checked_json("declaration", content))
+        try:
+            declaration = cls.model_validate(given)
+        except ValidationError as error:
+            raise _in_words(error) from None
+        declaration._declared.update(_beyond_defaults(given))
+        return declaration
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Declaration":
+        if self.classes:
+            for name in ("positive", "negative", "prevalence"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise ArgumentError(f"{name} must be left out where classes are declared.")
+        low, high = self.score_range
+        if self.default is not None and not low <= self.default <= high:
             raise ArgumentError("default must be a score within score_range.")
+        return self
+
+    @property
+    def content(self) -> Json:
+        """What was declared, as JSON, without what holds anyway."""
+        return self._declared
+
+    @property
+    def lowest(self) -> float:
+        return self.score_range[0]
+
+    @property
+    def default_score(self) -> float:
+        return self.lowest if self.default is None else float(self.default)
+
+    @cached_property
+    def scores(self) -> tuple[str, ...]:
+        """The names of the columns of scores beside the rows."""
+        if not self.classes:
+            return (SCORE,)
+        names = [str(value) for value in self.classes]
+        return tuple(class_columns(SCORE, names, len(names)))
+
+    @property
+    def of_rows(self) -> Json:
+        """What `Dataset` wants to know."""
+        named = ("classes",) if self.classes else ("positive", "negative")
+        names = ("unit", "rows_per_unit", "neighbours", "groups", "score_range", *named)
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def of_account(self) -> Json:
+        """What the ledger wants to know of the rows."""
+        names = ("unit", "rows_per_unit", "neighbours", "people", "new")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def own_columns(self) -> list[str]:
+        """The columns that are no features: who, what, which group."""
+        named = [self.row_key, self.unit, self.label, *(self.groups or {})]
+        return list(dict.fromkeys(name for name in named if name is not None))
 
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
-        """Which number of what a model gives for a row is which class's score.
+        """Return which number of what a model gives for a row is which class's score.
 
         By the classes' names, or in the declared order where the model has none or calls them 0, 1,
         2, ...; refuses a model that does not fit. All of this is public.
         """
-        names, said = list(map(str, self.classes)), list(labels)
+        names, given = list(map(str, self.classes)), list(labels)
         if width != len(names):
             raise ArgumentError(
                 f"It gives {width} score{'s' if width > 1 else ''} for a row, and the data set has "
                 f"{len(names)} classes: {_listed(names)}. Bring one that gives a score for each."
             )
-        if not said or said == [str(each) for each in range(width)]:
+        if not given or given == [str(place) for place in range(width)]:
             return {name: place for place, name in enumerate(self.scores)}
-        if sorted(said) != sorted(names):
+        if sorted(given) != sorted(names):
             raise ArgumentError(
-                f"Its classes are {_listed(said)}, and those of the data set {_listed(names)}. "
+                f"Its classes are {_listed(given)}, and those of the data set {_listed(names)}. "
                 "Name them alike."
             )
-        return {name: said.index(each) for name, each in zip(self.scores, names, strict=True)}
+        return {column: given.index(name) for column, name in zip(self.scores, names, strict=True)}
 
-    def check_found(self, found: Mapping[str, Any]) -> None:
+    def check_model(self, described: Mapping[str, Any]) -> None:
         """Refuse a model or predictions with other scores than these rows need, once it is read."""
-        width, labels = found.get("scores", 1), found.get("classes", ())
+        width, labels = described.get("scores", 1), described.get("classes", ())
         if self.classes:
             self.outputs(width=width, labels=labels)
-        elif width > 1 and found.get("kind") == "predictions":
+        elif width > 1 and described.get("kind") == "predictions":
             raise ArgumentError(
                 f"It has {width} scores for a row: {_listed(labels)}. This data set has one "
                 "outcome that is there or not, so send one."
             )
 
-    @property
-    def own_columns(self) -> list[str]:
-        """The columns that are no features: who, what, which group."""
-        groups = self.of_dataset["groups"] or {}
-        named = [self.row_key, self.unit, self.label, *groups]
-        return list(dict.fromkeys(each for each in named if each is not None))
-
-    def described(self, table: Dataset) -> Any:
-        """What analysts see: the declared columns, and of what kind those for models are."""
-        about = table.description
+    def describe(self, table: Dataset) -> ScoredRows | ClassifiedRows:
+        """Return what analysts see: the declared columns, and of what kind those for models are."""
+        description = table.description
         columns = {
-            name: about.columns.get(name, kind)
+            name: description.columns.get(name, kind)
             for name, kind in table.kinds().items()
-            if self.features is None or name in self.features or name in about.columns
+            if self.features is None or name in self.features or name in description.columns
         }
-        return replace(about, columns=columns)
-
-    @property
-    def of_account(self) -> dict[str, Any]:
-        """What the ledger wants to know of the rows."""
-        own = ("unit", "rows_per_unit", "neighbours")
-        return {name: self.of_dataset[name] for name in own} | self._family
+        return replace(description, columns=columns)
 
 
-def _classes(told: Mapping[str, Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The declared classes, none for an outcome of two values, and the names of the scores."""
-    if told["classes"] is None:
-        return (), (SCORE,)
-    for name in ("positive", "negative", "prevalence"):
-        if told[name] != FIELDS[name]:
-            raise ArgumentError(f"{name} must be left out where classes are declared.")
-    found, _ = declared_classes(told["classes"], score=None, scores=None, prediction=SCORE)
-    columns = class_columns(SCORE, [str(each) for each in found], len(found))
-    return found, tuple(columns)
+FIELDS: Final = {
+    field.alias or name: () if name == "classes" else field.default
+    for name, field in Declaration.model_fields.items()
+}
+"""What a custodian declares of the rows, with what holds if it is left out."""
+
+
+def _beyond_defaults(given: Json) -> Json:
+    usual = FIELDS | {"score_range": (0, 1), "classes": None}
+    return {name: given[name] for name in usual if name in given and given[name] != usual[name]}
+
+
+def _in_words(error: ValidationError) -> ArgumentError:
+    """Return the first of pydantic's errors as one of ours."""
+    first = error.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, ArgumentError):
+        return cause
+    name = str(first["loc"][0]) if first["loc"] else "declaration"
+    if first["type"] == "extra_forbidden":
+        return ArgumentError(
+            f"declaration has no field {shown(name)}. Fields: {', '.join(FIELDS)}."
+        )
+    if first["type"] == "missing":
+        return ArgumentError(f"declaration must name the column {name}.")
+    return ArgumentError(f"{name} is not as it must be: {first['msg']}.")
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Some of them, as an error shows them."""
+    """Return some of them, as an error shows them."""
     more = ", ..." if len(names) > 10 else ""
-    return ", ".join(shown(each) for each in names[:10]) + more
+    return ", ".join(shown(name) for name in names[:10]) + more
 
 
-def _check_forms(told: Mapping[str, Any]) -> None:
-    """Refuse what no data set could be declared by, whatever its rows are."""
-    declared_groups(told["groups"])
-    if told["unit"] is not None and (not isinstance(told["unit"], str) or not told["unit"]):
-        raise ArgumentError("unit must be the name of a column.")
-    if told["rows_per_unit"] is None:
-        raise ArgumentError("rows_per_unit must be a whole number above 0.")
-    _positive_whole("rows_per_unit", told["rows_per_unit"])
-    if not is_one_of(told["neighbours"], ("replace-one", "add-remove")):
-        raise ArgumentError("neighbours must be 'replace-one' or 'add-remove'.")
-    for name in ("positive", "negative"):
-        if not isinstance(told[name], str | int | float | None):
-            raise ArgumentError(f"{name} must be a label: a text or a number.")
-    schema = told["schema"]
-    if schema is not None and not (
-        isinstance(schema, Mapping) and all(isinstance(each, str) for each in schema.values())
-    ):
-        raise ArgumentError('schema must be types by column, such as {"age": "INTEGER"}.')
-    if told["people"] is not None:
-        checked_name("people", told["people"])
-    if not isinstance(told["new"], bool):
-        raise ArgumentError("new must be true or false.")
-
-
-def checked_json(what: str, content: Any) -> Any:
-    """The content, if every database can keep it: no NUL, no half of a character, no infinity."""
+def checked_json(what: str, content: T) -> T:
+    """Return the content, if every database can keep it: no NUL, half a character or infinity."""
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         text.encode()
@@ -207,18 +300,18 @@ def checked_json(what: str, content: Any) -> Any:
     return content
 
 
-def budget_of(told: Any) -> Budget:
-    """A budget from JSON: "3", 3, {"epsilon": "3"} or {"rho": "1/8", "delta": "1e-6"}."""
-    if isinstance(told, Mapping):
-        strange = [each for each in told if each not in ("epsilon", "rho", "delta")]
-        if strange:
-            raise ArgumentError(f"budget has no field {shown(strange[0])}.")
-        return Budget(**told)
-    return Budget(epsilon=told)
+def budget_of(given: Any) -> Budget:
+    """Return a budget from JSON: "3", 3, {"epsilon": "3"} or {"rho": "1/8", "delta": "1e-6"}."""
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in ("epsilon", "rho", "delta")]
+        if unknown:
+            raise ArgumentError(f"budget has no field {shown(unknown[0])}.")
+        return Budget(**given)
+    return Budget(epsilon=given)
 
 
-def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
-    """Where a worker finds the rows: a file, a table of a database, or a table of Spark.
+def checked_source(source: Any, settings: Settings) -> Json:
+    """Return where a worker finds the rows: a file, a table of a database, or a table of Spark.
 
     A database is named by a variable of the workers' environment that holds its address, so that
     no password is kept here.
@@ -226,7 +319,7 @@ def checked_source(source: Any, settings: Settings) -> dict[str, Any]:
     if isinstance(source, str):
         source = {"file": source}
     kinds = ({"file"}, {"database", "table"}, {"database", "query"}, {"spark"})
-    texts = isinstance(source, Mapping) and all(isinstance(each, str) for each in source.values())
+    texts = _are_types(source)
     checked_json("source", source)
     if not texts or set(source) not in kinds:
         raise ArgumentError(
@@ -255,7 +348,7 @@ def check_place(path: Path, settings: Settings) -> None:
     if settings.rows is not None and not path.is_relative_to(settings.rows.resolve()):
         raise ArgumentError("source must be a file in the folder of rows.")
     # Rows and scores of others are copied there, under names that can be worked out.
-    if any(path.is_relative_to(each) for each in (settings.private, settings.artifacts)):
+    if any(path.is_relative_to(own) for own in (settings.private, settings.artifacts)):
         raise ArgumentError("source must be a file of your own, not of the server's.")
 
 
@@ -264,28 +357,3 @@ def checked_facts(facts: Any) -> str:
         raise ArgumentError("facts must be a text of at most 10,000 characters.")
     checked_json("facts", facts)
     return facts
-
-
-def _positive_whole(name: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return value
-    raise ArgumentError(f"{name} must be a whole number above 0, got {shown(value)}.")
-
-
-def _share(name: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    number = as_number(value)
-    if not 0 < number < 1:
-        raise ArgumentError(f"{name} must be a number between 0 and 1, got {shown(value)}.")
-    return number
-
-
-def _range(told: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(each) for each in told)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not -FURTHEST <= low < high <= FURTHEST:
-        raise ArgumentError("score_range must be two numbers, the lower first.")
-    return low, high

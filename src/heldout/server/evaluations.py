@@ -3,11 +3,11 @@
 import hashlib
 import json
 import math
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
@@ -19,32 +19,15 @@ from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
 from heldout.questions.answers import Answered, from_plain, plain
 from heldout.questions.base import Rival
-from heldout.server import artifacts, jobs, limits
+from heldout.server import artifacts, jobs
 from heldout.server.accounts import Person
-from heldout.server.datasets import Held, find, seen, share_of
-from heldout.server.service import Conflict, Missing, Service
-from heldout.server.storage import boards, evaluations, new_id, now, scorings, submissions
+from heldout.server.datasets import Registered, find, seen, share_of, visible
+from heldout.server.service import Conflict, Missing, Service, secret_in
+from heldout.server.signing import answer_page
+from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
 
-__all__ = [
-    "Priced",
-    "askable",
-    "asked_of",
-    "cancel",
-    "find_one",
-    "guess_of",
-    "history",
-    "page",
-    "public",
-    "quote",
-    "releases",
-    "scored_first",
-    "scoring_tick",
-    "shown_at",
-    "submit",
-    "tick_of",
-    "why_not",
-    "with_rival",
-]
+if TYPE_CHECKING:
+    from itsdangerous import URLSafeTimedSerializer
 
 RIVAL: Final = Rival.elsewhere
 """What the scores of a second model are called beside the rows."""
@@ -55,97 +38,122 @@ UNPAID: Final = ("waiting", "booking")
 CANCELLED: Final = "You cancelled it. Nothing was charged."
 
 
-@dataclass(frozen=True)
-class Priced:
-    """What some questions of a data set cost, and what to expect of the answers."""
-
-    dataset: str
-    quote: q.Quote
-
-    def public(self) -> dict[str, Any]:
-        return {"dataset": self.dataset} | self.quote.as_dict()
-
-
 def parsed(content: Any) -> tuple[q.Question[Any], ...]:
     """Read questions from JSON. Whether rows can answer them is for their description to say."""
     if not isinstance(content, list) or not 0 < len(content) <= MOST_QUESTIONS:
         raise ArgumentError(f"questions must be a list of 1 to {MOST_QUESTIONS} questions.")
-    return tuple(q.from_dict(each) for each in content)
+    return tuple(q.from_dict(question) for question in content)
 
 
 @lru_cache(maxsize=8192)
-def _expected(text: str, about: str, guess: q.Guess) -> dict[str, q.HalfWidths]:
-    """The half-widths of one question; the same one is worked out once."""
-    known = from_plain(json.loads(about))
-    [found] = q.Quote(parsed([json.loads(text)]), known, guess).half_widths
-    return found
+def _expected(text: str, description: str, guess: q.Guess) -> dict[str, q.HalfWidths]:
+    """Return the half-widths of one question; the same one is worked out once."""
+    known = from_plain(json.loads(description))
+    [widths] = q.Quote(parsed([json.loads(text)]), known, guess).half_widths
+    return widths
 
 
 def quote(
     service: Service, person: Person, dataset: str, content: Any, guess: Mapping[str, Any]
-) -> Priced:
-    """The exact price, and half-widths by a guess; no row is read, nothing is charged."""
-    held = seen(service, person, dataset)
+) -> q.Quote:
+    """Return the exact price, and half-widths by a guess; no row is read, nothing is charged."""
+    registered = seen(service, person, dataset)
     questions = parsed(content)
-    about = asked_of(held, questions)
-    said = guess_of(held, guess)
-    found = q.Quote(questions, about, said)
-    known = json.dumps(plain(about), sort_keys=True)
+    description, guessed = asked_of(registered, questions), guess_of(registered, guess)
+    quoted = q.Quote(questions, description, guessed)
+    known = json.dumps(plain(description), sort_keys=True)
     # What Quote.half_widths would work out, from what was worked out before.
     widths = []
-    for each in content:
+    for question in content:
         with service.free.of(person.name):
-            widths.append(_expected(json.dumps(each, sort_keys=True), known, said))
-    vars(found)["half_widths"] = tuple(widths)
-    return Priced(dataset, found)
+            widths.append(_expected(json.dumps(question, sort_keys=True), known, guessed))
+    vars(quoted)["half_widths"] = tuple(widths)
+    return quoted
 
 
-def asked_of(held: Held, questions: Sequence[q.Question[Any]]) -> Description:
+def web_secret(service: Service) -> str:
+    """Return the web's own secret, made at first start; whoever is first makes it."""
+    path = service.settings.folder / "web.key"
+    return secret_in(path, lambda: secrets.token_hex(32).encode()).decode()
+
+
+def _serializer(service: Service) -> "URLSafeTimedSerializer":
+    from itsdangerous import URLSafeTimedSerializer
+
+    return URLSafeTimedSerializer(web_secret(service), salt="quote")
+
+
+def signed_quote(
+    service: Service, person: Person, dataset: str, content: Any, guess: Mapping[str, Any]
+) -> Json:
+    """Return a quote as JSON, and the text that stands for it: for one person, for a while."""
+    person.must_be("analyst", scope="ask")
+    quoted = {"dataset": dataset} | quote(service, person, dataset, content, guess).as_dict()
+    agreed = {
+        "person": person.name,
+        "dataset": dataset,
+        "questions": content,
+        "loss": quoted["loss"],
+    }
+    text = _serializer(service).dumps(agreed)
+    return quoted | {"quote": text, "valid_seconds": service.settings.quote_seconds}
+
+
+def agreed_quote(service: Service, person: Person, text: str) -> Json:
+    """Return what was agreed to; refuses a text that is another's, changed or too old."""
+    from itsdangerous import BadSignature
+
+    try:
+        agreed: Json = _serializer(service).loads(text, max_age=service.settings.quote_seconds)
+    except BadSignature:
+        raise Conflict("This quote is too old, or was changed. Ask for another one.") from None
+    if agreed["person"] != person.name:
+        raise Conflict("This quote was made for somebody else. Ask for one of your own.")
+    return agreed
+
+
+def asked_of(registered: Registered, questions: Sequence[q.Question[Any]]) -> Description:
     """Return the public facts that questions are priced from, with a rival if one is compared."""
-    about = held.ready()
-    return with_rival(about) if any(each.rivals for each in questions) else about
+    known = registered.ready()
+    return with_rival(known) if any(question.rivals for question in questions) else known
 
 
-def with_rival(about: Description) -> Description:
+def with_rival(known: Description) -> Description:
     """Return the facts of the rows beside the scores of a second model, where they have scores."""
-    if not isinstance(about, ScoredRows):
-        return about
-    columns = dict(about.columns) | {RIVAL: "number"}
-    return replace(about, columns=columns, rivals=(RIVAL,))
+    if not isinstance(known, ScoredRows):
+        return known
+    columns = dict(known.columns) | {RIVAL: "number"}
+    return replace(known, columns=columns, rivals=(RIVAL,))
 
 
-def why_not(held: Held, question: type[q.Question[Any]]) -> str | None:
+def why_not(registered: Registered, question: type[q.Question[Any]]) -> str | None:
     """Return why a kind of question cannot be asked of a data set; None if it can."""
-    return question.why_not(with_rival(held.ready()))
+    return question.why_not(with_rival(registered.ready()))
 
 
-def askable(held: Held) -> list[dict[str, Any]]:
+def askable(registered: Registered) -> list[Json]:
     """Return every kind of question, and why a data set cannot answer it; none while it is shut."""
-    if held.state != "open":
+    if registered.state != "open":
         return []
     return [
-        {"question": each.kind, "asks": each.asks, "why_not": why_not(held, each)}
-        for each in q.registered()
+        {"question": kind.kind, "asks": kind.asks, "why_not": why_not(registered, kind)}
+        for kind in q.registered()
     ]
 
 
-def guess_of(held: Held, guess: Mapping[str, Any]) -> q.Guess:
-    """What somebody says of the rows, with what the custodian says of them."""
-    return q.Guess(**_guessed(held, guess))
-
-
-def _guessed(held: Held, guess: Mapping[str, Any]) -> dict[str, Any]:
+def guess_of(registered: Registered, guess: Mapping[str, Any]) -> q.Guess:
+    """Return what somebody guesses of the rows, with what the custodian says of them."""
     known = q.Guess.numbers()
-    strange = [each for each in guess if each not in known]
-    if strange:
-        raise ArgumentError(f"guess has no field {shown(strange[0])}. Fields: {', '.join(known)}.")
-    told = dict(guess)
-    if "rows" not in told and held.rows_told is not None:
-        told["rows"] = held.rows_told
-    rows, share = held.ready().rows or told.get("rows"), held.declared.prevalence
-    if "positives" not in told and share is not None and isinstance(rows, int):
-        told["positives"] = max(1, round(share * rows))
-    return told
+    unknown = [name for name in guess if name not in known]
+    if unknown:
+        raise ArgumentError(f"guess has no field {shown(unknown[0])}. Fields: {', '.join(known)}.")
+    guessed = dict(guess)
+    if "rows" not in guessed and registered.public_rows is not None:
+        guessed["rows"] = registered.public_rows
+    rows, share = registered.ready().rows or guessed.get("rows"), registered.declaration.prevalence
+    if "positives" not in guessed and share is not None and isinstance(rows, int):
+        guessed["positives"] = max(1, round(share * rows))
+    return q.Guess(**guessed)
 
 
 def submit(
@@ -158,20 +166,21 @@ def submit(
     key: str,
     rival: str | None = None,
     most: Mapping[str, str] | None = None,
-) -> tuple[Any, bool]:
-    """A new evaluation, or the one that this key stands for; says whether it is new.
+) -> sa.Row[Any]:
+    """Return a new evaluation, or the one that this key stands for.
 
     `most` is the price that somebody agreed to. Everything that can be refused is refused here,
     before any work; the ledger has the last word when the price is booked.
     """
+    person.must_be("analyst", scope="ask")
     checked_name("Idempotency-Key", key)
     asked = {"dataset": dataset, "artifact": artifact, "rival": rival, "questions": content}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     with service.store.read() as connection:
         old = _of_key(connection, person, key)
     if old is not None:
-        return _same(old, digest), False
-    held = seen(service, person, dataset)
+        return _same(old, digest)
+    registered = seen(service, person, dataset)
     account = share_of(service, person, dataset)
     questions = parsed(content)
     compared = {name for question in questions for name in question.rivals}
@@ -181,24 +190,22 @@ def submit(
         )
     if compared - {RIVAL}:
         raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
-    priced = q.Quote(questions, asked_of(held, questions), q.Guess())
+    priced = q.Quote(questions, asked_of(registered, questions), q.Guess())
     if most is not None and dict(most) != priced.loss.as_dict():
         raise Conflict("The price is another one than was agreed to. Ask for a new quote.")
     service.ledger.check(account, priced.event)
-    brought = [artifacts.find(service, person, each) for each in (artifact, rival) if each]
-    for row in brought:
-        if row.state == "refused":
-            raise ArgumentError(f"The artefact {shown(row.name)} cannot be used: {row.words}")
-        if row.found:
-            held.declared.check_found(row.found)
-    row = {
+    brought = [usable(service, person, one) for one in (artifact, rival) if one]
+    for model in brought:
+        if model.found:
+            registered.declaration.check_model(model.found)
+    row: Json = {
         "id": new_id(),
         "owner": person.name,
         "dataset": dataset,
         "artifact": artifact,
         "rival": rival,
-        "revision": held.revision,
-        "questions": [each.as_dict() for each in questions],
+        "revision": registered.revision,
+        "questions": [question.as_dict() for question in questions],
         "key": key,
         "digest": digest,
         "price": priced.loss.as_dict(),
@@ -211,42 +218,62 @@ def submit(
     with service.store.write() as connection:
         old = _of_key(connection, person, key)
         if old is not None:  # the same key at the same time
-            return _same(old, digest), False
-        limits.check_jobs(service, connection, person.name)
-        after = None
-        for each in brought:
-            after = scored_first(service, connection, each, held, after)
+            return _same(old, digest)
+        jobs.check_jobs(service, connection, person.name)
         connection.execute(evaluations.insert(), row)
-        subject, seconds = str(row["id"]), tick_of(service, held)
-        jobs.enqueue(
-            connection, "evaluate", subject, owner=person.name, seconds=seconds, after=after
-        )
-    return Row(**row), True
+        ask_worker(service, connection, "evaluate", row["id"], registered, brought)
+        new = connection.execute(sa.select(evaluations).filter_by(id=row["id"])).one()
+    service.note(person.name, "evaluate", new.id)
+    return new
 
 
-class Row(SimpleNamespace):
-    """An evaluation that was just written, as it would be read."""
+def usable(service: Service, person: Person, artifact: str) -> sa.Row[Any]:
+    """Return an own artefact; refuses one that was found to be no good."""
+    model = artifacts.find(service, person, artifact)
+    if model.state == "refused":
+        raise ArgumentError(f"The artefact {shown(model.name)} cannot be used: {model.words}")
+    return model
+
+
+def ask_worker(  # noqa: PLR0917
+    service: Service,
+    connection: sa.Connection,
+    kind: str,
+    subject: str,
+    registered: Registered,
+    models: Sequence[sa.Row[Any]],
+) -> None:
+    """Add a job, and before it the scoring of every model that it needs."""
+    after = None
+    for model in models:
+        after = scored_first(service, connection, model, registered, after)
+    owner, seconds = models[0].owner, tick_of(service, registered)
+    jobs.enqueue(connection, kind, subject, owner=owner, seconds=seconds, after=after)
 
 
 def scored_first(
-    service: Service, connection: sa.Connection, row: Any, held: Held, after: int | None
+    service: Service,
+    connection: sa.Connection,
+    row: sa.Row[Any],
+    registered: Registered,
+    after: int | None,
 ) -> int:
-    """The job after which the scores of an artefact are there."""
-    place = {"artifact": row.id, "dataset": held.name, "revision": held.revision}
+    """Return the job after which the scores of an artefact are there."""
+    place = {"artifact": row.id, "dataset": registered.name, "revision": registered.revision}
     known = sa.select(scorings.c.state).filter_by(**place)
     if connection.execute(known).first() is None:
-        scores = len(held.declared.scores) or 1
-        size = limits.SCORE_BYTES * scores * (held.rows_told or ROWS_A_TICK)
-        limits.check_room(service, connection, row.owner, size)
+        scores = len(registered.declaration.scores) or 1
+        size = jobs.SCORE_BYTES * scores * (registered.public_rows or ROWS_A_TICK)
+        jobs.check_room(service, connection, row.owner, size)
         waiting = {"state": "waiting", "words": "", "visible": 0.0, "size": size}
         connection.execute(scorings.insert(), place | waiting)
     looked_at = artifacts.quarantine(connection, row.id, owner=row.owner)
     return jobs.enqueue(
         connection,
         "score",
-        f"{row.id}/{held.revision}/{held.name}",
+        f"{row.id}/{registered.revision}/{registered.name}",
         owner=row.owner,
-        seconds=scoring_seconds(service, held),
+        seconds=scoring_seconds(service, registered),
         after=max(looked_at, after or 0),
     )
 
@@ -270,51 +297,76 @@ def not_needed(connection: sa.Connection, artifact: str, dataset: str, revision:
         connection.execute(scorings.delete().filter_by(**place))
 
 
-def cancel(service: Service, person: Person, identity: str) -> Any:
+def cancel(service: Service, person: Person, identity: str) -> sa.Row[Any]:
     """Cancel an own evaluation whose price is not booked yet; nothing is charged."""
     mine = (evaluations.c.id == identity) & (evaluations.c.owner == person.name)
+    row = cancel_asked(service, person, evaluations, mine, kind="evaluate")
+    service.note(person.name, "cancel", identity)
+    return row
+
+
+def cancel_asked(
+    service: Service,
+    person: Person,
+    table: sa.Table,
+    mine: sa.ColumnElement[bool],
+    *,
+    kind: str,
+    on: tuple[str, int] | None = None,
+) -> sa.Row[Any]:
+    """Cancel an evaluation or a submission, the job it waits for, and scorings nobody needs.
+
+    `on` is the data set and the revision that it is about, unless its row says so.
+    """
+    person.must_be("analyst", scope="ask")
     with service.store.write() as connection:
-        row = connection.execute(sa.select(evaluations).where(mine)).first()
+        row = connection.execute(sa.select(table).where(mine)).first()
         if row is None:
-            raise Missing("There is no such evaluation of yours.")
+            what = "evaluation" if table is evaluations else "submission"
+            raise Missing(f"There is no such {what} of yours.")
         if may_cancel(row):
             ended = {"state": "cancelled", "words": CANCELLED, "visible": now()}
-            connection.execute(evaluations.update().where(mine).values(ended))
-            jobs.cancel(connection, "evaluate", identity)
-            for each in (row.artifact, row.rival):
-                if each:
-                    not_needed(connection, each, row.dataset, row.revision)
-        return connection.execute(sa.select(evaluations).where(mine)).one()
+            connection.execute(table.update().where(mine).values(ended))
+            jobs.cancel(connection, kind, row.id)
+            models = (row.artifact, row.rival) if table is evaluations else (row.artifact,)
+            for model in filter(None, models):
+                not_needed(connection, model, *(on or (row.dataset, row.revision)))
+        return connection.execute(sa.select(table).where(mine)).one()
 
 
-def may_cancel(row: Any) -> bool:
-    """Whether something still waits, and nothing of it is booked; refuses what is over.
+def may_cancel(row: sa.Row[Any]) -> bool:
+    """Return whether something still waits, and nothing of it is booked; refuses what is over.
 
-    One that was refused, which nobody is told before its tick, is still cancelled.
+    One that was refused, which nobody knows before its tick, is still cancelled.
     """
     if row.state == "cancelled":
         return False
-    told = row.visible is not None and row.visible <= now()
-    if row.state == "waiting" or (row.state == "refused" and not told):
+    if row.state == "waiting" or (row.state == "refused" and not is_visible(row)):
         return True
-    if told:
+    if is_visible(row):
         raise Conflict("It is over already, and cannot be cancelled.")
     raise Conflict("Its price is being booked, or was booked: it can no longer be cancelled.")
 
 
-def _of_key(connection: sa.Connection, person: Person, key: str) -> Any:
+def is_visible(row: sa.Row[Any]) -> bool:
+    """Return whether the tick has come at which people see how something ended."""
+    return row.visible is not None and row.visible <= now()
+
+
+def _of_key(connection: sa.Connection, person: Person, key: str) -> sa.Row[Any] | None:
     mine = (evaluations.c.owner == person.name) & (evaluations.c.key == key)
     return connection.execute(sa.select(evaluations).where(mine)).first()
 
 
-def _same(row: Any, digest: str) -> Any:
+def _same(row: sa.Row[Any], digest: str) -> sa.Row[Any]:
     if row.digest != digest:
         raise Conflict("This Idempotency-Key stands for another request. Use a new one.")
     return row
 
 
-def find_one(service: Service, person: Person, identity: str) -> Any:
-    """An evaluation, for its owner or the custodian of its rows; of others nothing is told."""
+def find_one(service: Service, person: Person, identity: str) -> sa.Row[Any]:
+    """Return an evaluation, for its owner or the custodian of its rows."""
+    person.must_be("analyst", "custodian")
     with service.store.read() as connection:
         row = connection.execute(sa.select(evaluations).where(evaluations.c.id == identity)).first()
     if row is not None and (
@@ -325,13 +377,14 @@ def find_one(service: Service, person: Person, identity: str) -> Any:
     raise Missing("There is no such evaluation that you may see.")
 
 
-def history(service: Service, person: Person, dataset: str | None = None) -> list[Any]:
-    """A person's own evaluations, or those of a custodian's data sets, newest first."""
+def history(service: Service, person: Person, dataset: str | None = None) -> list[sa.Row[Any]]:
+    """Return a person's own evaluations, or those of a custodian's data sets, newest first."""
+    person.must_be("analyst", "custodian")
     query = sa.select(evaluations).order_by(evaluations.c.created.desc()).limit(500)
     if person.role == "analyst":
         query = query.where(evaluations.c.owner == person.name)
     else:
-        names = [each.name for each in _own(service, person)]
+        names = [registered.name for registered in visible(service, person)]
         query = query.where(evaluations.c.dataset.in_(names))
     if dataset is not None:
         query = query.where(evaluations.c.dataset == dataset)
@@ -339,46 +392,39 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
         return list(connection.execute(query).all())
 
 
-def _own(service: Service, person: Person) -> list[Held]:
-    from heldout.server.datasets import visible
-
-    return visible(service, person) if person.role == "custodian" else []
-
-
-def public(service: Service, row: Any, *, answers: bool = True) -> dict[str, Any]:
-    """What its owner may know now. Until its tick has come a finished one still runs."""
-    done = row.visible is not None and row.visible <= now()
-    found: dict[str, Any] = {
-        "id": row.id,
+def public(service: Service, row: sa.Row[Any], *, answers: bool = True) -> Json:
+    """Return what its owner may know now. Until its tick has come a finished one still runs."""
+    done = is_visible(row)
+    same = ("id", "owner", "dataset", "artifact", "rival", "questions", "price", "created")
+    shown_now: Json = {name: getattr(row, name) for name in same} | {
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
         "queue_place": 0 if done else _place(service, row),
-        "owner": row.owner,
-        "dataset": row.dataset,
-        "artifact": row.artifact,
-        "rival": row.rival,
-        "questions": row.questions,
-        "price": row.price,
-        "created": row.created,
         "finished": row.visible if done else None,
         "receipt": None,
         "answers": None,
         "statement": None,
     }
     if done and row.statement is not None:
-        found["receipt"] = row.statement["receipt"]
+        shown_now["receipt"] = row.statement["receipt"]
         if answers and row.statement["signed"] is not None:
-            found["statement"] = row.statement["signed"]
-            found["answers"] = [each.as_dict() for each in releases(row)]
-    return found
+            shown_now["statement"] = row.statement["signed"]
+            shown_now["answers"] = [release.as_dict() for release in releases(row)]
+    return shown_now
 
 
-def _place(service: Service, row: Any) -> int:
-    """How many may come before it, as far as anybody is told: it changes at ticks.
+def listed(service: Service, person: Person, dataset: str | None = None) -> list[Json]:
+    """Return the history of a person as JSON, without answers."""
+    rows = history(service, person, dataset)
+    return [public(service, row, answers=False) for row in rows]
+
+
+def _place(service: Service, row: sa.Row[Any]) -> int:
+    """Return how many may come before it, as far as anybody knows: it changes at ticks.
 
     People take turns, so of everybody else at most one more than one's own that came before.
     """
-    waiting = sa.select(evaluations.c.owner, sa.func.count()).where(limits.waits(evaluations))
+    waiting = sa.select(evaluations.c.owner, sa.func.count()).where(jobs.waits(evaluations))
     others = waiting.where(evaluations.c.owner != row.owner).group_by(evaluations.c.owner)
     before = waiting.where(evaluations.c.owner == row.owner, evaluations.c.created < row.created)
     with service.store.read() as connection:
@@ -386,8 +432,8 @@ def _place(service: Service, row: Any) -> int:
         return own + sum(min(int(row[1]), own + 1) for row in connection.execute(others))
 
 
-def releases(row: Any) -> tuple[Any, ...]:
-    """The answers of an evaluation, rebuilt from what was drawn and signed."""
+def releases(row: sa.Row[Any]) -> tuple[Any, ...]:
+    """Return the answers of an evaluation, rebuilt from what was drawn and signed."""
     return _rebuilt(row.id, json.dumps(row.statement["signed"]["statement"]["answer"]))
 
 
@@ -396,41 +442,39 @@ def _rebuilt(_: str, content: str) -> tuple[Any, ...]:
     return Answered.from_dict(json.loads(content)).releases
 
 
-def page(row: Any) -> str:
-    """The answer as one self-contained page; only what was paid for and is due has one."""
-    from heldout.server.answer_page import answer_page
-
-    if row.state != "answered" or row.visible > now():
+def page(row: sa.Row[Any]) -> str:
+    """Return the answer as one self-contained page; only what was paid for and is due has one."""
+    if row.state != "answered" or not is_visible(row):
         raise Missing("There is no report of this evaluation, or not yet.")
     return answer_page(row.statement["signed"])
 
 
-def tick_of(service: Service, held: Held) -> float:
-    """How far apart the moments are at which prices are booked and answers appear.
+def tick_of(service: Service, registered: Registered) -> float:
+    """Return how far apart the moments are at which prices are booked and answers appear.
 
     By public facts alone.
     """
-    rows = held.rows_told or ROWS_A_TICK
+    rows = registered.public_rows or ROWS_A_TICK
     return service.settings.tick * math.ceil(rows / ROWS_A_TICK)
 
 
-def scoring_tick(service: Service, held: Held) -> float:
-    """The same for the scoring of a model."""
-    rows = held.rows_told or ROWS_A_TICK
+def scoring_tick(service: Service, registered: Registered) -> float:
+    """Return the same for the scoring of a model."""
+    rows = registered.public_rows or ROWS_A_TICK
     return service.settings.scoring_tick * math.ceil(rows / SCORED_A_TICK)
 
 
-def scoring_seconds(service: Service, held: Held) -> float:
-    """The longest that the scoring of a model may take, and what it counts for."""
+def scoring_seconds(service: Service, registered: Registered) -> float:
+    """Return the longest that the scoring of a model may take, and what it counts for."""
     return declared_seconds(
-        rows=held.rows_told or ROWS_A_TICK,
+        rows=registered.public_rows or ROWS_A_TICK,
         seconds_per_row=service.settings.seconds_per_row,
         one_process_per_row=False,
     )
 
 
 def shown_at(service: Service, begun: float, tick: float) -> float:
-    """The next moment that is a whole number of ticks after the beginning, on the server's clock.
+    """Return the next moment that is whole ticks after the beginning, on the server's clock.
 
     How many ticks it takes is fixed by public figures unless the work takes longer than a tick.
     The clock, whose steps are `settings.tick`, is the one that the ledger's times are read from.

@@ -1,17 +1,21 @@
 """What every request passes: limits, headers, errors in words, and who is asking."""
 
+import asyncio
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy.exc import DataError
-from starlette.exceptions import HTTPException
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import ASGIApp
 
 from heldout.arguments import shown
 from heldout.errors import (
@@ -22,15 +26,26 @@ from heldout.errors import (
     LedgerTampered,
 )
 from heldout.server.accounts import Person, of_token
-from heldout.server.limits import address_of
-from heldout.server.logs import told
-from heldout.server.service import Busy, Conflict, Forbidden, Missing, Service, TooLarge, TooMany
+from heldout.server.service import (
+    Busy,
+    Conflict,
+    Forbidden,
+    Missing,
+    Service,
+    Settings,
+    TooLarge,
+    TooMany,
+    TooSlow,
+    address_of,
+    print_line,
+)
+from heldout.server.storage import Json
 
-__all__ = ["Anyone", "Caller", "Gate", "Unknown", "problem", "status_of"]
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Scope = Message
+Headers = Mapping[str, str] | None
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 class Misdirected(HeldoutError):
@@ -42,6 +57,7 @@ STATUS: Final[tuple[tuple[type[HeldoutError], int], ...]] = (
     (Forbidden, 403),
     (AccountClosed, 403),
     (Missing, 404),
+    (TooSlow, 408),
     (Conflict, 409),
     (BudgetMismatch, 409),
     (TooLarge, 413),
@@ -72,10 +88,11 @@ REPORT_POLICY: Final = (
 
 
 ADDRESS_SHARE: Final = 10
+SHORTEST, LONGEST = 0.01, 0.25
+"""Seconds between two looks of a request that waits."""
 UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
 """The routes whose body is an artefact: these and no others, so that a path that merely looks like
 one of them takes no more than any other."""
-MOST_BUCKETS: Final = 50_000
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
@@ -93,17 +110,22 @@ def status_of(error: HeldoutError) -> int:
 
 
 def problem(error: HeldoutError) -> JSONResponse:
-    """An error as JSON: its kind, and what is wrong in words (RFC 9457)."""
+    """Return an error as JSON: its kind, and what is wrong in words (RFC 9457)."""
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.seconds)
-    content = {"type": type(error).__name__, "status": status, "detail": str(error)}
+    return refusal(type(error).__name__, status, str(error), headers)
+
+
+def refusal(kind: str, status: int, words: str, headers: Headers = None) -> JSONResponse:
+    """Return what went wrong as JSON (RFC 9457)."""
+    content = {"type": kind, "status": status, "detail": words}
     return JSONResponse(content, status, headers, media_type="application/problem+json")
 
 
 def install(app: FastAPI) -> None:
-    """Errors of every kind become words."""
+    """Turn errors of every kind into words."""
 
     @app.exception_handler(HeldoutError)
     def _ours(_: Request, error: HeldoutError) -> Response:
@@ -112,33 +134,29 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def _form(_: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(str(each) for each in first["loc"][1:])
+        where = ".".join(map(str, first["loc"][1:]))
         words = f"{where or 'The request'}: {first['msg']}."
-        content = {"type": "RequestError", "status": 422, "detail": words}
-        return JSONResponse(content, 422, media_type="application/problem+json")
+        return refusal("RequestError", 422, words)
 
     @app.exception_handler(UnicodeEncodeError)
     @app.exception_handler(DataError)
     def _text(_: Request, error: Exception) -> Response:
         words = "A text holds a character that no database keeps: a NUL, or half of one."
-        content = {"type": "RequestError", "status": 422, "detail": words}
-        return JSONResponse(content, 422, media_type="application/problem+json")
+        return refusal("RequestError", 422, words)
 
-    @app.exception_handler(HTTPException)
-    def _http(_: Request, error: HTTPException) -> Response:
-        content = {"type": "HttpError", "status": error.status_code, "detail": error.detail}
-        return JSONResponse(
-            content, error.status_code, error.headers, media_type="application/problem+json"
-        )
+    @app.exception_handler(AnyHTTPException)
+    def _http(_: Request, error: AnyHTTPException) -> Response:
+        return refusal("HttpError", error.status_code, error.detail, error.headers)
 
 
 class Gate:
     """Middleware: sizes, rates and headers, for every path alike."""
 
-    def __init__(self, app: Any, *, service: Service, page: Callable[[int, str], Response]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, service: Service, page: Callable[[int, str], Response]
+    ) -> None:
         self._app, self._settings, self._page = app, service.settings, page
-        self._hosts = service.settings.known_hosts
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._hosts, self._rates = service.settings.known_hosts, service.rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,12 +166,12 @@ class Gate:
 
         begun = False
 
-        async def decorated(message: MutableMapping[str, Any]) -> None:
+        async def decorated(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
                 present = {name.lower() for name, _ in message["headers"]}
-                own = [each for each in HEADERS if each[0] not in present]
+                own = [header for header in HEADERS if header[0] not in present]
                 if b"cache-control" not in present:
                     own.append((b"cache-control", b"no-store"))
                 if self._settings.secure:
@@ -163,31 +181,32 @@ class Gate:
 
         refused = self._refused(headers, scope)
         if refused is not None:
-            await self._told(scope, problem(refused), str(refused))(scope, receive, decorated)
+            await self._shown(scope, problem(refused), str(refused))(scope, receive, decorated)
             return
-        most = self._settings.most_body
-        if _streams(scope):  # a form has the file and little else
-            most = self._settings.most_upload + most
-        if scope["method"] != "PUT" or not _streams(scope):  # the API's file is counted as it comes
-            receive = _bounded(receive, headers, most)
+        most, seconds = self._settings.most_body, self._settings.body_seconds
+        if _streams(scope):  # a form has the file and little else; the API counts its file itself
+            most, seconds = self._settings.most_upload + most, self._settings.upload_seconds
+        receive = _bounded(receive, headers, most, seconds)
         try:
             await self._app(scope, receive, decorated)
         except Exception as error:
             if begun:
                 raise
             # Where it happened, and of which kind; its words may hold anything.
-            frames = [f"{Path(each.filename).name}:{each.lineno}" for each in _frames(error)]
-            told("error", kind=type(error).__name__, at=frames, route=_route(scope))
-            await self._told(scope, _inside(), INSIDE)(scope, receive, decorated)
+            frames = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in _frames(error)]
+            print_line("error", kind=type(error).__name__, at=frames, route=_route(scope))
+            await self._shown(scope, refusal("InternalError", 500, INSIDE), INSIDE)(
+                scope, receive, decorated
+            )
 
-    def _told(self, scope: Scope, answer: Response, words: str) -> Response:
-        """The API's answer as it is, and anybody else's as a page."""
+    def _shown(self, scope: Scope, answer: Response, words: str) -> Response:
+        """Return the API's answer as it is, and anybody else's as a page."""
         if scope["path"].startswith("/api/"):
             return answer
-        found = self._page(answer.status_code, words)
+        page = self._page(answer.status_code, words)
         if "retry-after" in answer.headers:
-            found.headers["retry-after"] = answer.headers["retry-after"]
-        return found
+            page.headers["retry-after"] = answer.headers["retry-after"]
+        return page
 
     def _refused(self, headers: dict[bytes, bytes], scope: Scope) -> HeldoutError | None:
         """Why a request goes no further, if it does not."""
@@ -197,44 +216,28 @@ class Gate:
                 f"This server does not answer to the name {shown(host)}. Use the address that its "
                 "administrator gave you. (Whoever runs it: start it with --address, or --hosts.)"
             )
-        wait = self._wait(headers, scope)
-        if wait is not None:
-            return TooMany(f"Too many requests. Try again in {wait} seconds.", wait)
+        try:
+            self._count(headers, scope)
+        except TooMany as error:
+            return error
         return None
 
-    def _wait(self, headers: dict[bytes, bytes], scope: Scope) -> int | None:
-        """Seconds to wait, for whoever asks more often than is allowed.
+    def _count(self, headers: dict[bytes, bytes], scope: Scope) -> None:
+        """Refuse whoever asks more often than is allowed.
 
-        Who asks is first of all where they ask from: credentials may be made up.
+        Who asks is first of all where they ask from: credentials may be made up. Every credential
+        that a request shows counts, as it is read, whatever else stands in the header; whoever it
+        belongs to is counted once that is known (`counted`).
         """
         address = address_of(scope)
         most = self._settings.requests_per_minute
-        asked = [(f"at {address}", ADDRESS_SHARE * most)]
+        self._rates.take(f"at {address}", ADDRESS_SHARE * most)
         if scope["method"] == "POST" and scope["path"].split("/")[1:2] == ["sign-in"]:
-            asked.append((f"sign in at {address}", self._settings.sign_ins_per_minute))
-        shown = headers.get(b"authorization") or headers.get(b"cookie")
-        if shown is not None:
-            asked.append((str(hash(shown)), most))
-        for name, often in asked:
-            if not self._taken(name, often):
-                return 1 + int(60 / often)
-        return None
-
-    def _taken(self, name: str, most: int) -> bool:
-        """Take one request out of a bucket that refills, if there is one."""
-        then = time.monotonic()
-        left, last = self._buckets.get(name, (float(most), then))
-        left = min(left + (then - last) * most / 60, float(most)) - 1
-        if len(self._buckets) > MOST_BUCKETS:  # those that have refilled say nothing
-            recent = {each for each, (_, last) in self._buckets.items() if then - last < 60}
-            self._buckets = {each: self._buckets[each] for each in recent}
-        self._buckets[name] = (max(left, -1.0), then)
-        return left >= 0
-
-
-def _inside() -> Response:
-    content = {"type": "InternalError", "status": 500, "detail": INSIDE}
-    return JSONResponse(content, 500, media_type="application/problem+json")
+            self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
+        request = Request(scope)
+        for secret in (_bearer(request), request.cookies.get(session_cookie(self._settings))):
+            if secret:
+                self._rates.take(f"token {hash(secret)}", most)
 
 
 def _frames(error: Exception) -> list[traceback.FrameSummary]:
@@ -242,35 +245,42 @@ def _frames(error: Exception) -> list[traceback.FrameSummary]:
 
 
 def _route(scope: Scope) -> str:
-    """The route as it was written: what was filled in may be a secret."""
+    """Return the route as it was written: what was filled in may be a secret."""
     return str(getattr(scope.get("route"), "path", "?"))
 
 
 def _streams(scope: Scope) -> bool:
-    """Whether the body is an artefact, which has a limit of its own."""
+    """Return whether the body is an artefact, which has a limit of its own."""
     return (scope["method"], scope["path"]) in UPLOADS
 
 
 def _host(header: bytes) -> str:
-    """The name in a Host header, without its port.
+    """Return the name in a Host header, without its port.
 
     >>> _host(b"Evaluate.example.org:8000"), _host(b"[::1]:8000"), _host(b"a@b"), _host(b"")
     ('evaluate.example.org', '::1', '', '')
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d+)?", header.decode("latin-1").lower()
     )
-    return "" if found is None else found[1] or found[2]
+    return "" if match is None else match[1] or match[2]
 
 
-def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receive:
+def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int, seconds: float) -> Receive:
+    """Return a body that has so many bytes at most, and that comes in time."""
     length = headers.get(b"content-length", b"0")
-    seen = 0
+    seen, whole, end = 0, False, time.monotonic() + seconds
 
-    async def bounded() -> MutableMapping[str, Any]:
-        nonlocal seen
-        message = await receive()
+    async def bounded() -> Message:
+        nonlocal seen, whole
+        try:  # once all of it is there, the wait is for the end of the connection
+            async with asyncio.timeout(None if whole else end - time.monotonic()):
+                message = await receive()
+        except TimeoutError:
+            words = f"The request took more than {seconds:g} seconds to arrive. Send it again."
+            raise HTTPException(408, words) from None
         seen += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if seen > most or (length.isdigit() and int(length) > most):
             raise HTTPException(413, f"A request must have at most {most // 1024} kB.")
         return message
@@ -279,20 +289,102 @@ def _bounded(receive: Receive, headers: dict[bytes, bytes], most: int) -> Receiv
 
 
 def service_of(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
-def caller(request: Request) -> Person:
-    """Who asks the API: the owner of a bearer token."""
+def announced(request: Request) -> int | None:
+    """Return how many bytes a request says that it has."""
+    length = request.headers.get("content-length", "")
+    return int(length[:20]) if length.isascii() and length.isdigit() else None
+
+
+def session_cookie(settings: Settings) -> str:
+    """Return the name of the cookie that holds a browser's session."""
+    return "__Host-heldout" if settings.secure else "heldout"
+
+
+def _bearer(request: Request) -> str:
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not secret:
-        raise Unknown("Send a token: Authorization: Bearer TOKEN.")
-    person = of_token(service_of(request), secret.strip(), kind="api")
-    if person is None:
-        raise Unknown("This token is unknown, expired or revoked. Make another one.")
+    return secret.strip() if kind.lower() == "bearer" else ""
+
+
+def counted(request: Request, person: Person) -> Person:
+    """Count a request towards what its person may ask, with whichever of their tokens."""
+    service = service_of(request)
+    service.rates.take(f"person {person.name}", service.settings.requests_per_minute)
     return person
 
 
-Anyone = Annotated[Service, Depends(service_of)]
+def caller(request: Request) -> Person:
+    """Return who asks the API: the owner of a bearer token."""
+    secret = _bearer(request)
+    if not secret:
+        raise Unknown("Send a token: Authorization: Bearer TOKEN.")
+    person = of_token(service_of(request), secret, kind="api")
+    if person is None:
+        raise Unknown("This token is unknown, expired or revoked. Make another one.")
+    return counted(request, person)
+
+
+Serving = Annotated[Service, Depends(service_of)]
 Caller = Annotated[Person, Depends(caller)]
+
+
+# --- the API -------------------------------------------------------------------------------------
+
+
+class Problem(BaseModel):
+    """What went wrong, in words."""
+
+    type: str
+    status: int
+    detail: str
+
+
+PROBLEMS: dict[int | str, Json] = {
+    status: {
+        "description": words,
+        "content": {"application/problem+json": {"schema": Problem.model_json_schema()}},
+    }
+    for status, words in {
+        400: "The request cannot be read.",
+        401: "No token, or one that opens nothing.",
+        402: "It costs more than is left. Nothing was charged.",
+        403: "Not for this role, scope or share.",
+        404: "No such thing that the caller may see.",
+        405: "No such method here.",
+        408: "The request took too long to arrive.",
+        409: "It does not fit the state that things are in.",
+        413: "More bytes than are taken.",
+        421: "Addressed to a name that this server does not answer to.",
+        422: "An argument breaks its rule.",
+        429: "Too many requests, waiting jobs or processor seconds; Retry-After says when.",
+        503: "The ledger cannot be trusted; nothing is booked.",
+    }.items()
+}
+Wait = Annotated[str | None, Header(alias="Prefer", pattern=r"^wait=\d{1,3}$")]
+Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=199)]
+Amount = str | int | float | dict[str, str]
+T = TypeVar("T")
+
+
+class Body(BaseModel):
+    """A request's JSON: fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+async def after_wait(
+    look: Callable[[], T], is_over: Callable[[T], bool], prefer: str | None, usual: float = 0
+) -> T:
+    """Return what `look` finds once it is over, or once the time to wait is; no thread waits."""
+    asked = re.fullmatch(r"wait=(\d{1,3})", prefer or "")
+    seconds = usual if asked is None else min(float(asked[1]), 30.0)
+    end, pause = time.monotonic() + seconds, SHORTEST
+    while True:
+        seen = await run_in_threadpool(look)
+        if is_over(seen) or time.monotonic() >= end:
+            return seen
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, LONGEST)

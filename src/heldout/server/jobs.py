@@ -4,18 +4,24 @@ People take turns: whoever was served longest ago is served next, and one person
 jobs running at once. A worker that is lost lets its lease run out, and another takes the job up.
 What a job does must therefore be safe to begin again; only a booking is not, and the ledger books a
 reference once.
+
+Quotas count by public figures (how long a job may take, how much it may write), whatever it really
+took: else they would show how long a scoring was.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 import sqlalchemy as sa
 
-from heldout.server.storage import Store, jobs, now
-
-__all__ = ["MOST_ATTEMPTS", "Job", "again", "cancel", "claim", "enqueue", "finish", "renew"]
+from heldout.server.service import Service, TooLarge, TooMany, in_words, kilobytes
+from heldout.server.storage import Store, artifacts, evaluations, jobs, now, scorings, submissions
 
 MOST_ATTEMPTS: Final = 3
+HOUR: Final = 3600.0
+SCORE_BYTES: Final = 16
+"""What one score of one row counts for, with its share of keys and labels."""
 
 
 @dataclass(frozen=True)
@@ -126,3 +132,92 @@ def cancel(connection: sa.Connection, kind: str, subject: str) -> bool:
     """End a job that no worker has begun; says whether there was one."""
     mine = (jobs.c.kind == kind) & (jobs.c.subject == subject) & (jobs.c.state == "waiting")
     return connection.execute(jobs.update().where(mine).values(state="cancelled")).rowcount == 1
+
+
+# --- quotas -------------------------------------------------------------------------------------
+
+
+def waits(table: sa.Table) -> sa.ColumnElement[bool]:
+    """Return whether something still waits, as far as anybody is told.
+
+    Not by its state: a place that is free before the tick would tell when the work was done.
+    """
+    return table.c.visible.is_(None) | (table.c.visible > now())
+
+
+def check_jobs(service: Service, connection: sa.Connection, owner: str) -> None:
+    """Refuse another job of somebody who has too many waiting, or used their processor seconds.
+
+    Call it in the transaction that writes the job: nobody else writes meanwhile.
+    """
+    settings = service.settings
+    if _waiting(service, connection, owner) >= settings.most_waiting:
+        raise TooMany(
+            f"{settings.most_waiting} jobs of yours are waiting, which is as many as one person "
+            "may have. Wait for them, or cancel some.",
+            5,
+        )
+    mine = sa.select(jobs.c.created, jobs.c.seconds)
+    mine = mine.where(jobs.c.owner == owner, jobs.c.created > now() - HOUR)
+    recent = connection.execute(mine.order_by(jobs.c.created)).all()
+    over = sum(row.seconds for row in recent) - settings.processor_seconds_per_hour
+    if over < 0:
+        return
+    for row in recent:  # the oldest leave the hour first
+        over -= row.seconds
+        if over < 0:
+            break
+    seconds = max(1, math.ceil(row.created + HOUR - now()))
+    raise TooMany(
+        f"Your jobs of the last hour count for {settings.processor_seconds_per_hour:g} processor "
+        f"seconds, which is as much as one person may use. Come back in {in_words(seconds)}.",
+        seconds,
+    )
+
+
+def is_arriving(service: Service) -> sa.ColumnElement[bool]:
+    """Return whether an upload may still arrive; afterwards it takes no room, and cannot.
+
+    A file may be sent for `upload_seconds`, and is then written down.
+    """
+    return (artifacts.c.state == "receiving") & (
+        artifacts.c.created > now() - 2 * service.settings.upload_seconds
+    )
+
+
+def _waiting(service: Service, connection: sa.Connection, owner: str) -> int:
+    """Return how many jobs of a person wait: uploads, evaluations, submissions."""
+    counted = (
+        sa.select(sa.func.count()).where(table.c.owner == owner, waiting)
+        for table, waiting in (
+            (evaluations, waits(evaluations)),
+            (submissions, waits(submissions)),
+            (artifacts, (artifacts.c.state == "checking") | is_arriving(service)),
+        )
+    )
+    return sum(int(connection.execute(query).scalar_one()) for query in counted)
+
+
+# --- room ----------------------------------------------------------------------------------------
+
+
+def bytes_of(service: Service, connection: sa.Connection, owner: str) -> int:
+    """Bytes of what a person brought, of the copies that were made of it, and of its scores."""
+    there = artifacts.c.state.not_in(("deleted", "receiving")) | is_arriving(service)
+    brought = sa.select(sa.func.coalesce(sa.func.sum(artifacts.c.size + artifacts.c.copied), 0))
+    brought = brought.where(artifacts.c.owner == owner, there)
+    scored = sa.select(sa.func.coalesce(sa.func.sum(scorings.c.size), 0)).join_from(
+        scorings, artifacts, scorings.c.artifact == artifacts.c.id
+    )
+    scored = scored.where(artifacts.c.owner == owner)
+    return sum(int(connection.execute(query).scalar_one()) for query in (brought, scored))
+
+
+def check_room(service: Service, connection: sa.Connection, owner: str, more: int) -> None:
+    """Refuse more bytes than a person has room for, in the transaction that takes the room."""
+    most = service.settings.most_kept
+    if bytes_of(service, connection, owner) + more > most:
+        raise TooLarge(
+            f"There is not enough room: your models, predictions and their scores may take "
+            f"{kilobytes(most)} in all. Delete models that you no longer need."
+        )

@@ -32,7 +32,7 @@ GRANT SELECT, INSERT, UPDATE ON server_datasets TO heldout_web;
 GRANT SELECT, UPDATE (state, words, about) ON server_datasets TO heldout_worker;
 GRANT SELECT, INSERT ON server_artifacts, server_scorings, server_boards TO heldout_web;
 GRANT SELECT, UPDATE ON server_artifacts, server_scorings, server_boards TO heldout_worker;
-GRANT UPDATE (size, sha256, state, words) ON server_artifacts TO heldout_web;
+GRANT UPDATE (name, kind, features, size, sha256, state, words) ON server_artifacts TO heldout_web;
 GRANT DELETE ON server_scorings TO heldout_web, heldout_worker;
 GRANT SELECT, INSERT ON server_evaluations, server_submissions, server_jobs TO heldout_web;
 GRANT SELECT, UPDATE ON server_evaluations, server_submissions TO heldout_worker;

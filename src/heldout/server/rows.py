@@ -12,30 +12,20 @@ from typing import Any
 
 from heldout.arguments import shown
 from heldout.data import Dataset, sql
+from heldout.data.engine import or_raise
 from heldout.data.folder import files_of
-from heldout.data.people import People
-from heldout.data.reading import or_raise
+from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
 from heldout.models import load, score
 from heldout.models.score import local_engine
-from heldout.server.datasets import Held
-from heldout.server.declaration import SCORE, Declared, check_place
+from heldout.server.datasets import Registered
+from heldout.server.declaration import SCORE, Declaration, check_place
 from heldout.server.evaluations import RIVAL
 from heldout.server.service import Settings
 
-__all__ = [
-    "copy_rows",
-    "forget_scores",
-    "opened",
-    "people_of",
-    "score_rows",
-    "scores_file",
-    "snapshot_file",
-]
-
 BATCH = 2**16
-KEPT = 8
+MOST_OPEN = 8
 """Tables that a worker keeps open."""
 ROLE = {"host": "host", "port": "port", "database": "dbname", "username": "user"}
 """What tells a role of a database apart: in an address, and among what it says after a ?."""
@@ -43,7 +33,7 @@ DEFAULTS = {"port": "5432"}
 
 
 def snapshot_file(private: Path, name: str, revision: int) -> Path:
-    """Where the rows of a data set are; the name is a digest, as any text may be a name."""
+    """Return where the rows of a data set are; the name is a digest, as any text may be a name."""
     return private / f"rows-{_short(name)}-{revision}.parquet"
 
 
@@ -63,15 +53,15 @@ def _short(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:20]
 
 
-def source_of(source: Mapping[str, Any], settings: Settings) -> Any:
-    """What a registered source stands for on this machine.
+def source_of(source: Mapping[str, Any], settings: Settings) -> object:
+    """Return what a registered source stands for on this machine.
 
     Where a pattern, a folder or a link leads is seen here alone: the web may have no way to the
     rows. So every file is looked at once more.
     """
     if "file" in source:
-        for each in or_raise(lambda: _followed(Path(source["file"])), _unreadable):
-            check_place(each, settings)
+        for file in or_raise(lambda: _followed(Path(source["file"])), _unreadable):
+            check_place(file, settings)
         return source["file"]
     if "spark" in source:
         from pyspark.sql import SparkSession
@@ -93,9 +83,9 @@ def source_of(source: Mapping[str, Any], settings: Settings) -> Any:
 
 
 def _followed(place: Path) -> list[Path]:
-    """The files that a path stands for, wherever links lead."""
+    """Return the files that a path stands for, wherever links lead."""
     files = [place] if place.is_file() else files_of(place) or [place]
-    return [each.resolve() for each in files]
+    return [file.resolve() for file in files]
 
 
 def _unreadable() -> UnreadableTable:
@@ -103,43 +93,43 @@ def _unreadable() -> UnreadableTable:
 
 
 def _same_role(address: str, own: str) -> bool:
-    """Whether two addresses are of one database, and of one user there."""
+    """Return whether two addresses are of one database, and of one user there."""
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError as NoAddress
 
     try:
-        first, second = (make_url(each) for each in (address, own))
+        first, second = (make_url(url) for url in (address, own))
     except (NoAddress, ValueError):
         return False
-    return all(_told(first, each) == _told(second, each) for each in ROLE)
+    return all(_part_of(first, part) == _part_of(second, part) for part in ROLE)
 
 
-def _told(url: Any, what: str) -> str:
-    """A part of an address, wherever it stands there."""
+def _part_of(url: Any, what: str) -> str:
+    """Return a part of an address, wherever it stands there."""
     return str(url.query.get(ROLE[what]) or getattr(url, what) or DEFAULTS.get(what, ""))
 
 
-def copy_rows(held: Held, *, settings: Settings) -> Path:
+def copy_rows(registered: Registered, *, settings: Settings) -> Path:
     """Copy the declared columns of the rows to this worker's private folder."""
-    declared = held.declared
-    engine = local_engine(source_of(held.source, settings), schema=declared.schema)
+    declared = registered.declaration
+    engine = local_engine(source_of(registered.source, settings), schema=declared.types)
     ours = [*declared.scores, RIVAL]
     if declared.features is None:
-        for each in declared.scores:
-            if each in engine.columns:
-                raise ArgumentError(f"A column of the rows is called {each!r}. List the features.")
+        for name in declared.scores:
+            if name in engine.columns:
+                raise ArgumentError(f"A column of the rows is called {name!r}. List the features.")
     features = declared.features or [
-        each for each in engine.columns if each not in declared.own_columns
+        name for name in engine.columns if name not in declared.own_columns
     ]
     names = list(dict.fromkeys([*declared.own_columns, *features]))
-    taken = {each.lower() for each in names}  # databases take Score and score for one
-    if any(each.lower() in taken for each in ours):
+    taken = {name.lower() for name in names}  # databases take Score and score for one
+    if any(name.lower() in taken for name in ours):
         listed = " or ".join(map(repr, ours))
         raise ArgumentError(f"No column may be called {listed}. Rename it.")
     check_columns(engine, names)
-    listed = ", ".join(sql.column(each) for each in names)
+    listed = ", ".join(map(sql.column, names))
     statement = f"SELECT {listed} FROM {engine.source} AS held"
-    path = snapshot_file(settings.private, held.name, held.revision)
+    path = snapshot_file(settings.private, registered.name, registered.revision)
     _written(path, engine.batches(statement, rows=BATCH))
     if engine.has_changed():
         path.unlink(missing_ok=True)
@@ -148,7 +138,7 @@ def copy_rows(held: Held, *, settings: Settings) -> Path:
 
 
 def _written(path: Path, batches: Iterator[Any]) -> None:
-    """A Parquet file that appears whole or not at all, and that nobody else may read."""
+    """Return a Parquet file that appears whole or not at all, and that nobody else may read."""
     import pyarrow.parquet
 
     partial = path.with_suffix(f".{os.getpid()}.partial")
@@ -167,37 +157,37 @@ def _written(path: Path, batches: Iterator[Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def judged(held: Held, path: Path) -> Dataset:
-    """The rows as they are declared, with a score that says nothing: every rule is looked at."""
+def validate(registered: Registered, path: Path) -> Dataset:
+    """Return the rows as declared, with a score that says nothing: every rule is looked at."""
     import duckdb
     import pyarrow.parquet
 
-    declared = held.declared
+    declared = registered.declaration
     table = pyarrow.parquet.read_table(path)
-    number = float(declared.default)
+    number = declared.default_score
     connection = duckdb.connect()
     connection.register("copied", table)
     constant = f"CAST({number!r} AS DOUBLE)"
-    scores = ", ".join(f"{constant} AS {sql.identifier(each)}" for each in declared.scores)
+    scores = ", ".join(f"{constant} AS {sql.identifier(name)}" for name in declared.scores)
     relation = connection.sql(f"SELECT *, {scores} FROM copied")
-    return _dataset(relation.to_arrow_table(), held.name, declared)
+    return _dataset(relation.to_arrow_table(), registered.name, declared)
 
 
-def people_of(declared: Declared, path: Path) -> People:
-    """Who is in the rows, for the ledger to compare with other accounts."""
+def people_of(declared: Declaration, path: Path) -> People:
+    """Return who is in the rows, for the ledger to compare with other accounts."""
     key = None if declared.unit is not None else declared.row_key
     return People(path, unit=declared.unit, row_key=key)
 
 
 def score_rows(
-    held: Held, artifact: Any, file: Path, *, private: Path, seconds_per_row: float
+    registered: Registered, artifact: Any, file: Path, *, private: Path, seconds_per_row: float
 ) -> None:
     """Score all rows with what an analyst brought, in isolation, and keep the scores."""
-    rows = snapshot_file(private, held.name, held.revision)
-    wanted = scores_file(private, held.name, held.revision, artifact.id)
+    rows = snapshot_file(private, registered.name, registered.revision)
+    wanted = scores_file(private, registered.name, registered.revision, artifact.id)
     scored = wanted.with_suffix(f".{os.getpid()}.scored.parquet")
     scored.unlink(missing_ok=True)
-    declared = held.declared
+    declared = registered.declaration
     try:
         if artifact.kind == "predictions":
             from heldout.models.predictions import join_predictions
@@ -207,7 +197,7 @@ def score_rows(
                 rows,
                 row_key=declared.row_key,
                 lowest=declared.lowest,
-                score_range=declared.of_dataset["score_range"],
+                score_range=declared.score_range,
                 into=_outputs(declared, artifact.found or {}) or SCORE,
                 out=scored,
             )
@@ -216,9 +206,9 @@ def score_rows(
             score(
                 model,
                 rows,
-                features=_features(model, held, artifact.features),
+                features=_features(model, registered, artifact.features),
                 row_key=declared.row_key,
-                default=float(declared.default),
+                default=declared.default_score,
                 into=SCORE,
                 column=_outputs(declared, {"scores": model.width, "classes": model.classes})
                 or (None if model.width < 3 else 1),
@@ -226,72 +216,76 @@ def score_rows(
                 out=scored,
             )
         engine = local_engine(scored, schema=None)
-        kept = [*declared.own_columns, *declared.scores]
-        listed = ", ".join(sql.column(each) for each in kept)
+        listed = ", ".join(map(sql.column, [*declared.own_columns, *declared.scores]))
         _written(
-            wanted, engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH)
+            wanted,
+            engine.batches(f"SELECT {listed} FROM {engine.source} AS held", rows=BATCH),
         )
     finally:
         scored.unlink(missing_ok=True)
 
 
-def _outputs(declared: Declared, found: Mapping[str, Any]) -> dict[str, int]:
-    """Which of several scores is which class's; none where there is one score."""
-    declared.check_found(found)
+def _outputs(declared: Declaration, described: Mapping[str, Any]) -> dict[str, int]:
+    """Return which of several scores is which class's; none where there is one score."""
+    declared.check_model(described)
     if not declared.classes:
         return {}
-    return declared.outputs(width=found.get("scores", 1), labels=found.get("classes", ()))
+    return declared.outputs(width=described.get("scores", 1), labels=described.get("classes", ()))
 
 
-def _features(model: Any, held: Held, listed: Sequence[str] | None) -> Any:
-    """Which columns the model's inputs take: as the analyst says, by name, or in their order."""
-    allowed = held.features
+def _features(model: Any, registered: Registered, listed: Sequence[str] | None) -> list[str] | None:
+    """Return the columns of a model's inputs: as the analyst says, by name, or in their order."""
+    allowed = registered.features
     if listed is not None:
-        strange = [each for each in listed if each not in allowed]
-        if strange:
-            raise ArgumentError(f"{shown(strange[0])} is no feature of this data set.")
+        unknown = [name for name in listed if name not in allowed]
+        if unknown:
+            raise ArgumentError(f"{shown(unknown[0])} is no feature of this data set.")
         return list(listed)
-    named = [each.name for each in model.inputs]
-    strange = [each for each in named if each not in allowed]
-    if not strange:
+    named = [column.name for column in model.inputs]
+    unknown = [name for name in named if name not in allowed]
+    if not unknown:
         return None
     if len(model.inputs) == 1 and model.inputs[0].width == len(allowed):
         return list(allowed)
     raise ArgumentError(
-        f"The model asks for {shown(strange[0])}, which is no feature of this data set. Features: "
-        f"{', '.join(shown(each) for each in list(allowed)[:20])}."
+        f"The model asks for {shown(unknown[0])}, which is no feature of this data set. Features: "
+        f"{', '.join(map(shown, list(allowed)[:20]))}."
     )
 
 
-@lru_cache(maxsize=KEPT)
-def _opened(held_name: str, declaration: str, scores: Path, rival: Path | None) -> Dataset:
+@lru_cache(maxsize=MOST_OPEN)
+def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) -> Dataset:
     import json
 
     import pyarrow.parquet
 
-    declared = Declared(json.loads(declaration))
+    declared = Declaration.of(json.loads(declaration))
     table = pyarrow.parquet.read_table(scores)
     if rival is not None:
         keys = [declared.row_key]
         other = pyarrow.parquet.read_table(rival, columns=[*keys, SCORE])
         table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
-    return _dataset(table, held_name, declared, rivals=[RIVAL] if rival is not None else None)
+    return _dataset(table, name, declared, rivals=[RIVAL] if rival is not None else None)
 
 
-def opened(held: Held, *, private: Path, artifact: str, rival: str | None) -> Dataset:
-    """The rows with a model's scores, validated; kept open for the next question."""
+def open_scored(
+    registered: Registered, *, private: Path, artifact: str, rival: str | None
+) -> Dataset:
+    """Return the rows with a model's scores, validated; kept open for the next question."""
     import json
 
     files = [
-        None if each is None else scores_file(private, held.name, held.revision, each)
-        for each in (artifact, rival)
+        None if model is None else scores_file(private, registered.name, registered.revision, model)
+        for model in (artifact, rival)
     ]
     assert files[0] is not None
-    text = json.dumps(held.declared.content, sort_keys=True)
-    return _opened(held.name, text, files[0], files[1])
+    text = json.dumps(registered.declaration.content, sort_keys=True)
+    return _open_scored(registered.name, text, files[0], files[1])
 
 
-def _dataset(table: Any, name: str, declared: Declared, rivals: list[str] | None = None) -> Dataset:
+def _dataset(
+    table: Any, name: str, declared: Declaration, rivals: list[str] | None = None
+) -> Dataset:
     columns: dict[str, Any] = {"score": SCORE, "rivals": rivals}
     if declared.classes:
         columns = {"scores": list(declared.scores)}
@@ -302,5 +296,5 @@ def _dataset(table: Any, name: str, declared: Declared, rivals: list[str] | None
         row_key=declared.row_key,
         out_of_range="clip",
         name=name,
-        **declared.of_dataset,
+        **declared.of_rows,
     )

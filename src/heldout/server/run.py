@@ -1,20 +1,28 @@
-"""Starting and stopping: web processes and workers, each a process of its own."""
+"""Starting and stopping: tables, keys, rights, web processes and workers, and the demo."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, MissingDependency
-from heldout.server.service import Service, Settings
+from heldout.server.service import Service, Settings, secret_in
+from heldout.server.signing import Signer
+from heldout.server.storage import Json, Store, people
+from heldout.server.storage import datasets as dataset_table
 
-__all__ = ["application", "serve", "work"]
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 FOLDER, DATABASE, ROWS, ADDRESS, HOSTS, PARENT = (
     f"HELDOUT_SERVER_{name}"
@@ -22,6 +30,12 @@ FOLDER, DATABASE, ROWS, ADDRESS, HOSTS, PARENT = (
 )
 PATIENCE = 30.0
 """Seconds that workers have to finish what they began."""
+SCRIPT: Final = files("heldout.server").joinpath("roles.sql").read_text(encoding="utf-8")
+PASSWORDS = {
+    "heldout_web": "HELDOUT_WEB_PASSWORD",
+    "heldout_worker": "HELDOUT_WORKER_PASSWORD",
+}
+"""Where the passwords of the roles are, if they are to be set."""
 
 
 def settings_of(
@@ -32,11 +46,11 @@ def settings_of(
     address: str | None = None,
     hosts: Sequence[str] = (),
 ) -> Settings:
-    found: dict[str, Any] = {"database": database or os.environ.get(DATABASE) or None}
-    found["hosts"] = tuple(hosts) or tuple(os.environ.get(HOSTS, "").split())
+    given: Json = {"database": database or os.environ.get(DATABASE) or None}
+    given["hosts"] = tuple(hosts) or tuple(os.environ.get(HOSTS, "").split())
     if rows is not None:
         try:
-            found["rows"] = rows.resolve()
+            given["rows"] = rows.resolve()
         except (OSError, ValueError, RuntimeError):
             raise ArgumentError(f"rows must be a folder, got {shown(rows.name)}.") from None
     if address is not None:
@@ -44,12 +58,12 @@ def settings_of(
             raise ArgumentError(
                 f"address must begin with http:// or https://, got {shown(address)}."
             )
-        found |= {"address": address.rstrip("/"), "secure": address.startswith("https://")}
-    return Settings.at(folder, **found)
+        given |= {"address": address.rstrip("/"), "secure": address.startswith("https://")}
+    return Settings.at(folder, **given)
 
 
-def application() -> Any:
-    """What a web process serves: the settings come through its environment."""
+def application() -> "FastAPI":
+    """Return what a web process serves: the settings come through its environment."""
     from heldout.server.app import make_app
 
     rows = os.environ.get(ROWS)
@@ -75,6 +89,7 @@ def serve(
     hosts: Sequence[str] = (),
     demo: bool,
     prepare_only: bool = False,
+    accept_ledger: bool = False,
 ) -> None:
     """Run the web and its workers until somebody says stop."""
     _check_installed()
@@ -82,17 +97,13 @@ def serve(
         _check_port(host, port)
     import uvicorn
 
-    from heldout.server.first_start import prepare
-
     reached = address or f"http://{'localhost' if host == '127.0.0.1' else host}:{port}"
     settings = settings_of(folder, database=database, rows=rows, address=reached, hosts=hosts)
-    service = Service(settings)
+    service = Service(settings, accept_ledger=accept_ledger)
     link = prepare(service, worker=workers > 0 and not prepare_only)
     if link is not None:
         print(f"Sign in as the administrator, once, by {reached}/sign-in/{link}", flush=True)
     if prepare_only:
-        from heldout.server.roles import give_rights
-
         give_rights(service.store)
     service.close()
     if prepare_only:
@@ -106,9 +117,7 @@ def serve(
     started = [_start_worker(settings, environment) for _ in range(workers)]
     try:
         if demo:
-            from heldout.server.demo import offer
-
-            for line in offer(Service(settings), reached):
+            for line in offer_demo(Service(settings), reached):
                 print(line, flush=True)
         print(f"heldout serves on {reached}. Ctrl-C stops it.", flush=True)
         os.environ.update(environment)
@@ -130,7 +139,6 @@ def serve(
 def work(folder: Path, *, database: str | None, rows: Path | None) -> None:
     """Be one worker."""
     _check_installed()
-    from heldout.server.first_start import prepare
     from heldout.server.worker import run
 
     service = Service(settings_of(folder, database=database, rows=rows))
@@ -154,15 +162,15 @@ def _start_worker(settings: Settings, environment: dict[str, str]) -> "subproces
 
 def _stop(started: Sequence["subprocess.Popen[bytes]"]) -> None:
     """Ask every worker to end, and wait until what it began is done."""
-    for each in started:
-        each.send_signal(signal.SIGTERM)
+    for process in started:
+        process.send_signal(signal.SIGTERM)
     end = time.monotonic() + PATIENCE
-    for each in started:
+    for process in started:
         try:
-            each.wait(max(end - time.monotonic(), 0.1))
+            process.wait(max(end - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            each.kill()
-            each.wait()
+            process.kill()
+            process.wait()
 
 
 def _check_port(host: str, port: int) -> None:
@@ -182,8 +190,141 @@ def _check_port(host: str, port: int) -> None:
 def _check_installed() -> None:
     from importlib.util import find_spec
 
-    missing = [each for each in ("fastapi", "uvicorn", "alembic", "argon2") if not find_spec(each)]
+    needed = ("fastapi", "uvicorn", "alembic", "argon2")
+    missing = [name for name in needed if not find_spec(name)]
     if missing:
         raise MissingDependency(
             f"The server requires {missing[0]}. Install it with: pip install 'heldout[server]'"
         )
+
+
+# --- the first start -----------------------------------------------------------------------------
+
+
+def _hide_key(settings: Settings) -> None:
+    """Move the ledger's key, which older versions kept where the web can read it."""
+    old, new = settings.folder / "ledger.key", settings.private / "ledger.key"
+    if old.exists() and not new.exists():
+        secret_in(new, old.read_bytes)
+        old.unlink()
+
+
+def prepare(service: Service, *, worker: bool = True) -> str | None:
+    """Bring everything up to date; on the first start returns the administrator's secret link."""
+    from heldout.server import accounts, books
+
+    service.store.migrate()
+    if worker:
+        _hide_key(service.settings)
+    service.ledger.head()
+    if service.accept_ledger:
+        line = books.accept_ledger(service)
+        print(f"The ledger is accepted as it is: {line or 'nothing is missing'}.", flush=True)
+    books.check_receipt(service)
+    if worker:
+        Signer.of(service.settings.folder)
+    with service.store.read() as connection:
+        known = connection.execute(sa.select(people.c.name).limit(1)).first()
+    if known is not None:
+        return None
+    return accounts.add_person(service, name="administrator", role="administrator")
+
+
+def give_rights(store: Store) -> None:
+    """Make the roles if need be, and give each its rights; only the tables' owner can."""
+    if not store.postgres:
+        raise ArgumentError("Roles need PostgreSQL. Pass --database, or leave --prepare out.")
+    with store.write() as connection:
+        cursor = connection.connection.cursor()
+        cursor.execute(SCRIPT)
+        for role, variable in PASSWORDS.items():
+            if password := os.environ.get(variable):
+                # format() quotes on the server; what is executed is never put together here.
+                cursor.execute(
+                    "SELECT format('ALTER ROLE %%I PASSWORD %%L', %s, %s)", (role, password)
+                )
+                for (statement,) in cursor.fetchall():
+                    cursor.execute(statement)
+
+
+# --- the demo: a made-up hospital with a custodian, an analyst and two models --------------------
+
+NAME = "readmissions"
+FACTS = """Made-up hospital stays. A model is to say who comes back within 30 days; one row is one
+stay, and a patient may have several. Nobody in this table is real."""
+ADMISSION = {
+    "age": 0.03,
+    "emergency": 0.7,
+    "length_of_stay": 0.09,
+    "comorbidities": 0.3,
+    "prior_admissions": 0.6,
+}
+MODELS: dict[str, Json] = {
+    "admission.json": {"coefficients": ADMISSION, "intercept": -5.7, "link": "logit"},
+    "laboratory.json": {
+        "coefficients": ADMISSION | {"haemoglobin": -0.36, "creatinine": 0.85},
+        "intercept": -2.3,
+        "link": "logit",
+    },
+}
+"""Two models to try, as an analyst would submit them."""
+
+
+def offer_demo(service: Service, address: str) -> Iterator[str]:
+    """Set the demo up if it is not there; yields what to print about it."""
+    import pyarrow.parquet
+
+    from heldout.examples import readmission
+    from heldout.server import accounts, datasets
+    from heldout.server.accounts import SCOPES, Person
+
+    with service.store.read() as connection:
+        known = connection.execute(
+            sa.select(dataset_table.c.name).where(dataset_table.c.name == NAME)
+        ).first()
+    folder = service.settings.folder / "demo"
+    if known is None:
+        folder.mkdir(exist_ok=True)
+        table = readmission().drop_columns(["risk_a", "risk_b"])
+        pyarrow.parquet.write_table(table, folder / "readmissions.parquet")
+        for name, model in MODELS.items():
+            (folder / name).write_text(json.dumps(model, indent=2), encoding="utf-8")
+        names = [person["name"] for person in accounts.everyone(service)]
+        for name, role in (("carol", "custodian"), ("ana", "analyst")):
+            if name not in names:
+                accounts.add_person(service, name=name, role=role)
+        carol = Person("carol", "custodian", "", "", SCOPES)
+        declaration = {
+            "label": "readmitted",
+            "row_key": "encounter_id",
+            "unit": "patient_id",
+            "rows_per_unit": 3,
+            "expected_rows": 5000,
+        }
+        datasets.register(
+            service,
+            carol,
+            name=NAME,
+            source=str(folder / "readmissions.parquet"),
+            declaration=declaration,
+            budget="6",
+            facts=FACTS,
+        )
+        _wait(service)
+        datasets.grant(service, carol, NAME, analyst="ana", budget="4")
+    yield f"The demo's analyst:   {address}/sign-in/{accounts.new_link(service, 'ana')}"
+    yield f"The demo's custodian: {address}/sign-in/{accounts.new_link(service, 'carol')}"
+    yield f"Models to submit are in {folder}: {', '.join(MODELS)}"
+
+
+def _wait(service: Service) -> None:
+    """Until a worker has looked at the rows; without one running, look at them here."""
+    from heldout.server import datasets
+    from heldout.server.worker import Worker
+
+    end = time.monotonic() + 20
+    while datasets.find(service, NAME).state == "checking" and time.monotonic() < end:
+        time.sleep(0.1)
+    if datasets.find(service, NAME).state == "checking":
+        while Worker(service).step():
+            pass

@@ -11,42 +11,28 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import Depends, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.datastructures import FormData
-from starlette.exceptions import HTTPException
 
 from heldout.drawing.page import environment
+from heldout.drawing.words import amount as amount_in_words
 from heldout.drawing.words import decimal
-from heldout.errors import HeldoutError
-from heldout.server import logs
+from heldout.kernel import Loss
 from heldout.server.accounts import LIVES, Person, of_token
-from heldout.server.gate import Unknown, service_of, status_of
-from heldout.server.quotes import secret_of
-from heldout.server.service import Forbidden, Missing, Service, TooMany
+from heldout.server.evaluations import web_secret
+from heldout.server.gate import Unknown, counted, service_of
+from heldout.server.service import Forbidden, Missing, Service, kilobytes, moment
+from heldout.server.storage import Json
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-__all__ = [
-    "Sent",
-    "Signed",
-    "anonymous",
-    "inside",
-    "install",
-    "keep",
-    "leave",
-    "noted",
-    "page",
-    "redirect",
-    "stopped",
-]
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = {
@@ -86,7 +72,7 @@ def _cookie(service: Service, name: str) -> str:
 
 
 def keep(request: Request, answer: Response, name: str, value: str, seconds: int) -> None:
-    """A cookie that no script reads and no other site sends."""
+    """Set a cookie that no script reads and no other site sends."""
     service = service_of(request)
     answer.set_cookie(
         _cookie(service, name),
@@ -100,15 +86,20 @@ def keep(request: Request, answer: Response, name: str, value: str, seconds: int
 
 
 def leave(request: Request, answer: Response) -> None:
-    """The browser forgets its session."""
+    """Let the browser forget its session."""
     keep(request, answer, "heldout", "", 0)
 
 
 def visitor(request: Request) -> Person | None:
-    """The owner of the browser's session, or None."""
-    service = service_of(request)
-    secret = request.cookies.get(_cookie(service, "heldout"))
-    return None if not secret else of_token(service, secret, kind="browser")
+    """Return the owner of the browser's session, or None."""
+    if not hasattr(request.state, "person"):
+        service = service_of(request)
+        secret = request.cookies.get(_cookie(service, "heldout"))
+        owner = None if not secret else of_token(service, secret, kind="browser")
+        request.state.person = None if owner is None else counted(request, owner)
+    person = request.state.person
+    assert person is None or isinstance(person, Person)
+    return person
 
 
 def signed_in(request: Request) -> Person:
@@ -122,11 +113,11 @@ Signed = Annotated[Person, Depends(signed_in)]
 
 
 def _form_token(service: Service, anchor: str) -> str:
-    return hmac.new(secret_of(service).encode(), f"form {anchor}".encode(), "sha256").hexdigest()
+    return hmac.new(web_secret(service).encode(), f"form {anchor}".encode(), "sha256").hexdigest()
 
 
 def _anchor(request: Request, person: Person | None) -> str:
-    """What a form's token is made of: the session, or before it a cookie of its own."""
+    """Return what a form's token is made of: the session, or before it a cookie of its own."""
     if person is not None:
         return person.token
     return request.cookies.get(_cookie(service_of(request), "visit"), "")
@@ -144,20 +135,20 @@ class Sent:
         return value.strip() if isinstance(value, str) else default
 
     def lines(self, name: str) -> list[str]:
-        """The entries of a text: by lines and commas."""
-        found = self.text(name).replace("\n", ",").split(",")
-        return [each.strip() for each in found if each.strip()]
+        """Return the entries of a text: by lines and commas."""
+        entries = self.text(name).replace("\n", ",").split(",")
+        return [entry.strip() for entry in entries if entry.strip()]
 
 
 async def _checked(request: Request, person: Person | None) -> FormData:
-    """The form of a request, if it was sent by a page of ours to this very visitor."""
+    """Return the form of a request, if it was sent by a page of ours to this very visitor."""
     if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         raise Forbidden("This form was sent by another site.")
     form = await request.form(max_files=1, max_fields=200)
     token, anchor = form.get("form_token"), _anchor(request, person)
     right = _form_token(service_of(request), anchor).encode()
-    told = token.encode() if isinstance(token, str) else b""
-    if not anchor or not hmac.compare_digest(told, right):
+    given = token.encode() if isinstance(token, str) else b""
+    if not anchor or not hmac.compare_digest(given, right):
         raise Forbidden("This form is too old. Load the page again, then send it again.")
     return form
 
@@ -167,16 +158,69 @@ async def sent(request: Request, person: Signed) -> Sent:
 
 
 async def anonymous(request: Request) -> FormData:
-    """A form from a page before signing in."""
+    """Return a form from a page before signing in."""
     return await _checked(request, visitor(request))
 
 
 Posted = Annotated[Sent, Depends(sent)]
 
 
-def noted(request: Request, person: str, action: str, subject: str, status: int = 200) -> None:
-    """Keep it for the auditor."""
-    logs.note(service_of(request), person=person, action=action, subject=subject, status=status)
+def _custodian(posted: Posted) -> Sent:
+    posted.person.must_be("custodian", scope="manage")
+    return posted
+
+
+Order = Annotated[Sent, Depends(_custodian)]
+
+
+# --- how pages say amounts, times, sizes and states ----------------------------------------------
+
+
+def price(amount: Loss | Mapping[str, str]) -> str:
+    """Return an amount of privacy as people read it, from JSON or from a loss."""
+    return amount_in_words(Loss.from_dict(amount) if isinstance(amount, Mapping) else amount)
+
+
+def _number(amount: Mapping[str, str]) -> Fraction:
+    loss = Loss.from_dict(amount)
+    number = loss.rho if loss.epsilon is None else loss.epsilon
+    assert number is not None
+    return number
+
+
+def allowance(standing: Mapping[str, Json], more: Fraction | None = None) -> Json:
+    """Return a bar: what is spent, what a purchase would take and what is left, as shares.
+
+    >>> bar = allowance({name: {"epsilon": number, "delta": "0"} for name, number in
+    ...                  {"budget": "4", "spent": "1", "remaining": "2"}.items()}, Fraction(1))
+    >>> bar["spent_share"], bar["more_share"], bar["left"], bar["after"], bar["limited"]
+    (25.0, 25.0, 'epsilon 2', 'epsilon 1', True)
+    """
+    budget, spent, left = (_number(standing[name]) for name in ("budget", "spent", "remaining"))
+    plain = "epsilon" in standing["remaining"]
+    after = None
+    if more is not None and plain and more <= left:
+        after = f"epsilon {decimal(left - more)}"
+    taken = min(spent / budget, Fraction(1))
+    wanted = Fraction(0) if more is None or not plain else min(more / budget, 1 - taken)
+    return {
+        "budget": price(standing["budget"]),
+        "spent": price(standing["spent"]),
+        "left": price(standing["remaining"]),
+        "after": after,
+        "spent_share": round(100 * float(taken), 2),
+        "more_share": round(100 * float(wanted), 2),
+        "limited": left < budget - spent,
+    }
+
+
+def date_input(time: float | None) -> str:
+    """Return a day as a form has it."""
+    return "" if time is None else datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def state_words(state: str) -> str:
+    return {"checking": "being checked"}.get(state, state)
 
 
 # --- pages ---------------------------------------------------------------------------------------
@@ -186,14 +230,13 @@ def noted(request: Request, person: str, action: str, subject: str, status: int 
 def _templates() -> "Environment":
     from jinja2 import ChoiceLoader, PackageLoader
 
-    from heldout.server import words
-
     loaders = [PackageLoader("heldout.server", "pages"), PackageLoader("heldout.drawing")]
-    found = environment(ChoiceLoader(loaders))
-    found.globals |= {name: getattr(words, name) for name in words.__all__}
-    found.globals |= {"static": _static_names()}
-    found.filters["told"] = decimal
-    return found
+    templates = environment(ChoiceLoader(loaders))
+    for function in (allowance, date_input, decimal, kilobytes, moment, price, state_words):
+        templates.globals[function.__name__] = function
+    templates.globals["static"] = _static_names()
+    templates.filters["decimal"] = decimal
+    return templates
 
 
 @cache
@@ -214,7 +257,7 @@ def page(
     person: Person | None = None,
     **content: Any,
 ) -> HTMLResponse:
-    """A template as an answer, with what every page shows."""
+    """Return a template as an answer, with what every page shows."""
     who = person or visitor(request)
     anchor, fresh = _anchor(request, who), False
     if not anchor:
@@ -245,7 +288,7 @@ def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303)
 
 
-def _static(name: str) -> FileResponse:
+def static(name: str) -> FileResponse:
     if name not in STATIC:
         raise Missing("There is no such page.")
     path, kind = STATIC[name]
@@ -253,12 +296,12 @@ def _static(name: str) -> FileResponse:
 
 
 TITLES: Final = {401: "Sign in first", 402: "Not enough allowance", 403: "Not for you",
-                 404: "Not found", 413: "Too large", 421: "Wrong address",
+                 404: "Not found", 408: "Too slow", 413: "Too large", 421: "Wrong address",
                  429: "Too many requests", 500: "Something went wrong", 503: "Busy"}  # fmt: skip
 
 
 def wrong(request: Request, status: int, words: str) -> Response:
-    """What went wrong, as a page; whoever is not signed in is asked to."""
+    """Return what went wrong, as a page; whoever is not signed in is asked to."""
     if "hx-request" in request.headers:  # a part of a page: all of it says what is wrong
         return Response(status_code=204, headers={"HX-Refresh": "true"})
     if status == 401:
@@ -272,65 +315,16 @@ def wrong(request: Request, status: int, words: str) -> Response:
 
 
 def stopped(status: int, words: str) -> HTMLResponse:
-    """What went wrong before anybody was asked for, as a page that needs no database."""
+    """Return what went wrong before anybody was asked for, as a page that needs no database."""
     nobody = {"person": None, "navigation": (), "here": "", "done": None, "wrong": None}
     content = nobody | {"title": TITLES[status], "words": words, "year": datetime.now(UTC).year}
     return HTMLResponse(_templates().get_template("wrong.html").render(content), status)
 
 
 def inside(address: str) -> str:
-    """A page of ours to go on to: a path, and nothing that leads to another host.
+    """Return a page of ours to go on to: a path, and nothing that leads to another host.
 
     >>> inside("/evaluations/3"), inside("//elsewhere.example"), inside("https://elsewhere.example")
     ('/evaluations/3', '/', '/')
     """
     return address if re.fullmatch(r"/(?!/)[A-Za-z0-9._~%/-]*", address) else "/"
-
-
-def install(app: FastAPI) -> None:
-    """Add the pages to an application whose API is there already."""
-    from heldout.server import (
-        site_account,
-        site_analyst,
-        site_asking,
-        site_boards,
-        site_books,
-        site_custodian,
-        site_register,
-    )
-
-    routers: tuple[APIRouter, ...] = (
-        site_account.router,
-        site_analyst.router,
-        site_asking.router,
-        site_custodian.router,
-        site_register.router,
-        site_books.router,
-        site_boards.router,
-    )
-    for each in routers:
-        app.include_router(each, include_in_schema=False)
-    app.add_api_route("/static/{name}", _static, include_in_schema=False)
-
-    for kind in (HeldoutError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _pages_or(app.exception_handlers[kind]))
-
-
-def _pages_or(api: Any) -> Any:
-    """A handler that answers with a page, and leaves the API's errors to the API."""
-
-    def handler(request: Request, error: Exception) -> Response:
-        if request.url.path.startswith("/api/"):
-            answer: Response = api(request, error)
-            return answer
-        if isinstance(error, HeldoutError):
-            found = wrong(request, status_of(error), str(error))
-            if isinstance(error, TooMany):
-                found.headers["retry-after"] = str(error.seconds)
-            return found
-        if isinstance(error, HTTPException):
-            words = "There is no such page." if error.status_code == 404 else str(error.detail)
-            return wrong(request, error.status_code, words)
-        return wrong(request, 422, "The address or the form is not as this page expects it.")
-
-    return handler

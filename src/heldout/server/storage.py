@@ -8,17 +8,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from heldout.errors import ArgumentError
 
-__all__ = ["Store", "metadata", "new_id", "now", "wait_until"]
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from alembic.config import Config
 
 BUSY_SECONDS = 60
 WRITERS = 0x736572766572  # "server", for PostgreSQL's advisory lock
+
+Json = dict[str, Any]
 
 metadata = sa.MetaData(
     naming_convention={
@@ -157,7 +162,7 @@ boards = _table(
     _text("facts"),
     sa.Column("each", sa.Integer, nullable=False),
     _when("ends", nullable=True),
-    _text("state"),  # "opening", "open", "refused"
+    _text("state"),  # "opening", "open", "refused", "lost"
     _text("words"),
     _when("created"),
 )
@@ -217,7 +222,7 @@ def wait_until(moment: float) -> None:
 
 
 def new_id() -> str:
-    """A random name that nobody can guess."""
+    """Return a random name that nobody can guess."""
     return secrets.token_hex(10)
 
 
@@ -288,7 +293,7 @@ class Store:
         self.engine.dispose()
 
 
-def alembic_configuration(url: str) -> Any:
+def alembic_configuration(url: str) -> "Config":
     from alembic.config import Config
 
     configuration = Config()
@@ -297,7 +302,7 @@ def alembic_configuration(url: str) -> Any:
     return configuration
 
 
-def _settle(connection: Any, _: Any) -> None:
+def _settle(connection: "Connection", _: object) -> None:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")

@@ -13,8 +13,6 @@ from typing import Any
 
 from heldout.data.sql import kind_of
 
-__all__ = ["twin_csv"]
-
 GOLDEN = 0.6180339887498949  # its multiples fill an interval evenly, and repeat no short pattern
 _MIDNIGHT = datetime(2000, 1, 1)
 
@@ -22,7 +20,7 @@ _MIDNIGHT = datetime(2000, 1, 1)
 def twin_csv(
     columns: Mapping[str, str], declaration: Mapping[str, Any], rows: int = 20
 ) -> Iterator[str]:
-    """The lines of a CSV file: a header, then `rows` made-up rows.
+    """Return the lines of a CSV file: a header, then `rows` made-up rows.
 
     `declaration` has the words of `heldout.Dataset` (label, positive, negative, classes, groups,
     score, scores, score_range, unit, row_key, rows_per_unit, ...) and `features`, by column: a
@@ -45,7 +43,7 @@ def twin_csv(
 def _maker(
     place: int, name: str, kind: str, declaration: Mapping[str, Any]
 ) -> Callable[[int], object]:
-    """What the n-th row has in a column."""
+    """Return what the n-th row has in a column."""
     values = _values(name, declaration)
     if values is not None:
         step = place if len(values) > 2 else 0  # two columns of three values are no copies
@@ -53,8 +51,8 @@ def _maker(
     if name == declaration.get("row_key"):
         return lambda n: n + 1
     if name == declaration.get("unit"):
-        each = max(int(declaration.get("rows_per_unit") or 1), 1)
-        return lambda n: n // each + 1
+        most = max(int(declaration.get("rows_per_unit") or 1), 1)
+        return lambda n: n // most + 1
     low, high = _range(name, declaration)
 
     def number(n: int) -> float:
@@ -67,7 +65,7 @@ def _maker(
 
 
 def _share(number: float) -> float:
-    """A number as a share of the range that a column without a declared one has."""
+    """Return a number as a share of the range that a column without a declared one has."""
     return number % 100.0 / 100.0
 
 
@@ -80,7 +78,7 @@ _KINDS: Mapping[str, Callable[[float], object]] = {
 
 
 def _values(name: str, declaration: Mapping[str, Any]) -> list[Any] | None:
-    """The values that are declared for a column, or None."""
+    """Return the values that are declared for a column, or None."""
     if name == declaration.get("label") or name == declaration.get("truth"):
         classes = declaration.get("classes")
         if classes:
@@ -105,7 +103,7 @@ def _other(positive: object) -> object:
 
 
 def _range(name: str, declaration: Mapping[str, Any]) -> tuple[float, float]:
-    """The declared range of a column of numbers; 0 to 1 for scores, 0 to 100 for the rest."""
+    """Return the declared range of a column; 0 to 1 for scores, 0 to 100 for other numbers."""
     features = declaration.get("features")
     declared = features.get(name) if isinstance(features, Mapping) else None
     scores = [declaration.get("score"), *(declaration.get("scores") or ())]
@@ -118,11 +116,11 @@ def _range(name: str, declaration: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _numbers(declared: object) -> bool:
-    """Whether it is a range: two numbers."""
+    """Return whether it is a range: two numbers."""
     return (
         isinstance(declared, list | tuple)
         and len(declared) == 2
-        and all(isinstance(each, int | float) and not isinstance(each, bool) for each in declared)
+        and all(isinstance(end, int | float) and not isinstance(end, bool) for end in declared)
     )
 
 

@@ -1,6 +1,7 @@
 """A worker: takes jobs up, one at a time. It alone has the rows, the sandbox and the noise."""
 
 import contextlib
+import hashlib
 import os
 import secrets
 import signal
@@ -8,40 +9,51 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
-from heldout.errors import AlreadyBooked, AnswerLost, HeldoutError, PrivacyError, ScoringFailed
+from heldout.data import Dataset
+from heldout.errors import (
+    AlreadyBooked,
+    AnswerLost,
+    HeldoutError,
+    LedgerError,
+    PrivacyError,
+    ScoringFailed,
+)
 from heldout.kernel.ledger.witness import Witness
 from heldout.models import load
 from heldout.questions.answers import plain
+from heldout.questions.boards.board import Board, BoardEnded
 from heldout.questions.session import Session
-from heldout.server import artifacts, jobs, judging, limits, receipts, rows
+from heldout.server import artifacts, books, jobs, rows
 from heldout.server.accounts import Person
-from heldout.server.datasets import Held, find, share_of
+from heldout.server.boards import Posted, find_board
+from heldout.server.datasets import Registered, check_there, find, has_share, share_of
 from heldout.server.evaluations import UNPAID, scoring_seconds, scoring_tick, shown_at, tick_of
 from heldout.server.jobs import Job
-from heldout.server.logs import told
-from heldout.server.service import Conflict, Service, TooLarge
-from heldout.server.signing import Signer
+from heldout.server.service import Conflict, Service, TooLarge, print_line
+from heldout.server.signing import Signer, canonical
+from heldout.server.storage import Json, datasets, evaluations, scorings, submissions, wait_until
 from heldout.server.storage import artifacts as artifact_table
-from heldout.server.storage import datasets, evaluations, scorings, wait_until
-
-__all__ = ["Worker", "run"]
+from heldout.server.storage import boards as board_table
 
 SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two looks at an empty table of jobs."""
 PATIENCE: Final = 120.0
-"""Seconds for which a drawn answer is held in hand while a database is away."""
+"""Seconds for which a drawn answer is kept in memory while a database is away."""
 LATE: Final = (
     "The server did not score all rows within {:g} seconds, the time that it allows for so many "
     "rows. All scores were discarded. Submit a smaller model, or try again later."
 )
 GIVEN_UP: Final = "It failed several times and was given up."
+DOES_NOT_FIT: Final = (
+    "The model could not be scored on the rows of this board. Its custodian can tell you which "
+    "columns they have."
+)
 
 
 class LostWorkers(HeldoutError):
@@ -49,21 +61,24 @@ class LostWorkers(HeldoutError):
 
 
 class Worker:
-    """One worker on one service; `step` does one job."""
+    """One worker on one service; `step` does one job.
+
+    A handler writes down how its job ended, and returns the moment at which that may show.
+    """
 
     def __init__(self, service: Service) -> None:
         self.service = service
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
         self._sessions: dict[tuple[Any, ...], Session] = {}
-        self._handlers: dict[str, Callable[[Job], None]] = {
+        self._handlers: dict[str, Callable[[Job], float]] = {
             "register": self._register,
             "quarantine": self._quarantine,
             "score": self._score,
             "evaluate": self._evaluate,
             "forget": self._forget,
-            "open-board": partial(judging.open_board, service),
-            "judge": partial(judging.judge, service),
+            "open-board": self._open_board,
+            "judge": self._judge,
         }
 
     def step(self) -> bool:
@@ -77,28 +92,53 @@ class Worker:
         )
         if job is None:
             return False
-        outcome = "done"
+        with self._lease(job):
+            self._do(job)
+        return True
+
+    def _do(self, job: Job) -> None:
+        """Do a job, and keep its place until a moment that public figures decide.
+
+        How long the work took depends on rows. Whatever begins because this worker, or this
+        person's turn, is free again would show it: a second upload's check, a stranger's question.
+        """
+        outcome, again = "done", False
         try:
             if job.hopeless:
                 raise LostWorkers(GIVEN_UP)
-            with self._held(job):
-                self._handlers[job.kind](job)
+            end = self._handlers[job.kind](job)
         except HeldoutError as error:  # its message holds no private value
             outcome = type(error).__name__
-            self._fail(job, str(error))
+            end = self._fail(job, str(error))
         except Exception as error:
-            outcome = type(error).__name__
-            if job.last:
-                self._fail(job, GIVEN_UP)
+            outcome, again = type(error).__name__, not job.last
+            end = self._end_of(job) if again else self._fail(job, GIVEN_UP)
+        wait_until(end)
+        with self.service.store.write() as connection:
+            if again:
+                jobs.again(connection, job)
             else:
-                with self.service.store.write() as connection:
-                    jobs.again(connection, job)
-        # How long it took is not told: it may depend on rows.
-        told("job", kind=job.kind, subject=job.subject, outcome=outcome, attempt=job.attempts)
-        return True
+                jobs.finish(connection, job, due=end)
+        # How long it took is not logged: it may depend on rows.
+        print_line("job", kind=job.kind, subject=job.subject, outcome=outcome, attempt=job.attempts)
+
+    def _end_of(self, job: Job) -> float:
+        """Return the next moment at which a job may end; one that reads no rows ends at once."""
+        if job.kind == "register":
+            name, ticks = job.subject.rsplit("/", 1)[0], scoring_tick
+        elif job.kind == "score":
+            name, ticks = job.subject.split("/", 2)[2], scoring_tick
+        elif job.kind == "evaluate":
+            name, ticks = self._row(evaluations, job.subject).dataset, tick_of
+        elif job.kind == "judge":
+            board = self._row(submissions, job.subject).board
+            name, ticks = find_board(self.service, board).dataset, tick_of
+        else:
+            return job.begun
+        return shown_at(self.service, job.begun, ticks(self.service, find(self.service, name)))
 
     @contextlib.contextmanager
-    def _held(self, job: Job) -> Iterator[None]:
+    def _lease(self, job: Job) -> Iterator[None]:
         """Renew the lease until the job is done."""
         lease, done = self.service.settings.lease, threading.Event()
 
@@ -115,64 +155,70 @@ class Worker:
             done.set()
             thread.join()
 
-    def _fail(self, job: Job, words: str) -> None:
-        """Whatever the job is about ends, and says why."""
+    def _fail(self, job: Job, words: str) -> float:
+        """End whatever the job is about with a reason; returns when that may show."""
+        end = self._end_of(job)
+        refused: Json = {"state": "refused", "words": words}
+        if job.kind == "register":
+            wait_until(end)  # analysts see when a data set opens again
         with self.service.store.write() as connection:
             if job.kind == "register":
-                name, revision = _register_subject(job)
-                mine = (datasets.c.name == name) & (datasets.c.revision == revision)
-                state = "refused"
-                change = datasets.update().where(mine).values(state=state, words=words)
-                connection.execute(change)
+                name, revision = job.subject.rsplit("/", 1)
+                mine = (datasets.c.name == name) & (datasets.c.revision == int(revision))
+                connection.execute(datasets.update().where(mine).values(refused))
             elif job.kind == "quarantine":
-                _set_artifact(connection, job.subject, state="refused", words=words)
+                _set_artifact(connection, job.subject, **refused)
             elif job.kind == "score":
-                return self._scored_by(connection, job, state="refused", words=words)
+                _set_scoring(connection, job, **refused, visible=end)
             elif job.kind == "evaluate":
-                self._end(connection, job, words)
-            elif job.kind != "forget":
-                judging.fail(self.service, connection, job, words)
-            jobs.finish(connection, job)
+                self._refuse_evaluation(connection, job.subject, refused | {"visible": end})
+            elif job.kind == "open-board":
+                self._refuse_board(connection, job.subject, words)
+            elif job.kind == "judge":
+                _set_unpaid(connection, submissions, job.subject, **refused, visible=end)
+        return end
 
-    # --- the kinds of work -----------------------------------------------------------------------
+    # --- data sets and artefacts -----------------------------------------------------------------
 
-    def _register(self, job: Job) -> None:
+    def _register(self, job: Job) -> float:
         """Copy the rows, look at every rule, and open their account."""
-        name, revision = _register_subject(job)
-        held = find(self.service, name)
-        if held.state != "checking" or held.revision != revision:
-            return self._done(job)
+        name, revision = job.subject.rsplit("/", 1)
+        registered = find(self.service, name)
+        if registered.state != "checking" or registered.revision != int(revision):
+            return job.begun
         ledger = self.service.ledger
-        path = rows.copy_rows(held, settings=self.service.settings)
-        table = rows.judged(held, path)
+        path = rows.copy_rows(registered, settings=self.service.settings)
+        table = rows.validate(registered, path)
         by = ledger.registered_by(name)
         if by is None:
             ledger.register(
                 name,
-                budget=held.budget,
-                table=rows.people_of(held.declared, path),
+                budget=registered.budget,
+                table=rows.people_of(registered.declaration, path),
                 apart=True,
-                who=held.owner,
-                **held.declared.of_account,
+                who=registered.owner,
+                **registered.declaration.of_account,
             )
-        elif by != held.owner and held.about is None:  # another custodian's people account, say
+        elif by != registered.owner and registered.description is None:  # another's account, say
             raise Conflict(f"There is an account {shown(name)} already. Choose another name.")
         # The account's own rules on refreshed rows are looked at now, not when somebody asks.
         Session(table, ledger=ledger, account=name)
         values = {
             "state": "open",
             "words": "Analysts with an allowance may ask.",
-            "about": plain(held.declared.described(table)),
+            "about": plain(registered.declaration.describe(table)),
         }
+        end = self._end_of(job)
+        wait_until(end)  # analysts see when a data set opens again
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))
-            jobs.finish(connection, job)
+        return end
 
-    def _quarantine(self, job: Job) -> None:
+    def _quarantine(self, job: Job) -> float:
         """Read an artefact alone, in the sandbox; no row is near."""
-        row = self._artifact(job.subject)
+        row = self._row(artifact_table, job.subject)
         if row.state == "deleted":
-            return self._done(job)
+            return job.begun
         file, copied = artifacts.file_of(self.service, row), 0
         if row.kind == "predictions":
             from heldout.models.predictions import read_predictions
@@ -182,118 +228,128 @@ class Worker:
             most = self.service.settings.most_prediction_rows
             sent = read_predictions(file, out=out, most_rows=most)
             copied = out.stat().st_size
-            found: dict[str, Any] = {"row_wise": True, "kind": "predictions"}
+            described: Json = {"row_wise": True, "kind": "predictions"}
             if len(sent.names) > 1:
-                found |= {"scores": len(sent.names), "classes": list(sent.names)}
+                described |= {"scores": len(sent.names), "classes": list(sent.names)}
             state, words = "ready", "Predictions by row key; each belongs to one row."
         else:
             model = load(file)
-            found = model.as_dict()
+            described = model.as_dict()
             state, words = "ready", "Proven to look at one row at a time."
             if not model.row_wise:
                 state, words = "refused", str(model.why_not)
         with self.service.store.write() as connection:
             try:
                 if copied:
-                    limits.check_room(self.service, connection, row.owner, copied)
+                    jobs.check_room(self.service, connection, row.owner, copied)
             except TooLarge as error:
                 artifacts.normalised(self.service, row).unlink(missing_ok=True)
                 state, words, copied = "refused", str(error), 0
-            values = {"state": state, "words": words, "found": found, "copied": copied}
+            values = {"state": state, "words": words, "found": described, "copied": copied}
             _set_artifact(connection, row.id, **values)
-            jobs.finish(connection, job)
+        return job.begun
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: Job) -> float:
         """Remove what was made of an artefact that its owner deleted."""
-        row = self._artifact(job.subject)
+        row = self._row(artifact_table, job.subject)
         rows.forget_scores(self.service.settings.private, row.id)
         artifacts.normalised(self.service, row).unlink(missing_ok=True)
         with self.service.store.write() as connection:
             connection.execute(scorings.delete().where(scorings.c.artifact == row.id))
-            jobs.finish(connection, job)
+        return job.begun
 
-    def _score(self, job: Job) -> None:
-        """Score every row in isolation; unpaid, and kept with the rows."""
+    def _score(self, job: Job) -> float:
+        """Score every row in isolation; unpaid, and stored with the rows."""
         artifact, revision, name = job.subject.split("/", 2)
-        held, row = find(self.service, name), self._artifact(artifact)
+        registered, row = find(self.service, name), self._row(artifact_table, artifact)
         if row.state in ("refused", "deleted"):
             raise PrivacyError(f"The artefact cannot be used: {row.words}")
-        if held.revision == int(revision):
-            kept = row.kind == "predictions"
-            place = artifacts.normalised if kept else artifacts.file_of
+        if registered.revision == int(revision):
+            is_table = row.kind == "predictions"
+            place = artifacts.normalised if is_table else artifacts.file_of
             try:
                 rows.score_rows(
-                    held,
+                    registered,
                     row,
                     place(self.service, row),
                     private=self.service.settings.private,
                     seconds_per_row=self.service.settings.seconds_per_row,
                 )
             except ScoringFailed:  # one bit, of the machine and perhaps of the rows: docs say so
-                raise PrivacyError(LATE.format(scoring_seconds(self.service, held))) from None
+                seconds = scoring_seconds(self.service, registered)
+                raise PrivacyError(LATE.format(seconds)) from None
+        end = self._end_of(job)
         with self.service.store.write() as connection:
-            self._scored_by(connection, job, state="ready", words="")
+            _set_scoring(connection, job, state="ready", words="", visible=end)
+        return end
 
-    def _scored_by(self, connection: sa.Connection, job: Job, *, state: str, words: str) -> None:
-        """Keep how a scoring ended; nothing that comes after it begins before its tick."""
-        held = find(self.service, job.subject.split("/", 2)[2])
-        visible = shown_at(self.service, job.begun, scoring_tick(self.service, held))
-        _set_scoring(connection, job, state=state, words=words, visible=visible)
-        jobs.finish(connection, job, due=visible)
+    # --- evaluations -----------------------------------------------------------------------------
 
-    def _evaluate(self, job: Job) -> None:
+    def _evaluate(self, job: Job) -> float:
         """Book all questions at once, draw, sign, and keep the answer."""
-        with self.service.store.read() as connection:
-            query = sa.select(evaluations).where(evaluations.c.id == job.subject)
-            row = connection.execute(query).one()
-            scored = self._scored(connection, row)
+        row = self._row(evaluations, job.subject)
         if row.state not in UNPAID:
-            return self._done(job)
-        refused = [each.words for each in scored if each.state == "refused"]
-        if refused:
-            raise PrivacyError(f"{refused[0]} Nothing was charged.")
-        held = find(self.service, row.dataset)
-        if held.revision != row.revision:
+            return job.begun
+        models = [model for model in (row.artifact, row.rival) if model]
+        for scoring in self._scorings(models, row.dataset, row.revision):
+            if scoring.state == "refused":
+                raise PrivacyError(f"{scoring.words} Nothing was charged.")
+        registered = find(self.service, row.dataset)
+        if registered.revision != row.revision:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
         share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
-        receipts.check(self.service)
-        session = self._session(held, row)
-        questions = [q.from_dict(each) for each in row.questions]
-        values: dict[str, Any]
-        tick = tick_of(self.service, held)
-        booked = shown_at(self.service, job.begun, tick)
-        wait_until(booked)
-        if not self._past_cancelling(row.id):
-            return self._done(job)
+        books.check_receipt(self.service)
+        session = self._session(registered, row)
+        questions = [q.from_dict(question) for question in row.questions]
+        subject = self._subject(registered, models)
+        tick = tick_of(self.service, registered)
+        booked = self._past_cancelling(evaluations, job, tick)
+        if booked is None:
+            return self._end_of(job)
         try:
-            answered = session.answer(*questions, reference=row.id)
+            answered = session.answer(*questions, reference=row.id, subject=subject)
         except (AlreadyBooked, AnswerLost) as error:
             values = _lost(error.sequence, error.receipt, str(error))
         else:
             content = answered.as_dict()
             # What is signed names the ledger: its entry is where the chain ended then.
-            stated = {"evaluation": row.id, "ledger": self.service.ledger.id, "answer": content}
-            signed = self.signer.sign(stated)
-            values = {
-                "state": "answered",
-                "words": "Paid and answered.",
-                "statement": {
-                    "receipt": content["receipt"],
-                    "signed": signed,
+            statement = {
+                "evaluation": row.id,
+                "ledger": self.service.ledger.id,
+                "answer": content,
+                "subject": subject
+                | {
+                    "price": row.price,
+                    "time": content["receipt"]["time"],
+                    "server_key": self.signer.public,
                 },
             }
-        values["visible"] = shown_at(self.service, booked, tick)
-        self._keep(job, values)
+            signed = {"receipt": content["receipt"], "signed": self.signer.sign(statement)}
+            values = {"state": "answered", "words": "Paid and answered.", "statement": signed}
+        end = shown_at(self.service, booked, tick)
+        self._keep(job, values | {"visible": end})
+        return end
 
-    def _past_cancelling(self, identity: str) -> bool:
-        """From here on its owner cannot cancel it; False if they did."""
-        mine = evaluations.update().where(evaluations.c.id == identity)
+    def _subject(self, registered: Registered, models: list[str]) -> Json:
+        """Return what an answer is about: its models by digest, and the rows by registration."""
+        rows_of = [self._row(artifact_table, model) for model in models]
+        declared = hashlib.sha256(canonical(registered.declaration.content)).hexdigest()
+        return {
+            "models": [{"name": row.name, "sha256": row.sha256} for row in rows_of],
+            "dataset": registered.name,
+            "registration": {"revision": registered.revision, "declaration": declared},
+        }
+
+    def _past_cancelling(self, table: sa.Table, job: Job, tick: float) -> float | None:
+        """Wait for the tick of the booking; from then on nobody cancels. None if somebody did."""
+        booked = shown_at(self.service, job.begun, tick)
+        wait_until(booked)
         with self.service.store.write() as connection:
-            mine = mine.where(evaluations.c.state.in_(UNPAID)).values(state="booking")
-            return connection.execute(mine).rowcount == 1
+            changed = _set_unpaid(connection, table, job.subject, state="booking")
+        return booked if changed else None
 
-    def _keep(self, job: Job, values: dict[str, Any]) -> None:
-        """What was paid for is held in hand while the database is away, and is not drawn again."""
+    def _keep(self, job: Job, values: Json) -> None:
+        """Write down what was paid for, as soon as the database lets us; it is not drawn again."""
         mine = evaluations.update().where(evaluations.c.id == job.subject)
         # Whoever drew has the last word: a worker that only found the booking may be wrong.
         over = (*UNPAID, "lost") if values["state"] == "answered" else UNPAID
@@ -303,81 +359,154 @@ class Worker:
             try:
                 with self.service.store.write() as connection:
                     connection.execute(mine.where(evaluations.c.state.in_(over)).values(values))
-                    receipts.note(connection, Witness(self.service.ledger.id, **paid))
-                    return jobs.finish(connection, job)
+                    receipt = Witness(self.service.ledger.id, **paid)
+                    return books.keep_receipt(connection, receipt)
             except sa.exc.SQLAlchemyError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(LONGEST)
 
-    # --- small things ----------------------------------------------------------------------------
+    def _refuse_evaluation(self, connection: sa.Connection, identity: str, values: Json) -> None:
+        """Refuse an evaluation, unless its price was booked after all: then the answer is lost."""
+        entry = self.service.ledger.booked(identity)
+        if entry is not None:
+            values |= _lost(entry.sequence, entry.hash, values["words"])
+        _set_unpaid(connection, evaluations, identity, **values)
 
-    def _session(self, held: Held, row: Any) -> Session:
-        """A session of this analyst on these scores; kept open for the next question."""
-        key = (held.name, row.revision, row.artifact, row.rival, row.owner)
+    def _session(self, registered: Registered, row: sa.Row[Any]) -> Session:
+        """Return a session of this analyst on these scores; it stays open for the next question."""
+        key = (registered.name, row.revision, row.artifact, row.rival, row.owner)
         if key not in self._sessions:
-            if len(self._sessions) >= 4 * rows.KEPT:
+            if len(self._sessions) >= 4 * rows.MOST_OPEN:
                 self._sessions.clear()
-            private = self.service.settings.private
-            table = rows.opened(held, private=private, artifact=row.artifact, rival=row.rival)
+            table = self._open(registered, row.artifact, row.rival)
             self._sessions[key] = Session(
-                table, ledger=self.service.ledger, account=held.name, analyst=row.owner
+                table, ledger=self.service.ledger, account=registered.name, analyst=row.owner
             )
         return self._sessions[key]
 
-    def _scored(self, connection: sa.Connection, row: Any) -> list[Any]:
-        which = scorings.c.artifact.in_([each for each in (row.artifact, row.rival) if each])
-        query = sa.select(scorings).where(which, scorings.c.dataset == row.dataset)
-        return list(connection.execute(query.where(scorings.c.revision == row.revision)).all())
+    def _open(self, registered: Registered, artifact: str, rival: str | None) -> Dataset:
+        private = self.service.settings.private
+        return rows.open_scored(registered, private=private, artifact=artifact, rival=rival)
 
-    def _artifact(self, identity: str) -> Any:
+    def _scorings(self, models: list[str], dataset: str, revision: int) -> list[sa.Row[Any]]:
+        which = scorings.c.artifact.in_(models) & (scorings.c.dataset == dataset)
         with self.service.store.read() as connection:
-            query = sa.select(artifact_table).where(artifact_table.c.id == identity)
-            return connection.execute(query).one()
+            query = sa.select(scorings).where(which, scorings.c.revision == revision)
+            return list(connection.execute(query).all())
 
-    def _end(self, connection: sa.Connection, job: Job, words: str) -> None:
-        """Refused, unless the price was booked after all: then the answer is lost."""
-        identity = job.subject
-        query = sa.select(evaluations).where(evaluations.c.id == identity)
-        row = connection.execute(query).one()
-        if row.state not in UNPAID:
-            return
-        values: dict[str, Any] = {"state": "refused", "words": words}
-        entry = self.service.ledger.booked(identity)
-        if entry is not None:
-            values = _lost(entry.sequence, entry.hash, words)
-        held = find(self.service, row.dataset)
-        values["visible"] = shown_at(self.service, job.begun, tick_of(self.service, held))
-        connection.execute(evaluations.update().where(evaluations.c.id == identity).values(values))
+    def _row(self, table: sa.Table, identity: str) -> sa.Row[Any]:
+        with self.service.store.read() as connection:
+            return connection.execute(sa.select(table).where(table.c.id == identity)).one()
 
-    def _done(self, job: Job) -> None:
+    # --- boards ----------------------------------------------------------------------------------
+
+    def _board(self, posted: Posted) -> Board:
+        short = hashlib.sha256(posted.name.encode()).hexdigest()[:20]
+        return Board(
+            posted.name,
+            plan=posted.plan,
+            ledger=self.service.ledger,
+            account=posted.dataset,
+            state=self.service.settings.private / f"board-{short}.json",
+        )
+
+    def _open_board(self, job: Job) -> float:
+        """Pay the board's whole price, and draw its bar."""
+        posted = find_board(self.service, job.subject)
+        books.check_receipt(self.service)
+        if posted.state == "opening":
+            self._board(posted)
+        paid = self.service.ledger.head()
+        values = {"state": "open", "words": "Submissions are judged."}
+        mine = board_table.update().where(board_table.c.name == posted.name)
         with self.service.store.write() as connection:
-            jobs.finish(connection, job)
+            connection.execute(mine.values(values))
+            books.keep_receipt(connection, paid)
+        return job.begun
+
+    def _refuse_board(self, connection: sa.Connection, name: str, words: str) -> None:
+        """End a board that could not open; one whose price was booked says that it was."""
+        values = {"state": "refused", "words": words}
+        entry = self.service.ledger.booked(f"board/{name}/bar")
+        if entry is not None:
+            paid = f"The price of the board was booked as entry {entry.sequence} and stays spent."
+            values = {"state": "lost", "words": f"{paid} {words}"}
+            receipt = Witness(self.service.ledger.id, entry.sequence, entry.hash)
+            books.keep_receipt(connection, receipt)
+        mine = board_table.update().where(board_table.c.name == name)
+        connection.execute(mine.values(values))
+
+    def _judge(self, job: Job) -> float:
+        """Tell a submission whether it improved; show the score of one that did."""
+        row = self._row(submissions, job.subject)
+        if row.state not in UNPAID:
+            return job.begun
+        check_there(self.service, row.owner)
+        posted = find_board(self.service, row.board)
+        registered = find(self.service, posted.dataset)
+        if registered.revision != posted.revision:
+            raise BoardEnded("The rows were refreshed since the board opened: it has ended.")
+        self._check_scored(row, posted)
+        books.check_receipt(self.service)
+        table = self._open(registered, row.artifact, None)
+        booked = self._past_cancelling(submissions, job, tick_of(self.service, registered))
+        if booked is None:
+            return self._end_of(job)
+        try:
+            outcome = self._board(posted).submit(table, submission=row.id)
+            values: Json = {
+                "state": "judged",
+                "improved": outcome.improved,
+                "score": outcome.score,
+                "words": str(outcome),
+            }
+        except LedgerError as error:
+            values = {"state": "refused", "words": str(error)}
+        values["visible"] = shown_at(self.service, booked, scoring_tick(self.service, registered))
+        mine = submissions.update().where(submissions.c.id == row.id)
+        with self.service.store.write() as connection:
+            connection.execute(mine.values(values))
+            books.keep_receipt(connection, self.service.ledger.head())
+        return shown_at(self.service, booked, tick_of(self.service, registered))
+
+    def _check_scored(self, row: sa.Row[Any], posted: Posted) -> None:
+        scored = self._scorings([row.artifact], posted.dataset, posted.revision)
+        scoring = scored[0] if scored else None
+        if scoring is not None and scoring.state == "ready":
+            return
+        # Why names columns, which are for those to know who have a share.
+        if scoring is None or not has_share(self.service, posted.dataset, row.owner):
+            raise PrivacyError(DOES_NOT_FIT)
+        raise PrivacyError(scoring.words)
 
 
-def _lost(sequence: int, receipt: str, why: str) -> dict[str, Any]:
-    """The price stays, and the state says so."""
-    kept = {"receipt": {"sequence": sequence, "hash": receipt}, "signed": None}
+def _lost(sequence: int, receipt: str, why: str) -> Json:
+    """Return the state of an answer that was lost: the price stays, and the words say so."""
+    statement = {"receipt": {"sequence": sequence, "hash": receipt}, "signed": None}
     words = f"The answer was lost after its price was booked as entry {sequence}. {why}"
-    return {"state": "lost", "words": words, "statement": kept}
+    return {"state": "lost", "words": words, "statement": statement}
 
 
-def _register_subject(job: Job) -> tuple[str, int]:
-    name, revision = job.subject.rsplit("/", 1)
-    return name, int(revision)
-
-
-def _set_artifact(connection: sa.Connection, identity: str, **values: Any) -> None:
+def _set_artifact(connection: sa.Connection, identity: str, **values: object) -> None:
     mine = artifact_table.update().where(artifact_table.c.id == identity)
     mine = mine.where(artifact_table.c.state != "deleted")
     connection.execute(mine.values(values))
 
 
-def _set_scoring(connection: sa.Connection, job: Job, **values: Any) -> None:
+def _set_scoring(connection: sa.Connection, job: Job, **values: object) -> None:
     artifact, revision, name = job.subject.split("/", 2)
     mine = (scorings.c.artifact == artifact) & (scorings.c.dataset == name)
     mine &= scorings.c.revision == int(revision)
     connection.execute(scorings.update().where(mine).values(values))
+
+
+def _set_unpaid(
+    connection: sa.Connection, table: sa.Table, identity: str, **values: object
+) -> bool:
+    """Change what is not paid for; another worker may have ended it. Returns whether it was so."""
+    mine = table.update().where(table.c.id == identity, table.c.state.in_(UNPAID))
+    return connection.execute(mine.values(values)).rowcount == 1
 
 
 def run(
@@ -389,8 +518,8 @@ def run(
     """Work until told to stop, or left alone; a job that was begun is finished first."""
     ended = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, lambda *_: ended.set())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ended.set())
     worker, pause = Worker(service), SHORTEST
     while not ended.is_set() and not (alone is not None and alone()):
         try:

@@ -8,19 +8,41 @@ WITH evaluated AS (
       score,
       ROW_NUMBER() OVER (
         PARTITION BY unit_key
-        ORDER BY CAST((
-          (
-            (
-              number % 2147483647 + 2147483647
-            ) * 314159265 % 2147483629
-          ) * 358979323 % 2147483587
-        ) * 846264338 % 2147483647 AS INT), number, row_key
+        ORDER BY CAST('0x' || SUBSTRING(MD5(CAST(owner AS TEXT) || '/' || CAST(number AS TEXT)), 1, 15) AS BIGINT), number, row_key
       ) AS place
     FROM (
       SELECT
         held."readmitted" AS label,
         held."risk" AS score,
         CAST(held."patient" AS TEXT) AS unit_key,
+        COALESCE(
+          CASE
+            WHEN REGEXP_MATCHES(
+              CASE
+                WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                ELSE CAST(held."patient" AS TEXT)
+              END,
+              '^-?[0-9]{1,19}$'
+            )
+            THEN TRY_CAST(CASE
+              WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+              THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+              ELSE CAST(held."patient" AS TEXT)
+            END AS BIGINT)
+          END,
+          CAST('0x' || SUBSTRING(
+            MD5(
+              CASE
+                WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                ELSE CAST(held."patient" AS TEXT)
+              END
+            ),
+            1,
+            15
+          ) AS BIGINT)
+        ) AS owner,
         held."visit" AS row_key,
         CAST(held."visit" AS BIGINT) AS number
       FROM heldout_rows AS held

@@ -8,15 +8,7 @@ WITH evaluated AS (
       score,
       ROW_NUMBER() OVER (
         PARTITION BY unit_key
-        ORDER BY CAST((
-          (
-            (
-              (
-                owner * 2147483648 + row_key
-              ) % 2147483647 + 2147483647
-            ) * 314159265 % 2147483629
-          ) * 358979323 % 2147483587
-        ) * 846264338 % 2147483647 AS INT), row_key
+        ORDER BY CAST('0x' || SUBSTRING(MD5(CAST(owner AS TEXT) || '/' || CAST(number AS TEXT)), 1, 15) AS BIGINT), number
       ) AS place
     FROM (
       SELECT
@@ -24,47 +16,41 @@ WITH evaluated AS (
         score,
         unit_key,
         owner,
-        ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY nth) AS row_key
+        ROW_NUMBER() OVER (PARTITION BY unit_key ORDER BY nth) AS number
       FROM (
         SELECT
           held."readmitted" AS label,
           held."risk" AS score,
           CAST(held."patient" AS TEXT) AS unit_key,
-          ROW_NUMBER() OVER () AS nth,
-          (
-            (
-              (
-                COALESCE(
-                  CASE
-                    WHEN REGEXP_MATCHES(
-                      CASE
-                        WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
-                        THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
-                        ELSE CAST(held."patient" AS TEXT)
-                      END,
-                      '^-?[0-9]{1,19}$'
-                    )
-                    THEN TRY_CAST(CASE
-                      WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
-                      THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
-                      ELSE CAST(held."patient" AS TEXT)
-                    END AS BIGINT)
-                  END,
-                  CAST('0x' || SUBSTRING(
-                    MD5(
-                      CASE
-                        WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
-                        THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
-                        ELSE CAST(held."patient" AS TEXT)
-                      END
-                    ),
-                    1,
-                    15
-                  ) AS BIGINT)
-                ) % 2147483647 + 2147483647
-              ) * 314159265 % 2147483629
-            ) * 358979323 % 2147483587
-          ) * 846264338 % 2147483647 AS owner
+          COALESCE(
+            CASE
+              WHEN REGEXP_MATCHES(
+                CASE
+                  WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                  THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                  ELSE CAST(held."patient" AS TEXT)
+                END,
+                '^-?[0-9]{1,19}$'
+              )
+              THEN TRY_CAST(CASE
+                WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                ELSE CAST(held."patient" AS TEXT)
+              END AS BIGINT)
+            END,
+            CAST('0x' || SUBSTRING(
+              MD5(
+                CASE
+                  WHEN REGEXP_MATCHES(CAST(held."patient" AS TEXT), '^-?[0-9]+[.][0-9]+$')
+                  THEN RTRIM(RTRIM(CAST(held."patient" AS TEXT), '0'), '.')
+                  ELSE CAST(held."patient" AS TEXT)
+                END
+              ),
+              1,
+              15
+            ) AS BIGINT)
+          ) AS owner,
+          ROW_NUMBER() OVER () AS nth
         FROM heldout_rows AS held
       ) AS named
     ) AS keyed

@@ -8,31 +8,14 @@ SELECT
       held.`risk`
     ) IS NULL AND NOT ISNAN(held.`risk`)) AS missing_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
-    held.`risk` >= CAST('-1.7976931348623157e+308' AS DOUBLE)
-    AND held.`risk` <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,
+    (
+      held.`risk`
+    ) >= CAST('-1.7976931348623157e+308' AS DOUBLE)
+    AND (
+      held.`risk`
+    ) <= CAST('1.7976931348623157e+308' AS DOUBLE)) AS infinite_score,
   COUNT(*) - COUNT(*) FILTER(WHERE
     held.`risk` >= CAST('0.0' AS DOUBLE) AND held.`risk` <= CAST('1.0' AS DOUBLE)) AS outside,
   COUNT(*) - COUNT(held.`visit`) AS missing_key,
-  COUNT(*) - COUNT(DISTINCT held.`visit`) AS duplicate,
-  CAST(SUM(
-    (
-      (
-        (
-          (
-            CAST(held.`visit` AS BIGINT)
-          ) % 2147483647 + 2147483647
-        ) * 314159265 % 2147483629
-      ) * 358979323 % 2147483587
-    ) * 846264338 % 2147483647
-  ) AS STRING) || '/' || CAST(SUM(
-    (
-      (
-        (
-          (
-            CAST(held.`visit` AS BIGINT)
-          ) % 2147483579 + 2147483579
-        ) * 271828182 % 2147483563
-      ) * 845904523 % 2147483549
-    ) * 536028747 % 2147483579
-  ) AS STRING) AS fingerprint_row_key
+  COUNT(*) - COUNT(DISTINCT held.`visit`) AS duplicate
 FROM heldout_rows AS held

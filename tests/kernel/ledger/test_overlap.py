@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from heldout.data.people import People
+from heldout.data.table import People
 from heldout.errors import ArgumentError, BudgetMismatch
 from heldout.kernel import Budget, Ledger
 

@@ -192,6 +192,7 @@ def test_the_price_is_the_claim_and_the_halves_add_up() -> None:
         assert spent == Fraction(1, 3)
 
 
+@pytest.mark.chance(1e-6)
 def test_noise_goes_on_where_64_bits_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Held to a small end, the law without an end comes out all the same."""
     monkeypatch.setattr(sparse_vector, "_MOST", 3)

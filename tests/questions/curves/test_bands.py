@@ -42,6 +42,7 @@ def ends(counts: Any, places: Any) -> tuple[Any, Any]:
     return np.where(met, true[np.minimum(first, last)], between), np.where(met, true[last], between)
 
 
+@pytest.mark.chance(2e-7)
 @pytest.mark.parametrize(
     ("rows", "kind", "epsilon", "neighbours"),
     [

@@ -141,6 +141,7 @@ def test_both_stages_cost_epsilon_together(moved: int) -> None:
     assert 4 * dawa.multiple * moved / dawa.cost_scale == dawa.share * dawa.epsilon
 
 
+@pytest.mark.chance(1e-10)
 def test_buckets_keep_the_sum_and_are_fewer_with_a_penalty() -> None:
     counts = np.full(64, 5)
     dear, cheap = (Dawa(bins=64, epsilon=Fraction(10), moved=1, penalty=k) for k in (2, 0))

@@ -31,6 +31,7 @@ def near(measure: Any, value: float, slack: float) -> None:
     assert measure == pytest.approx(value, abs=5 * slack + high - low)
 
 
+@pytest.mark.chance(1e-7)
 def test_net_benefit_is_that_of_counting_and_treat_all_that_of_the_prevalence() -> None:
     for at in (0.2, 0.5):
         called, odds = at <= SCORES, at / (1 - at)
@@ -58,6 +59,7 @@ def test_costs_are_those_of_counting_and_the_best_threshold_has_the_least() -> N
     assert (found.cost[0], found.cost[-1]) == (0, 0)
 
 
+@pytest.mark.chance(1e-7)
 def test_the_best_f_score_is_found() -> None:
     def f_score(at: float) -> float:
         called = at <= SCORES
@@ -67,6 +69,7 @@ def test_the_best_f_score_is_found() -> None:
     assert found >= max(f_score(at) for at in np.linspace(0.05, 0.95, 19)) - 0.01
 
 
+@pytest.mark.chance(1e-7)
 def test_a_part_of_the_area_and_gains_are_those_of_the_rows() -> None:
     false, true, _ = roc_curve(LABELS, SCORES)
     for low, high in ((0.0, 0.2), (0.1, 1.0)):
@@ -79,6 +82,7 @@ def test_a_part_of_the_area_and_gains_are_those_of_the_rows() -> None:
     assert np.interp(0.25, gain.called, gain.recall) == pytest.approx(top, abs=0.02)
 
 
+@pytest.mark.chance(1e-7)
 def test_slope_and_intercept_are_those_of_a_logistic_fit() -> None:
     odds = np.log(SCORES / (1 - SCORES))
     fit = LogisticRegression(C=1e6).fit(odds[:, None], LABELS)
@@ -91,6 +95,7 @@ def test_slope_and_intercept_are_those_of_a_logistic_fit() -> None:
     assert moved.mean() == pytest.approx(LABELS.mean(), abs=0.01)
 
 
+@pytest.mark.chance(1e-7)
 def test_every_reading_has_a_range_so_that_noise_can_be_said_to_fill_it() -> None:
     found = curves()
     ranges = {
@@ -158,6 +163,7 @@ def test_what_makes_no_sense_is_refused(ask: Any) -> None:
         ask(curves())
 
 
+@pytest.mark.chance(1e-7)
 def test_curves_by_group_are_those_of_each_groups_rows_and_empty_groups_are_drowned() -> None:
     table = {"y": LABELS, "p": BLURRED, "sex": SEX}
     rows = ho.Dataset(table, label="y", score="p", groups={"sex": ["F", "M"]})

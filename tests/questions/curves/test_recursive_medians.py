@@ -237,14 +237,19 @@ def test_cuts_are_drawn_with_those_probabilities() -> None:
         assert improbability(drawn.count(edges), runs, mass) > 1e-8
 
 
+@pytest.mark.chance(1e-15)
 def test_medians_split_the_rows_evenly_when_there_is_budget() -> None:
     generator = np.random.default_rng(5)
     points = 2**12
     counts = np.bincount((generator.beta(2, 8, 20_000) * points).astype(int), minlength=points)
-    edges = RecursiveMedians(levels=3, epsilon=Fraction(20_000), moved=2).draw(counts)
-    shares = np.add.reduceat(counts, edges[:-1]) / counts.sum()
-    assert len(shares) == 8
-    assert 0.1 < shares.min() < shares.max() < 0.15
+
+    def is_even() -> bool:
+        edges = RecursiveMedians(levels=3, epsilon=Fraction(20_000), moved=2).draw(counts)
+        shares = np.add.reduceat(counts, edges[:-1]) / counts.sum()
+        return len(shares) == 8 and 0.1 < shares.min() < shares.max() < 0.15
+
+    # Cauchy noise strays so far in about one draw of 1,000.
+    assert sum(is_even() for _ in range(15)) >= 8
 
 
 @pytest.mark.parametrize("counts", [[0, 0, 0, 0], [9, 0, 0, 0], [0, 0, 0, 5], [1, 0, 0, 0]])

@@ -236,6 +236,7 @@ def test_the_parts_of_the_price_add_up_to_epsilon(even):
         ObjectivePerturbation(Fraction(1), 1, 1, 6, 6, 10, Fraction(1), Fraction(1, 2**20), 10)
 
 
+@pytest.mark.chance(6e-7)
 def test_the_drawn_noise_has_the_size_that_the_price_needs():
     noise = ObjectivePerturbation(
         Fraction(1), 1, 1, 6, 6, 4000, Fraction(16), Fraction(1, 2**20), 4000
@@ -285,6 +286,7 @@ def separable(rows, features=30):
     return X, y
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_plain_signal_is_found(neighbours):
     X, y = separable(3000)

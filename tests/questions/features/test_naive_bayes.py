@@ -171,6 +171,7 @@ def test_no_small_neighbours_choose_a_cut_with_more_than_epsilon(protection):
     assert largest > float(epsilon) / 3
 
 
+@pytest.mark.chance(1e-7)
 def test_the_steps_cost_epsilon_together_and_no_more():
     for protection in (*BY_ROW, *BY_UNIT):
         for epsilon in (Fraction(1, 100), Fraction(1), Fraction(7)):
@@ -209,6 +210,7 @@ def separable(rows, features=30):
     return X, y
 
 
+@pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_a_plain_signal_is_found_and_words_without_one_weigh_nothing(neighbours):
     X, y = separable(4000)
@@ -225,6 +227,7 @@ def test_a_plain_signal_is_found_and_words_without_one_weigh_nothing(neighbours)
     assert (model.predict(csr_array(X)) == model.predict(X)).all()
 
 
+@pytest.mark.chance(1e-7)
 def test_units_and_a_feature_matrix_are_trained_on_alike():
     X, y = separable(2000)
     unit = np.arange(2000) // 2
@@ -307,6 +310,7 @@ def test_another_threshold_or_a_selection_is_paid_from_the_same_budget(tmp_path)
         PrivateNaiveBayes(epsilon="1", binarize=2.0, **shared).fit(X, y)
 
 
+@pytest.mark.chance(1e-7)
 def test_columns_of_a_frame_are_named_in_the_release():
     pandas = pytest.importorskip("pandas")
     X, y = separable(1000)
@@ -379,6 +383,7 @@ def test_labels_that_were_not_declared_are_told_how_to_be() -> None:
     assert model.classes_.tolist() == ["ham", "spam"]
 
 
+@pytest.mark.chance(1e-7)
 def test_a_model_of_texts_predicts_texts_and_never_rows_that_are_private() -> None:
     texts = ["win cash now", "see you soon"] * 200
     table = {"message": texts, "spam": [1, 0] * 200}

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
-from heldout.data.scored_features import ScoredFeatures
+from heldout.data.feature_matrix import ScoredFeatures
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch
 from heldout.features import FeatureMatrix, HashedText, PrivateLogisticRegression, PrivatePipeline
 
@@ -50,6 +50,7 @@ def test_each_row_is_scored_as_a_public_one_would_be():
     assert np.allclose(np.asarray(found["score"]), model.predict_proba(X)[:, 1])
 
 
+@pytest.mark.chance(1e-7)
 def test_texts_are_scored_where_they_lie_and_through_the_features_that_were_chosen():
     table = {"message": ["win cash now", "see you soon"] * 200, "spam": [1, 0] * 200}
     private = FeatureMatrix.from_table(

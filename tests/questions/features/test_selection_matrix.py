@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import heldout as ho
-from heldout.data.feature_bound import bounded
 from heldout.data.feature_matrix import FeatureMatrix
-from heldout.data.text import HashedText, Vocabulary
+from heldout.data.feature_sources import HashedText, Vocabulary, bounded
 from heldout.errors import ArgumentError, DataError, DuplicateRowKey, MissingColumn, UnknownLabel
 from heldout.questions.features.statistics import WHOLE_ROWS
 from heldout.questions.session import PrivateSession

@@ -151,6 +151,7 @@ def test_no_positive_answer_is_the_last_bound() -> None:
     assert search.sample(Sealed(np.array([1, 1, 1, 1]))) == 2
 
 
+@pytest.mark.chance(1e-7)
 def test_a_search_finds_where_many_rows_are_whatever_their_centre() -> None:
     protection = Protection(neighbours="replace-one")
     search = Search(
@@ -201,6 +202,7 @@ def test_the_price_of_the_event_is_the_claim(protection: Protection) -> None:
         assert price(each.event()) == Loss.pure(each.epsilon)
 
 
+@pytest.mark.chance(1e-9)
 @pytest.mark.parametrize(("rows", "epsilon"), [(5_000, "1"), (1_000, "1"), (5_000, "1/10")])
 def test_printed_bounds_hold_as_many_rows_as_theorem_2_says(rows: int, epsilon: str) -> None:
     """Chen et al. 2016: theta - alpha of the rows with chance 1 - beta, alpha from n epsilon.

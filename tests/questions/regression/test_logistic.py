@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 import heldout as ho
 from heldout.regression import LogisticDiagnostics, logistic_diagnostics
@@ -11,6 +12,7 @@ GENERATOR = np.random.default_rng(13)
 P = GENERATOR.uniform(0.05, 0.95, 4000)
 
 
+@pytest.mark.chance(1e-7)
 def test_a_model_that_fits_has_residuals_around_zero_and_a_wrong_one_has_not() -> None:
     """Bins of 4,000 rows at epsilon 4; the wrong model is off by up to 0.47, and 8 bins show it."""
     right = (GENERATOR.random(4000) < P).astype(int)

@@ -251,6 +251,7 @@ def test_a_unit_keeps_its_rows_and_no_more() -> None:
     assert body.read(found._fetch(body.body())).tolist() == [3 * ROWS // 4, 0]
 
 
+@pytest.mark.chance(1e-8)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bounds_hold_most_rows_and_the_counts_follow_them(method: str) -> None:
     plot = residual_plot(FAN, observed="y", predicted="p", epsilon=20, method=method)
@@ -278,6 +279,7 @@ def test_declared_bounds_are_the_plots_own() -> None:
     assert plot.counts.shape == (6, 5)
 
 
+@pytest.mark.chance(1e-8)
 def test_a_fan_is_told_from_ideal_data_at_five_hundred_rows_times_epsilon() -> None:
     """Mean similarities differ by 0.45; 10 plots each with deviations of 0.07 make 0.2 certain."""
     from heldout.questions.regression.table import Reference

@@ -138,6 +138,7 @@ def test_the_short_text_has_a_line_a_measure(make_session):
     assert any(line.strip().startswith("accuracy") for line in lines)
 
 
+@pytest.mark.chance(1e-7)
 def test_a_report_with_curves_buys_the_area_and_the_threshold_once(make_session):
     session = make_session()
     report = session.report(epsilon="2", curves=True)

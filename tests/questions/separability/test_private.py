@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heldout.data.truth import Truth
-from heldout.data.two_tables import Table
+from heldout.data.two_tables import Table, Truth
 from heldout.errors import ArgumentError, BudgetExceeded, MissingColumn
 from heldout.kernel import Budget, Ledger, Loss, price
 from heldout.kernel.noise.disjoint import Disjoint
@@ -158,6 +157,7 @@ def test_however_the_rows_that_move_are_split_the_losses_add_up_to_epsilon():
         assert max(losses) == both.epsilon == price(both.event()).epsilon
 
 
+@pytest.mark.chance(1e-7)
 def test_the_drawn_noise_has_the_law_of_the_two_parts():
     zeros = np.zeros(4000, dtype=np.int64)
     both = Disjoint(
@@ -171,6 +171,7 @@ def test_the_drawn_noise_has_the_law_of_the_two_parts():
         assert np.abs(drawn).mean() == pytest.approx(mean, rel=0.08)
 
 
+@pytest.mark.chance(1e-7)
 def test_a_separator_finds_noise_on_empty_cells_and_nothing_where_there_is_none():
     rng = np.random.default_rng(5)
     truth = rng.poisson(0.3, (6000, 4))

@@ -175,7 +175,7 @@ def _output(command: str) -> str:
 
 
 class Individuals(Protocol):
-    """A table that can say who is in it; `heldout.data.people.People` is one."""
+    """A table that can say who is in it; `heldout.data.table.People` is one."""
 
     def individuals(self, level: int) -> tuple[int, list[int]]:
         """Return how many there are, and one in 2^level of them, the same ones in every table."""

@@ -345,7 +345,7 @@ class Ledger:
         may be the account of rows that were asked about before they were registered: then what
         they spent counts, and so does what is asked of them without a name from now on.
         `closed` closes the ledger to rows that are not registered. `table`
-        (`heldout.data.people.People`) shows who is in it: where people of other accounts are,
+        (`heldout.data.table.People`) shows who is in it: where people of other accounts are,
         this is refused unless `people` names their account or `new` gives them a second budget.
         `apart` is for custodians who share a ledger and no rows: only with accounts that `who`
         registered is the table compared, and `people` names one of those or a new one. Otherwise a

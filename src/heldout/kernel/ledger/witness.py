@@ -158,6 +158,7 @@ class Watch:
         self._witness = witness
         self._seen: Witness | None = None
         self._owed: Witness | None = None  # what the witness file lacks
+        self._missing: dict[tuple[str, int, str], Witness] = {}  # receipts without an entry
 
     def begin(self) -> int:
         """Make the ledger's tables, unless the witness knows that there were some.
@@ -199,9 +200,11 @@ class Watch:
 
     def expect(self, tables: Tables, seen: Witness) -> None:
         """Refuse a ledger without an entry that somebody has a receipt for, now and later on."""
+        receipt = (seen.ledger, seen.sequence, seen.hash)
+        self._missing[receipt] = seen  # until its entry is there, nothing is booked
+        self.check(tables)
+        del self._missing[receipt]
         self._keep(seen)
-        identity = self.check(tables)
-        self._check_seen(tables, identity, seen, "a receipt")
 
     def settle(self) -> None:
         """Before anything is written: refuse if the witness cannot be."""
@@ -250,6 +253,8 @@ class Watch:
             raise tampered(last, "it is not the last one that the ledger wrote")
         if self._seen is not None:
             self._check_seen(tables, identity, self._seen, "this ledger object")
+        for receipt in self._missing.values():
+            self._check_seen(tables, identity, receipt, "a receipt")
         if self._witness is not None:
             self._check_witness(tables, identity, self._witness)
         return identity

@@ -150,7 +150,7 @@ class NoiseShare:
 
     @property
     def whole(self) -> DiscreteLaplace:
-        """What the shares of `honest` sites add up to."""
+        """Return what the shares of `honest` sites add up to."""
         return DiscreteLaplace(self.scale, self.l1_sensitivity, self.dimension)
 
     def event(self) -> Event:

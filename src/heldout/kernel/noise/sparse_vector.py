@@ -68,7 +68,7 @@ class SparseVector(Primitive):
 
     @property
     def _cost_of_a_positive(self) -> int:
-        """How many sensitivities a positive query has to be carried, times the limit."""
+        """Return how many sensitivities a positive query has to be carried, times the limit."""
         return self.limit if self.monotone else 2 * self.limit
 
     @property

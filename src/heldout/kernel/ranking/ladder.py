@@ -91,7 +91,7 @@ class Ladder:
             return found
 
     def certify(self) -> bool:
-        """Whether the conditions hold for every rung; decided in ball arithmetic.
+        """Return whether the conditions hold for every rung; decided in ball arithmetic.
 
         Within a step s is constant, L falls and N falls, so its first two rungs decide.
         """
@@ -141,7 +141,7 @@ class Ladder:
         return result
 
     def _climb(self, rungs: Any, distance: Any) -> tuple[Any, Any, Any]:
-        """How many rungs lie within the distance, and N at the two ends."""
+        """Return how many rungs lie within the distance, and N at the two ends."""
         heights, scales, _ = self._floats
         rungs = np.maximum(np.asarray(rungs, dtype=float), 0.0)
         step = np.searchsorted(self._starts, rungs, side="right") - 1
@@ -343,7 +343,7 @@ class PiecewiseLaplace(Primitive):
         return self.ladder.exact_height[step] + walked * Fraction(self.ladder.scales[step])
 
     def _guess(self, tail: "arb", rung: int, top: int) -> int:
-        """Where to begin the search; a wrong guess costs time and nothing else."""
+        """Return where to begin the search; a wrong guess costs time and nothing else."""
         size = float(tail.mid())
         if size <= 0:
             return 0

@@ -49,7 +49,7 @@ class NoiseLaw(Protocol):
         """The sensitivity that the noise is made for."""
 
     def event(self) -> Event:
-        """What the ledger books."""
+        """Return what the ledger books."""
 
     def describe(self) -> dict[str, object]:
         """Name and public parameters."""

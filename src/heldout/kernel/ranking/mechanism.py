@@ -270,7 +270,7 @@ class RankingMechanism:
 
     @property
     def two_looks(self) -> bool:
-        """Whether the first look at the counts decides on a second."""
+        """Return whether the first look at the counts decides on a second."""
         guessed = self.share is not None or self.smaller_class is not None
         return self.method == "piecewise-laplace" and not guessed
 

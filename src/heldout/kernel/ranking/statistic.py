@@ -9,7 +9,7 @@ import numpy as np
 
 from heldout.arguments.rules import OneOf
 from heldout.arrays import Floats, Ints
-from heldout.data.grid import CELLS, MANY_ROWS, grid_body
+from heldout.data.scores import CELLS, MANY_ROWS, grid_body
 from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
@@ -297,7 +297,7 @@ class RankedRows(_Ranked):
         positive = np.asarray(np.ma.filled(columns["label"], 0)) == 1
         names = ("score", "rival") if self.kind.compares else ("score",)
         scores = [as_scores(columns[name]) for name in names]
-        values = [self.kind.of_rows(each[positive], each[~positive]) for each in scores]
+        values = [self.kind.of_rows(score[positive], score[~positive]) for score in scores]
         value = difference(*values) if self.kind.compares else values[0]
         positives = int(positive.sum())
         return RankingStatistic(value, positives, positive.size - positives)
@@ -326,7 +326,7 @@ class RankedGroups(Statistic[list[RankingStatistic]]):
 
     @property
     def whole(self) -> RankedRows:
-        """What is read of each group."""
+        """Return what is read of each group."""
         return RankedRows(self.metric)
 
     def body(self) -> str:
@@ -495,7 +495,7 @@ class InfluenceMoments(Statistic[Ints]):
         return np.array([squares.sum(), *(rows * each).sum(axis=1)], dtype=np.int64)
 
     def _places(self, points: Any) -> np.ma.MaskedArray[Any, Any]:
-        """How many cut points lie at or below each point of the grid."""
+        """Return how many cut points lie at or below each point of the grid."""
         low, high = self.score_range
         scores = low + np.ma.getdata(points) * ((high - low) / CELLS)
         found = np.searchsorted(self.cuts, scores, side="right")
@@ -516,5 +516,5 @@ class InfluenceMoments(Statistic[Ints]):
 
 
 def _place(column: str, cuts: tuple[float, ...]) -> str:
-    """How many cut points lie at or below the score."""
+    """Return how many cut points lie at or below the score."""
     return " + ".join(f"CAST({column} >= {double(cut)} AS INTEGER)" for cut in cuts) or "0"

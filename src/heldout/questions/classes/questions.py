@@ -103,7 +103,7 @@ class CallCounts(Statistic[Ints]):
 
     @property
     def size(self) -> int:
-        """How many entries the vector has."""
+        """Return how many entries the vector has."""
         return int(self.classes ** len(self.axes)) * self.groups * (1 + self.weighted)
 
     def body(self) -> str:

@@ -97,13 +97,13 @@ class MeanRatio:
 
     @cached_property
     def _clear(self) -> Bools:
-        """Which denominators stand well above the noise, with rows enough to be normal."""
+        """Return which denominators stand well above the noise, with rows enough to be normal."""
         counts, found = self._counts, []
-        for each in self.parts:
-            spread = float(np.linalg.norm(counts.spread.T @ each.denominator))
+        for part in self.parts:
+            spread = float(np.linalg.norm(counts.spread.T @ part.denominator))
             noise = math.sqrt(2) * counts.scale * spread
-            least = max(_CLEAR * noise, _ENOUGH * counts.unit * float(each.denominator.max()))
-            found.append(float(each.denominator @ counts.estimate) > least)
+            least = max(_CLEAR * noise, _ENOUGH * counts.unit * float(part.denominator.max()))
+            found.append(float(part.denominator @ counts.estimate) > least)
         return np.array(found)
 
     @cached_property
@@ -192,7 +192,7 @@ class Linearised:
 
     @cached_property
     def _near(self) -> bool:
-        """Whether noise leaves the counts where the function is nearly straight."""
+        """Return whether noise leaves the counts where the function is nearly straight."""
         cells, size = self.counts.estimate, math.isqrt(self.counts.estimate.size)
         noise = np.linalg.norm(self.counts.spread.T @ (np.arange(cells.size) < size))
         return bool(math.sqrt(2) * self.counts.scale * noise < _STRAIGHT * float(cells.sum()))
@@ -240,7 +240,7 @@ def _matthews(*cells: Floats) -> Floats:
 
 
 def class_contrasts() -> tuple[Contrast, ...]:
-    """What is read off a whole matrix, beside ratios and their means."""
+    """Return what is read off a whole matrix, beside ratios and their means."""
     # fmt: off
     return (
         Contrast("Cohen's kappa", _kappa, -1, 1, 0.0, "(accuracy - chance) / (1 - chance)",
@@ -304,7 +304,7 @@ class OneClass(ConfusionReadings):
         true, called = (np.zeros((size, size), dtype=bool) for _ in range(2))
         true[place], called[:, place] = True, True
         cells = (true & called, ~true & called, true & ~called, ~true & ~called)
-        self._cells = np.array([each.ravel() for each in cells], dtype=float)
+        self._cells = np.array([cell.ravel() for cell in cells], dtype=float)
 
     def _count(self, index: int) -> Measure:
         name = f"{CELLS[index]}, {self._name}"
@@ -351,7 +351,7 @@ class ClassConfusionRelease(Release, AsMatrix):
         return {name: measure for name, measure in self.measures.items() if ", " not in name}
 
     def count(self, truth: str, called: str) -> Measure:
-        """How many rows of one class were called another."""
+        """Return how many rows of one class were called another."""
         for each in (truth, called):
             if not is_one_of(each, self.names):
                 known = ", ".join(map(repr, self.names))
@@ -386,9 +386,9 @@ class ClassConfusionRelease(Release, AsMatrix):
             "weighted F1 score": self._mean("F1 score", true),
         }
         found = {name: _share(name, each, terms) for name, each in found.items()}
-        for each in class_contrasts():
-            linear = Linearised(self._counts, each)
-            found[each.name] = _share(each.name, linear, terms, each.share)
+        for contrast in class_contrasts():
+            linear = Linearised(self._counts, contrast)
+            found[contrast.name] = _share(contrast.name, linear, terms, contrast.share)
         for metric in _EACH:
             for name, one in self.classes.items():
                 found[f"{metric}, {name}"] = one._ratios[metric]
@@ -396,7 +396,7 @@ class ClassConfusionRelease(Release, AsMatrix):
 
     def __getattr__(self, name: str) -> Measure:
         if not name.startswith("_"):
-            known = {attribute(each): each for each in self.measures if ", " not in each}
+            known = {attribute(own): own for own in self.measures if ", " not in own}
             known |= {"macro_recall": "balanced accuracy", "micro_f1_score": "accuracy"}
             if name.lower() in known:
                 return self.measures[known[name.lower()]]
@@ -435,7 +435,7 @@ class RankRelease(Release):
         self._counts = _counts(drawn)
 
     def top(self, k: int) -> Measure:
-        """How often the true class is among the k of the highest scores."""
+        """Return how often the true class is among the k of the highest scores."""
         most = self._counts.estimate.size - 1
         place = as_whole(k, most=most)
         if place is None or place < 1:
@@ -541,5 +541,5 @@ class ClassAreas(Release):
 
 
 def _apart(whole: float, part: float) -> float:
-    """What is left of a distance, squared, without a part of it."""
+    """Return what is left of a distance, squared, without a part of it."""
     return math.sqrt(max(whole * whole - part * part, 0.0))

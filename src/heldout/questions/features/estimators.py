@@ -19,9 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
 from heldout.arguments.rules import Whole
 from heldout.arrays import Floats, Ints
-from heldout.data.feature_matrix import FeatureMatrix
+from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures
 from heldout.data.feature_sources import check_places
-from heldout.data.scored_features import ScoredFeatures
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
 from heldout.kernel import Budget, Ledger, exact
 from heldout.kernel.neighbours import Neighbours

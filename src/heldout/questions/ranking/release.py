@@ -256,7 +256,7 @@ class RankingRelease(Release):
 
     @property
     def on_grid(self) -> bool:
-        """Whether scores were rounded to the public grid before they were ranked."""
+        """Return whether scores were rounded to the public grid before they were ranked."""
         return bool(self._drawn.request.parameters.get("scores") == "grid")
 
 

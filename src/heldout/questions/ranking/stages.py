@@ -35,6 +35,7 @@ from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechan
 from heldout.kernel.ranking.statistic import METRICS, InfluenceMoments, RankingMetric, ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.fitted_curve import fitted_curve
 
 __all__ = ["RankingStages"]
 
@@ -88,7 +89,7 @@ class RankingStages:
 
     @cached_property
     def worthwhile(self) -> bool:
-        """Whether there are enough rows to see their influences; by public facts alone."""
+        """Return whether there are enough rows to see their influences; by public facts alone."""
         if self.alone or self.method != METHODS[0] or self.delta is not None:
             return False
         visible = self.expected_rows * self.epsilon * 2 / self.protection.rows_moved
@@ -179,10 +180,8 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
-        from heldout.questions.curves.fit import fitted
-
         return [
-            fitted(answers[f"table of {model}"], score_range=self.ends(model)).curve
+            fitted_curve(answers[f"table of {model}"], score_range=self.ends(model))
             for model in self.models
         ]
 
@@ -192,7 +191,7 @@ class RankingStages:
         return INFLUENCES[self.metric](*curves, counts=counts)
 
     def scatter(self, answers: Answers) -> Scatter:
-        """What the answers say of the sampling variance, in units of the assumed one.
+        """Return what the answers say of the sampling variance, in units of the assumed one.
 
         The value alone, which a forecast has, stands for what is usual: formulas that hold on
         most scores, and models that agree as most do.

@@ -1,16 +1,15 @@
 """Residual plots and error measures of each group, side by side and within the same bounds."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from heldout.drawing.chart import Figure
-from heldout.drawing.place import write_page
+from heldout.drawing.page import write_page
 from heldout.intervals.groups import ByGroup, Gap
 from heldout.intervals.measure import NO_INFORMATION, Measure
-from heldout.kernel.door import Drawn
 from heldout.questions.regression.measures import MEAN_RESIDUAL, RegressionMetrics
 from heldout.questions.regression.release import ResidualPlot
 
@@ -25,9 +24,6 @@ class MetricsByGroup(ByGroup[RegressionMetrics]):
     All groups have the same bounds. P-values compare errors that are clipped there; the intervals
     of gaps hold what residuals beyond searched bounds may add.
     """
-
-    def __init__(self, drawn: Drawn, parts: Iterator[RegressionMetrics]) -> None:
-        super().__init__(drawn, parts, lower_is_better=True)
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -5,17 +5,18 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Generic
 
 import numpy as np
 
 from heldout.arguments import shown
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
-from heldout.kernel.door import Answers, Drawn, Staged
-from heldout.questions import Guess, Question
-from heldout.questions.base import Flag, Grid, GroupColumns, Intervals, Number, OneOf, R_co, Whole
-from heldout.questions.groups import count_groups, group_columns, parameters_by_group
+from heldout.intervals.groups import ByGroup
+from heldout.kernel.door import Drawn, Staged
+from heldout.questions import Guess
+from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
+from heldout.questions.groups import Divisible, Groups_co, group_columns, parameters_by_group
 from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.questions.regression.measures_plan import MetricsPlan
@@ -40,13 +41,13 @@ Scale = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfResiduals(Question[R_co]):
+class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
     """What both questions about residuals share.
 
     `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
     powers of two. Where the row count is private, `expected_rows` is a public guess that divides
-    epsilon better. `by` names a declared group, or several to cross: an answer for each of its
-    values, within the same bounds.
+    epsilon better. By group there is an answer for each, within the same bounds: these are chosen
+    for all rows together, and the plan divides its counts and sums.
     """
 
     of: ClassVar[tuple[type, ...]] = (FittedRows,)
@@ -56,33 +57,47 @@ class _OfResiduals(Question[R_co]):
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
     ] = None
-    by: GroupColumns = None
 
     @abstractmethod
-    def plan(self, about: FittedRows) -> PlotPlan | MetricsPlan:
-        """Plan what is asked step by step, from public facts alone."""
+    def plan(self, about: FittedRows, groups: int = 1) -> PlotPlan | MetricsPlan:
+        """Return what is asked step by step, from public facts alone."""
 
     def request(self, about: FittedRows) -> Staged:
-        plan = self.plan(about)
-        columns = {"observed": about.observed, "predicted": about.predicted}
-        staged = plan.staged(**columns, **parameters_by_group(self.by, about))
-        return replace(staged, view=group_columns(self.by))
+        return self.plan(about).staged(observed=about.observed, predicted=about.predicted)
 
-    def _facts(self, about: FittedRows) -> dict[str, Any]:
-        """What every plan is told."""
+    def request_by_group(self, about: FittedRows, by: str | tuple[str, ...]) -> Staged:
+        plan = self.plan(about, len(about.group_names(by)))
+        columns = {"observed": about.observed, "predicted": about.predicted}
+        staged = plan.staged(**columns, **parameters_by_group(by, about))
+        return replace(staged, view=group_columns(by))
+
+    def read_by_group(self, drawn: Drawn) -> Groups_co:
+        return self.combine(drawn, drawn.request.reading.parts(drawn))
+
+    def _facts(self, about: FittedRows, groups: int) -> dict[str, Any]:
+        """Return what every plan starts from."""
         return {
             "epsilon": self.price,
             "protection": about.protection,
             "rows": about.rows,
             "expected_rows": self.expected_rows,
             "scale": self.scale,
-            "groups": count_groups(self.by, about),
+            "groups": groups,
         }
 
     draws: ClassVar[int] = 5
 
-    def typical(self, about: FittedRows, guess: Guess) -> Answers:
-        """Draw the answer to the question about made-up rows, which are no secret."""
+    def typical(self, about: FittedRows, guess: Guess) -> object:
+        """Return the answer to the question about made-up rows, which are no secret."""
+        return self.request(about).draw(self._made_up(about, guess))
+
+    def typical_by_group(
+        self, about: FittedRows, by: str | tuple[str, ...], guess: Guess
+    ) -> object:
+        made_up = self._made_up(about, guess, len(about.group_names(by)))
+        return replace(self.request_by_group(about, by), view=group_columns("group")).draw(made_up)
+
+    def _made_up(self, about: FittedRows, guess: Guess, groups: int = 1) -> RegressionTable:
         assert guess.rows is not None
         rows = min(guess.rows, MOST_MADE_UP)
         from scipy.special import ndtri
@@ -91,8 +106,7 @@ class _OfResiduals(Question[R_co]):
         mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
         residual = self.scale * guess.spread * ndtri(mixed)
         predicted = 3 * self.scale * guess.spread * (2 * at - 1)
-        groups = count_groups(self.by, about)
-        made_up = RegressionTable(
+        return RegressionTable(
             {
                 "observed": predicted + residual,
                 "predicted": predicted,
@@ -103,12 +117,10 @@ class _OfResiduals(Question[R_co]):
             groups={"group": list(range(max(groups - 1, 1)))},
             neighbours=about.protection.neighbours,
         )
-        view = None if self.by is None else group_columns("group")
-        return replace(self.request(about), view=view).draw(made_up)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResidualPlot(_OfResiduals[PlotRelease | PlotsByGroup]):
+class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     """Rows by predicted value and residual, as a table with noise.
 
     `bounds` declares what is publicly known, {"predicted": (0, 100), "residual": 20}, and saves
@@ -117,6 +129,7 @@ class ResidualPlot(_OfResiduals[PlotRelease | PlotsByGroup]):
     """
 
     kind: ClassVar[str] = "residual-plot"
+    grouped: ClassVar[type[ByGroup[Any]]] = PlotsByGroup
     title: ClassVar[str] = "residual plot"
     asks: ClassVar[str] = "Do the residuals show a pattern?"
     tells: ClassVar[str] = (
@@ -191,24 +204,21 @@ class ResidualPlot(_OfResiduals[PlotRelease | PlotsByGroup]):
             ),
         )
 
-    def plan(self, about: FittedRows) -> PlotPlan:
+    def plan(self, about: FittedRows, groups: int = 1) -> PlotPlan:
         return PlotPlan(
-            **self._facts(about),
+            **self._facts(about, groups),
             method=self.method,
             predicted=self.bounds.get("predicted"),
             residual=self.bounds.get("residual"),
             grid=self.grid,
         )
 
-    def read(self, drawn: Drawn) -> PlotRelease | PlotsByGroup:
-        plan: PlotPlan = drawn.request.reading
-        if self.by is None:
-            return PlotRelease(drawn, plan)
-        return PlotsByGroup(drawn, (PlotRelease(each, plan) for each in plan.parts(drawn)))
+    def read(self, drawn: Drawn) -> PlotRelease:
+        return PlotRelease(drawn, drawn.request.reading)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegressionMetrics(_OfResiduals[MetricsRelease | MetricsByGroup]):
+class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     """MAE, RMSE, R squared and quantiles of the residuals, in one release; by group their mean too.
 
     `bounds` declares what is publicly known, {"residual": 20, "observed": (0, 100)}, and saves
@@ -217,6 +227,8 @@ class RegressionMetrics(_OfResiduals[MetricsRelease | MetricsByGroup]):
     """
 
     kind: ClassVar[str] = "regression-metrics"
+    grouped: ClassVar[type[ByGroup[Any]]] = MetricsByGroup
+    lower_is_better: ClassVar[bool] = True
     title: ClassVar[str] = "regression metrics"
     asks: ClassVar[str] = "How far are its predictions off?"
     tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
@@ -258,20 +270,17 @@ class RegressionMetrics(_OfResiduals[MetricsRelease | MetricsByGroup]):
             ),
         )
 
-    def plan(self, about: FittedRows) -> MetricsPlan:
+    def plan(self, about: FittedRows, groups: int = 1) -> MetricsPlan:
         residual = self.bounds.get("residual")
         return MetricsPlan(
-            **self._facts(about),
+            **self._facts(about, groups),
             residual=None if residual is None else residual[1],
             observed=self.bounds.get("observed"),
             outcome=self.r_squared,
         )
 
-    def read(self, drawn: Drawn) -> MetricsRelease | MetricsByGroup:
-        plan: MetricsPlan = drawn.request.reading
-        if self.by is None:
-            return MetricsRelease(drawn, plan)
-        return MetricsByGroup(drawn, (MetricsRelease(each, plan) for each in plan.parts(drawn)))
+    def read(self, drawn: Drawn) -> MetricsRelease:
+        return MetricsRelease(drawn, drawn.request.reading)
 
 
 # --- audited -------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ class RegressionSession(PrivateSession):
         `options` are those of `heldout.questions.ResidualPlot`: scale, method, bounds, grid,
         expected_rows and by, which gives a `PlotsByGroup`.
         """
-        return self.ask(asked.ResidualPlot(epsilon=epsilon, by=by, **given(options)))
+        return self._ask(asked.ResidualPlot, by, epsilon=epsilon, **given(options))
 
     @overload
     def metrics(
@@ -86,7 +86,7 @@ class RegressionSession(PrivateSession):
         `options` are those of `heldout.questions.RegressionMetrics`: scale, bounds, r_squared,
         expected_rows and by, which gives a `MetricsByGroup`.
         """
-        return self.ask(asked.RegressionMetrics(epsilon=epsilon, by=by, **given(options)))
+        return self._ask(asked.RegressionMetrics, by, epsilon=epsilon, **given(options))
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class Part:
     @classmethod
     def of(cls, name: str, release: Release, *, alone: bool) -> "Part":
         about, threshold = places()[name].section, getattr(release, "threshold", None)
-        cards = [release.measures[each] for each in about.cards]
+        cards = [release.measures[card] for card in about.cards]
         if not cards:
             cards = (alone and list(release.plotted().values())) or [release.headline]
         note = "lower is better" if about.lower_is_better else ""

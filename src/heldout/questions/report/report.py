@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import heldout
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
-from heldout.drawing.page import measures_card
-from heldout.drawing.place import write_page
+from heldout.drawing.page import measures_card, write_page
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Exported, Measure
 from heldout.intervals.release import Release
@@ -82,7 +81,7 @@ class Report(Exported):
 
     @property
     def weighing(self) -> str | None:
-        """What a row counts for, in words; None if each counts once."""
+        """Return what a row counts for, in words; None if each counts once."""
         for told in (each.parameters for each in self):
             if "weight" in told:
                 most = f"at most {told['largest_weight']:g}"
@@ -90,13 +89,13 @@ class Report(Exported):
         return None
 
     def tie_bound(self, level: float = 0.95) -> TieBound | None:
-        """How much ranking on the grid can matter; None if exact scores were ranked."""
+        """Return how much ranking on the grid can matter; None if exact scores were ranked."""
         area, ties, curves = (self.releases.get(each) for each in ("auc", "grid-ties", "curves"))
         if not isinstance(area, AucRelease) or not area.on_grid:
             return None
         sources: list[Any] = [each for each in (area, ties, curves) if each is not None]
         # Each with its share of the error, so that the least of them holds at the level.
-        bounds = [each.tie_bound(1 - (1 - level) / len(sources)) for each in sources]
+        bounds = [source.tie_bound(1 - (1 - level) / len(sources)) for source in sources]
         found: TieBound = min(bounds, key=lambda bound: bound.auc)
         precision = next((each.average_precision for each in bounds[::-1]), None)
         return replace(found, level=level, average_precision=precision)

@@ -6,8 +6,7 @@ from typing import Any, Unpack
 
 from heldout.data.engine import open_table
 from heldout.data.table import Custody
-from heldout.data.truth import Truth
-from heldout.data.two_tables import Table, as_frame, names_of, numeric_columns, read_columns
+from heldout.data.two_tables import Table, Truth, as_frame, names_of, numeric_columns, read_columns
 from heldout.errors import ArgumentError, EmptyTable
 from heldout.kernel import Budget, Ledger, exact
 from heldout.questions.separability.questions import Separability, as_columns

@@ -12,8 +12,7 @@ from typing import Annotated, Any, ClassVar, Final
 import numpy as np
 
 from heldout.arrays import Bools, Floats, Ints
-from heldout.data.truth import Truth, TruthRows
-from heldout.data.two_tables import Table, names_of, number_array
+from heldout.data.two_tables import Table, Truth, TruthRows, names_of, number_array
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.disjoint import Disjoint

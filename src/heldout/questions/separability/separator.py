@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.arrays import Bools, Floats, Ints
 from heldout.data.sql import Columns
-from heldout.data.truth import MOST_TIMES
-from heldout.data.two_tables import Table, number_array, text_array
+from heldout.data.two_tables import MOST_TIMES, Table, number_array, text_array
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio
 from heldout.intervals.release import Release

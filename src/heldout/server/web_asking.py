@@ -1,0 +1,326 @@
+"""Asking, paying, waiting, answers and comparing: the API and the analyst's pages."""
+
+import secrets
+from dataclasses import replace
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response
+from pydantic import Field, WithJsonSchema
+
+from heldout import questions as q
+from heldout.errors import ArgumentError
+from heldout.server import artifacts, asking, comparing, datasets, evaluations
+from heldout.server.accounts import Person
+from heldout.server.datasets import Registered
+from heldout.server.evaluations import MOST_QUESTIONS
+from heldout.server.gate import (
+    PROBLEMS,
+    REPORT_POLICY,
+    Body,
+    Caller,
+    Key,
+    Serving,
+    Wait,
+    after_wait,
+)
+from heldout.server.service import Service, TooMany
+from heldout.server.site import Posted, Signed, page, redirect
+from heldout.server.storage import Json
+from heldout.server.web_models import Analyst
+
+api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+pages = APIRouter()
+QUESTION = "#/components/schemas/Question"
+"""Where the description of the API says what a question may be."""
+Questions = Annotated[
+    list[Json],
+    WithJsonSchema(
+        {"type": "array", "items": {"$ref": QUESTION}, "minItems": 1, "maxItems": MOST_QUESTIONS}
+    ),
+]
+"""Questions as `Question.as_dict` gives them; they are read by their own rules, in words."""
+
+
+class NewQuote(Body):
+    """Questions as data; the guess says what the rows may be like."""
+
+    dataset: str
+    questions: Questions
+    guess: Json = Field(default_factory=dict)
+
+
+class NewEvaluation(Body):
+    """Questions about an artefact, or a quote of them."""
+
+    dataset: str | None = None
+    artifact: str
+    rival: str | None = None
+    questions: Questions | None = None
+    quote: str | None = None
+
+
+def question_schemas() -> dict[str, Json]:
+    """Return the schema of every registered kind of question, and of any of them."""
+    schemas = {f"Question-{kind.kind}": kind.schema() for kind in q.registered()}
+    places = {name: f"#/components/schemas/{name}" for name in schemas}
+    kinds = {name.removeprefix("Question-"): place for name, place in places.items()}
+    any_kind = {
+        "oneOf": [{"$ref": place} for place in places.values()],
+        "discriminator": {"propertyName": "question", "mapping": kinds},
+    }
+    return {"Question": any_kind, **schemas}
+
+
+@api.post("/quotes")
+def quote(service: Serving, person: Caller, body: NewQuote) -> Json:
+    """The exact price and the half-widths to expect; signed, and good for a while."""
+    return evaluations.signed_quote(service, person, body.dataset, body.questions, body.guess)
+
+
+@api.post("/evaluations", status_code=202)
+def evaluate(service: Serving, person: Caller, body: NewEvaluation, idempotency_key: Key) -> Json:
+    """Ask and pay: one booking for all questions. The same key is never charged twice."""
+    person.must_be("analyst", scope="ask")
+    if body.quote is not None:
+        if body.questions is not None:
+            raise ArgumentError("Send a quote or questions, not both.")
+        return _paid(service, person, body.quote, body.artifact, body.rival, idempotency_key)
+    if body.dataset is None or body.questions is None:
+        raise ArgumentError("Send dataset and questions, or a quote.")
+    row = evaluations.submit(
+        service,
+        person,
+        dataset=body.dataset,
+        artifact=body.artifact,
+        rival=body.rival,
+        content=body.questions,
+        key=idempotency_key,
+    )
+    return evaluations.public(service, row)
+
+
+def _paid(  # noqa: PLR0917
+    service: Service, person: Person, quote: str, artifact: str, rival: str | None, key: str
+) -> Json:
+    """Ask and pay what was quoted."""
+    person.must_be("analyst", scope="ask")
+    agreed = evaluations.agreed_quote(service, person, quote)
+    row = evaluations.submit(
+        service,
+        person,
+        dataset=agreed["dataset"],
+        artifact=artifact,
+        rival=rival,
+        content=agreed["questions"],
+        key=key,
+        most=agreed["loss"],
+    )
+    return evaluations.public(service, row)
+
+
+@api.get("/evaluations")
+def list_evaluations(service: Serving, person: Caller, dataset: str | None = None) -> list[Json]:
+    """The caller's own, or those of a custodian's data sets."""
+    return evaluations.listed(service, person, dataset)
+
+
+@api.get("/evaluations/{identity}")
+async def show_evaluation(
+    service: Serving, person: Caller, identity: str, prefer: Wait = None
+) -> Json:
+    """Its state, its place in the queue, and its answer once it is there."""
+    return await after_wait(
+        lambda: evaluations.public(service, evaluations.find_one(service, person, identity)),
+        lambda evaluation: evaluation["state"] != "waiting",
+        prefer,
+    )
+
+
+@api.delete("/evaluations/{identity}")
+def cancel_evaluation(service: Serving, person: Caller, identity: str) -> Json:
+    """Cancel an own evaluation before its price is booked; nothing is charged."""
+    return evaluations.public(service, evaluations.cancel(service, person, identity))
+
+
+@api.get("/reports/{identity}.html", response_class=HTMLResponse)
+def report(service: Serving, person: Caller, identity: str) -> HTMLResponse:
+    """The answer as one self-contained page, with its receipt."""
+    return _report(service, person, identity)
+
+
+def _report(service: Service, person: Person, identity: str) -> HTMLResponse:
+    row = evaluations.find_one(service, person, identity)
+    headers = {"Content-Security-Policy": REPORT_POLICY.decode()}
+    with service.free.of(person.name):
+        return HTMLResponse(evaluations.page(row), headers=headers)
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+@pages.get("/datasets/{name}/ask")
+def ask(service: Serving, request: Request, person: Analyst, name: str) -> Response:
+    """Tick questions, drag what they may cost or how exact they are to be, and see the other.
+
+    The page is there at once; its script then asks for the price, and so does whoever drags.
+    """
+    registered = datasets.seen(service, person, name)
+    registered.ready()
+    wish = asking.Wish.of(request.query_params, registered)
+    part = "hx-request" in request.headers
+    offer, wrong = None, None
+    if part or "by" in request.query_params:
+        try:
+            offer = asking.offered(service, person, registered, wish)
+        except (ArgumentError, TooMany) as error:
+            wrong = str(error)
+    content = _asking(service, person, registered, wish, offer) | {"wrong": wrong}
+    return page(request, "offer.html" if part else "ask.html", **content)
+
+
+def _asking(
+    service: Service,
+    person: Person,
+    registered: Registered,
+    wish: asking.Wish,
+    offer: asking.Offer | None,
+) -> Json:
+    mine = [model for model in artifacts.mine(service, person) if model["state"] != "refused"]
+    if not wish.artifact and len(mine) == 1:
+        wish = replace(wish, artifact=mine[0]["id"])
+    account = datasets.share_of(service, person, registered.name)
+    return {
+        "dataset": registered,
+        "wish": wish,
+        "offer": offer,
+        "standing": datasets.standing(service, account),
+        "choices": asking.choices(registered),
+        "ladder": asking.LADDER,
+        "widths": asking.WIDTHS,
+        "mine": mine,
+        "missing": _missing(wish, [model["id"] for model in mine]),
+    }
+
+
+def _missing(wish: asking.Wish, mine: list[str]) -> str:
+    """Return what is still to be chosen before anything can be bought."""
+    if not mine:
+        return "Submit a model first."
+    if wish.artifact not in mine:
+        return "Choose the model that it is about."
+    if not wish.ticked:
+        return "Tick at least one question."
+    if wish.compares and (wish.rival not in mine or wish.rival == wish.artifact):
+        return "Choose the other model to compare with."
+    return ""
+
+
+@pages.get("/datasets/{name}/confirm")
+def confirm(service: Serving, request: Request, person: Analyst, name: str) -> Response:
+    """The price and what will be left, before anything is bought."""
+    registered = datasets.seen(service, person, name)
+    registered.ready()
+    wish = asking.Wish.of(request.query_params, registered)
+    try:
+        offer = asking.offered(service, person, registered, wish)
+        content = _asking(service, person, registered, wish, offer)
+        wish = content["wish"]
+        if content["missing"] or offer is None or offer.why_not:
+            content["wrong"] = content["missing"] or None
+            return page(request, "ask.html", status=409, **content)
+        agreed = evaluations.signed_quote(service, person, name, offer.questions, wish.guessed())
+    except ArgumentError as error:
+        content = _asking(service, person, registered, wish, None)
+        return page(request, "ask.html", status=422, **content | {"wrong": str(error)})
+    named = {model["id"]: model["name"] for model in content["mine"]}
+    return page(
+        request,
+        "confirm.html",
+        **content,
+        quote=agreed["quote"],
+        key=secrets.token_urlsafe(16),
+        model=named[wish.artifact],
+        rival=named.get(wish.rival, "") if wish.compares else "",
+        back=urlencode(list(request.query_params.multi_items())),
+    )
+
+
+@pages.post("/evaluations")
+def pay(service: Serving, posted: Posted) -> Response:
+    """Ask and pay: the button of the page that showed the price."""
+    quote, artifact, rival, key = map(posted.text, ("quote", "artifact", "rival", "key"))
+    bought = _paid(service, posted.person, quote, artifact, rival or None, key)
+    return redirect(f"/evaluations/{bought['id']}")
+
+
+# --- waiting and answers -------------------------------------------------------------------------
+
+
+@pages.get("/evaluations/{identity}")
+def evaluation(
+    service: Serving, request: Request, person: Signed, identity: str, place: int | None = None
+) -> Response:
+    """Its state while it waits; its answer when it is there. A page that looks again says what
+    place in the queue it shows, and is sent nothing until there is something new."""
+    row = evaluations.find_one(service, person, identity)
+    shown = evaluations.public(service, row, answers=False)
+    if request.headers.get("hx-request"):
+        if shown["state"] != "waiting":
+            return Response(status_code=204, headers={"HX-Refresh": "true"})
+        if shown["queue_place"] == place:
+            return Response(status_code=204)
+        return page(request, "state_evaluation.html", found=shown)
+    blocks: tuple[comparing.Block, ...] = ()
+    if shown["state"] == "answered":
+        with service.free.of(person.name):
+            blocks = comparing.blocks(row)
+    names = artifacts.names(service, [row.artifact, row.rival or ""])
+    return page(request, "evaluation_page.html", found=shown, blocks=blocks, names=names)
+
+
+@pages.post("/evaluations/{identity}/cancel")
+def cancel(service: Serving, posted: Posted, identity: str) -> Response:
+    """Cancel an own evaluation before its price is booked."""
+    evaluations.cancel(service, posted.person, identity)
+    return redirect(f"/evaluations/{identity}")
+
+
+@pages.get("/evaluations/{identity}/report.html")
+def report_file(
+    service: Serving, person: Signed, identity: str, download: bool = False
+) -> HTMLResponse:
+    """The answer as one self-contained file, with its receipt."""
+    answer = _report(service, person, identity)
+    if download:
+        answer.headers["Content-Disposition"] = f'attachment; filename="report-{identity}.html"'
+    return answer
+
+
+@pages.get("/compare")
+def compare(
+    service: Serving,
+    request: Request,
+    person: Analyst,
+    dataset: str | None = None,
+    measure: str | None = None,
+) -> Response:
+    """Own answers side by side: arithmetic on what was paid for."""
+    known = [registered.name for registered in datasets.visible(service, person)]
+    chosen = dataset if dataset in known else next(iter(known), None)
+    rows = evaluations.history(service, person, chosen)[::-1] if chosen else []
+    answered = [row for row in rows if row.state == "answered" and evaluations.is_visible(row)]
+    names = artifacts.names(service, [row.artifact for row in answered])
+    with service.free.of(person.name):
+        side_by_side = comparing.side_by_side(
+            [(names.get(row.artifact, row.artifact), row) for row in answered], measure
+        )
+    return page(
+        request,
+        "compare.html",
+        known=known,
+        chosen=chosen,
+        found=side_by_side,
+        sharper=[kind for kind in q.registered() if kind.rival_field() is not None],
+    )

@@ -1,0 +1,268 @@
+"""People and their tokens: the API, and the pages for signing in, home, account, administrator."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+from pydantic import Field
+from starlette.datastructures import FormData
+
+from heldout.errors import ArgumentError, HeldoutError
+from heldout.server import accounts, artifacts, datasets, evaluations
+from heldout.server.accounts import Person
+from heldout.server.gate import PROBLEMS, Body, Caller, Serving, status_of
+from heldout.server.service import Forbidden, Service, TooMany, address_of
+from heldout.server.site import Posted, Signed, anonymous, inside, keep, leave, page, redirect
+from heldout.server.storage import Json
+
+api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+pages = APIRouter()
+Form = Annotated[FormData, Depends(anonymous)]
+RECENT = 8
+"""Evaluations that the home page lists."""
+
+
+# --- the API -------------------------------------------------------------------------------------
+
+
+class NewToken(Body):
+    """A token for programs."""
+
+    label: str = "token"
+    scopes: list[str] = Field(default_factory=lambda: list(accounts.SCOPES))
+    days: float | None = None
+
+
+class NewPerson(Body):
+    """Somebody who may sign in."""
+
+    name: str
+    role: str
+
+
+@api.get("/me")
+def me(person: Caller) -> Json:
+    """Who the token's owner is."""
+    return {"name": person.name, "role": person.role, "scopes": list(person.scopes)}
+
+
+@api.post("/tokens", status_code=201)
+def make_token(service: Serving, person: Caller, body: NewToken) -> Json:
+    """A new token of the caller's own; its secret is shown this once."""
+    return accounts.make_token(service, person, **body.model_dump())
+
+
+@api.get("/tokens")
+def list_tokens(service: Serving, person: Caller) -> list[Json]:
+    """The caller's own tokens, without their secrets."""
+    return accounts.list_tokens(service, person)
+
+
+@api.delete("/tokens/{identity}", status_code=204)
+def revoke_token(service: Serving, person: Caller, identity: str) -> None:
+    """The token opens nothing from now on."""
+    accounts.revoke_token(service, person, identity)
+
+
+@api.get("/people")
+def list_people(service: Serving, person: Caller) -> list[Json]:
+    """Everybody; administrators, and custodians, who grant shares."""
+    person.must_be("administrator", "custodian")
+    everyone = accounts.everyone(service)
+    if person.role == "custodian":
+        return [{"name": one["name"]} for one in everyone if one["role"] == "analyst"]
+    return everyone
+
+
+@api.post("/people", status_code=201)
+def add_person(service: Serving, person: Caller, body: NewPerson) -> Json:
+    """A new person; the answer has the link by which they sign in first."""
+    secret = accounts.add_person(service, **body.model_dump(), by=person)
+    return {"name": body.name, "role": body.role, "link": f"/sign-in/{secret}"}
+
+
+@api.post("/people/{name}/link", status_code=201)
+def link(service: Serving, person: Caller, name: str) -> Json:
+    """Another sign-in link; earlier ones open nothing any more."""
+    secret = accounts.new_link(service, name, by=person)
+    return {"name": name, "link": f"/sign-in/{secret}"}
+
+
+@api.delete("/people/{name}", status_code=204)
+def disable(service: Serving, person: Caller, name: str) -> None:
+    """Nothing of this person's opens any door from now on."""
+    accounts.disable(service, name, by=person)
+
+
+# --- in and out ----------------------------------------------------------------------------------
+
+
+@pages.get("/sign-in")
+def sign_in_page(request: Request, next: str = "/") -> Response:
+    """Name and password."""
+    return page(request, "sign_in.html", name="", then=inside(next))
+
+
+@pages.post("/sign-in")
+def sign_in(service: Serving, request: Request, form: Form) -> Response:
+    """Open a session, or say that name or password is wrong."""
+    name, password = str(form.get("name", "")), str(form.get("password", ""))
+    then, address = inside(str(form.get("next", "/"))), address_of(request.scope)
+    try:
+        secret = accounts.sign_in(service, name=name, password=password, address=address)
+    except HeldoutError as error:
+        status = status_of(error)
+        service.note(name, "sign in", "refused", status)
+        headers = {"Retry-After": str(error.seconds)} if isinstance(error, TooMany) else {}
+        typed: Json = {"name": name, "then": then, "wrong": str(error)}
+        return page(request, "sign_in.html", status=status, headers=headers, **typed)
+    return _signed_in(service, request, secret, name, then)
+
+
+@pages.get("/sign-in/{secret}")
+def link_page(service: Serving, request: Request, secret: str) -> Response:
+    """A link is used up by the button, so that a preview of it does no harm."""
+    link = accounts.of_token(service, secret, kind="link")
+    if link is None:
+        raise Forbidden("This link was used before, or is too old. Ask for another one.")
+    return page(request, "sign_in_link.html", name=link.name)
+
+
+@pages.post("/sign-in/{secret}")
+def sign_in_by_link(service: Serving, request: Request, secret: str, form: Form) -> Response:
+    """Use a link up."""
+    session = accounts.sign_in_by_link(service, secret)
+    person = accounts.of_token(service, session, kind="browser")
+    return _signed_in(service, request, session, "" if person is None else person.name)
+
+
+def _signed_in(
+    service: Service, request: Request, secret: str, name: str, then: str = "/"
+) -> Response:
+    service.note(name, "sign in", "browser")
+    answer = redirect(then)
+    keep(request, answer, "heldout", secret, accounts.LIVES["browser"])
+    return answer
+
+
+@pages.post("/sign-out")
+def sign_out(service: Serving, request: Request, sent: Posted) -> Response:
+    """The session opens nothing any more, here or anywhere."""
+    accounts.revoke_token(service, sent.person, sent.person.token)
+    answer = redirect("/sign-in")
+    leave(request, answer)
+    return answer
+
+
+@pages.get("/")
+def home(service: Serving, request: Request, person: Signed) -> Response:
+    """What a person of this role begins with."""
+    if person.role == "administrator":
+        return _people(service, request)
+    tiles = []
+    for registered in datasets.visible(service, person):
+        standing, why = datasets.allowance(service, person, registered)
+        tiles.append({"dataset": registered, "standing": standing, "why": why})
+    recent: list[Json] = []
+    if person.role != "auditor":
+        rows = evaluations.history(service, person)[:RECENT]
+        recent = [evaluations.public(service, row, answers=False) for row in rows]
+    names = artifacts.names(service, [evaluation["artifact"] for evaluation in recent])
+    return page(request, "home.html", datasets=tiles, recent=recent, names=names)
+
+
+# --- password and tokens -------------------------------------------------------------------------
+
+
+@pages.get("/account")
+def account(service: Serving, request: Request, person: Signed) -> Response:
+    """Password and tokens."""
+    return _account(service, request, person)
+
+
+def _account(service: Service, request: Request, person: Person, **more: Any) -> Response:
+    more = {"made": None, "tokens": accounts.list_tokens(service, person)} | more
+    status = 422 if more.get("wrong") else 200
+    return page(request, "account.html", status=status, scopes=accounts.SCOPES, **more)
+
+
+@pages.post("/account/password")
+def set_password(service: Serving, request: Request, sent: Posted) -> Response:
+    """Set the password, typed twice."""
+    password, again, current = (
+        str(sent.form.get(name, "")) for name in ("password", "again", "current")
+    )
+    try:
+        if password != again:
+            raise ArgumentError("The two passwords differ. Type the same one twice.")
+        secret = accounts.change_password(service, sent.person, password, current=current)
+    except (ArgumentError, Forbidden) as error:
+        return _account(service, request, sent.person, wrong=str(error))
+    answer = redirect("/account?done=password")
+    keep(request, answer, "heldout", secret, accounts.LIVES["browser"])
+    return answer
+
+
+@pages.post("/account/tokens")
+def make_token_page(service: Serving, request: Request, sent: Posted) -> Response:
+    """A token for programs; the page that answers shows its secret this once."""
+    try:
+        days = float(sent.text("days", "90"))
+        scopes = [str(scope) for scope in sent.form.getlist("scopes")]
+        token = accounts.make_token(
+            service, sent.person, label=sent.text("label") or "token", scopes=scopes, days=days
+        )
+    except (HeldoutError, ValueError) as error:
+        words = str(error) if isinstance(error, HeldoutError) else "days must be a number."
+        return _account(service, request, sent.person, wrong=words)
+    return _account(service, request, sent.person, made=token)
+
+
+@pages.post("/account/tokens/{identity}/revoke")
+def revoke_token_page(service: Serving, sent: Posted, identity: str) -> Response:
+    """The token opens nothing from now on."""
+    accounts.revoke_token(service, sent.person, identity)
+    return redirect("/account?done=token")
+
+
+# --- the administrator ---------------------------------------------------------------------------
+
+
+def _people(service: Service, request: Request, **more: Any) -> Response:
+    everyone = accounts.everyone(service)
+    more = {"link": None, "of": "", "name": ""} | more
+    status = 422 if more.get("wrong") else 200
+    return page(
+        request, "people.html", status=status, everyone=everyone, roles=accounts.ROLES, **more
+    )
+
+
+@pages.post("/people")
+def add_person_page(service: Serving, request: Request, sent: Posted) -> Response:
+    """Somebody new; the page that answers shows their sign-in link."""
+    sent.person.must_be("administrator", scope="manage")
+    name = sent.text("name")
+    try:
+        secret = accounts.add_person(service, name=name, role=sent.text("role"), by=sent.person)
+    except HeldoutError as error:
+        return _people(service, request, wrong=str(error), name=name)
+    return _with_link(service, request, name, secret)
+
+
+@pages.post("/people/{name}/link")
+def link_for(service: Serving, request: Request, sent: Posted, name: str) -> Response:
+    """Another sign-in link."""
+    secret = accounts.new_link(service, name, by=sent.person)
+    return _with_link(service, request, name, secret)
+
+
+def _with_link(service: Service, request: Request, name: str, secret: str) -> Response:
+    link = f"{service.settings.address}/sign-in/{secret}"
+    return _people(service, request, link=link, of=name)
+
+
+@pages.post("/people/{name}/disable")
+def disable_page(service: Serving, sent: Posted, name: str) -> Response:
+    """Nothing of theirs opens any door from now on."""
+    accounts.disable(service, name, by=sent.person)
+    return redirect("/?done=disabled")
