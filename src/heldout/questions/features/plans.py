@@ -114,12 +114,12 @@ def log_odds(
     if not learnt:
         return mean
     common, variance = powers[0].sum(), powers[1].sum() - powers[0].sum() ** 2
-    log_odds: Floats = mean - common * np.clip((square - mean**2) / max(variance, 1e-9), 0, 1)
-    return log_odds
+    shrunk: Floats = mean - common * np.clip((square - mean**2) / max(variance, 1e-9), 0, 1)
+    return shrunk
 
 
 def _likelihood(noisy: NDArray[np.float32], expected: Floats, scale: float) -> NDArray[np.float32]:
-    """Return that of every grid point for every feature, the largest of a feature being 1."""
+    """Return the likelihoods of grid points by feature, the largest of a feature being 1."""
     total: Any = 0
     for counts, mean in zip(noisy, expected.reshape(2, -1), strict=True):
         # Poisson spread widens the Laplace law to the sum of the two variances.
