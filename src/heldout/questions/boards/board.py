@@ -255,8 +255,12 @@ class Board:
 
     def entries(self) -> list[tuple[str, float]]:
         """The improvements that were shown, in order: submission and score."""
-        found = self._state().submissions.items()
-        return [(name, each["score"]) for name, each in found if each["score"] is not None]
+        submissions = self._state().submissions.items()
+        return [
+            (name, outcome["score"])
+            for name, outcome in submissions
+            if outcome["score"] is not None
+        ]
 
     def _best(self, state: State) -> float:
         return max([self.plan.start, *state.shown])
@@ -278,8 +282,8 @@ class Board:
             self._check_bar(state)
             if submission not in state.submissions:
                 self._judge(rows, submission, state)
-            found = state.submissions[submission]
-            if found["above"] and found["score"] is None and not found["lost"]:
+            outcome = state.submissions[submission]
+            if outcome["above"] and outcome["score"] is None and not outcome["lost"]:
                 self._show(rows, submission, state)
             return self._outcome(state.submissions[submission], state)
 
@@ -351,11 +355,11 @@ class Board:
         ).values
         return answer
 
-    def _outcome(self, found: dict[str, Any], state: State) -> Outcome:
-        if found["lost"] and not found["above"]:
+    def _outcome(self, outcome: dict[str, Any], state: State) -> Outcome:
+        if outcome["lost"] and not outcome["above"]:
             raise LedgerError("This submission was lost before it was judged. Submit it anew.")
-        certificate = None if found["score"] is None else self.certificate()
-        return Outcome(found["above"], found["score"], self._best(state), certificate)
+        certificate = None if outcome["score"] is None else self.certificate()
+        return Outcome(outcome["above"], outcome["score"], self._best(state), certificate)
 
     def certificate(self, level: float = 0.95) -> Certificate:
         """What holds of every score that is shown."""
@@ -368,6 +372,6 @@ def certificate_of(plan: Plan, level: float = 0.95) -> Certificate:
     A fifth of the failures is left to noise, for all scores that may be shown.
     """
     failing = 1 - level
-    found = plan.certificate(1 - failing * 0.8)
+    certificate = plan.certificate(1 - failing * 0.8)
     noise = plan.noise_half_width(1 - failing * 0.2 / plan.improvements)
-    return replace(found, bound=min(found.bound + noise, 1.0), level=level)
+    return replace(certificate, bound=min(certificate.bound + noise, 1.0), level=level)

@@ -53,18 +53,18 @@ class Encoding:
             values = np.concatenate([table.numbers[name] for table in tables])
             number = Number.of(values)
             numbers[name] = number
-            found = [Feature(name)] if number.scale > 0 else []
+            encoded = [Feature(name)] if number.scale > 0 else []
             missing = np.isnan(values)
             if missing.any() and not missing.all():
-                found.append(Feature(name, MISSING))
-            features += found
-            constant += [] if found else [name]
+                encoded.append(Feature(name, MISSING))
+            features += encoded
+            constant += [] if encoded else [name]
         for name in tables[0].texts:
             pooled = np.concatenate([table.texts[name] for table in tables])
             levels[name] = frequent(pooled, most_categories)
-            found = _text_features(name, pooled, levels[name])
-            features += found
-            constant += [] if found else [name]
+            encoded = _text_features(name, pooled, levels[name])
+            features += encoded
+            constant += [] if encoded else [name]
         return cls(tuple(features), numbers, levels, tuple(constant))
 
     def matrix(self, table: Table) -> Floats:
@@ -98,10 +98,10 @@ def _text_features(
     sizes = [len(levels) > 0, missing > 0, other > 0]
     if len(levels) + sum(sizes[1:]) <= 1:
         return []
-    found = [Feature(name, level) for level in levels]
-    found += [Feature(name, MISSING)] if missing and MISSING not in known else []
-    found += [Feature(name, OTHER)] if other and OTHER not in known else []
-    return found
+    features = [Feature(name, level) for level in levels]
+    features += [Feature(name, MISSING)] if missing and MISSING not in known else []
+    features += [Feature(name, OTHER)] if other and OTHER not in known else []
+    return features
 
 
 NAMED = 5
@@ -273,9 +273,11 @@ class Probabilities:
 
     @classmethod
     def of(cls, scores: Any) -> "Probabilities":
-        held = np.clip(scores, 0, 1)
-        counts, _ = np.histogram(held, bins=BINS, range=(0, 1))
-        return cls(float(held.mean()), float(held.var()), tuple((counts / len(held)).tolist()))
+        shares = np.clip(scores, 0, 1)
+        counts, _ = np.histogram(shares, bins=BINS, range=(0, 1))
+        return cls(
+            float(shares.mean()), float(shares.var()), tuple((counts / len(shares)).tolist())
+        )
 
 
 @dataclass(frozen=True)
@@ -334,8 +336,8 @@ class DeepDive:
         }
 
     def __repr__(self) -> str:
-        told = "; ".join(self.hints) or "no usual cause was found"
-        return f"DeepDive [for the custodian only] of {len(self.clues)} features: {told}"
+        causes = "; ".join(self.hints) or "no usual cause was found"
+        return f"DeepDive [for the custodian only] of {len(self.clues)} features: {causes}"
 
 
 def weights_of(model: Classifier, features: Floats, is_true: Bools) -> tuple[str, Floats]:

@@ -55,16 +55,16 @@ class Columns(Rule):
                 f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
             )
         try:
-            found = {
+            table = {
                 part: {str(key): _cells(cells, part) for key, cells in value.get(part, {}).items()}
                 for part in PARTS
             }
         except (TypeError, ValueError):
             raise ArgumentError(f"{name} must hold numbers and texts in lists.") from None
-        lengths = {len(cells) for columns in found.values() for cells in columns.values()}
+        lengths = {len(cells) for columns in table.values() for cells in columns.values()}
         if len(lengths) != 1 or min(lengths) < 2:
             raise ArgumentError(f"{name} must have columns of one length, of two rows at least.")
-        return found
+        return table
 
     def from_words(self, words: Sequence[str], name: str) -> Plain:
         raise ArgumentError(f"{name} must be sent as columns: no file is opened by its name here.")
