@@ -74,8 +74,8 @@ def binned_residuals(curves: CurvesRelease) -> BinnedResiduals:
         raise ArgumentError(
             f"curves must be what session.curves(...) gives, got a {type(curves).__name__}."
         )
-    found = curves.calibration
-    return BinnedResiduals(found.predicted, found.observed - found.predicted, found.share, found)
+    bins = curves.calibration
+    return BinnedResiduals(bins.predicted, bins.observed - bins.predicted, bins.share, bins)
 
 
 class LogisticDiagnostics:
