@@ -123,8 +123,7 @@ def picture(place: str) -> None:
     """What an attacker who boosts sees as the number of submissions grows."""
     from pathlib import Path
 
-    from heldout.drawing.chart import Chart, Field, Layer, Numbers
-    from heldout.drawing.colours import PALETTE
+    from heldout.drawing.chart import PALETTE, Chart, Field, Layer, Numbers
 
     points, certificates = [], []
     for count in (10, 20, 50, 100, 200, 400, 600, 800, 1000):

@@ -14,8 +14,8 @@ import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.questions.curves.methods.heldout import (
     EDGES_SHARE,
-    FEW_EDGES_SHARE,
     FIRST_SHARE,
+    HEAP_SHARE,
     PUBLIC_BINS,
 )
 from heldout.questions.curves.methods.registry import METHODS
@@ -107,8 +107,9 @@ def test_both_relations_by_row_and_by_unit(neighbours: str, unit: bool) -> None:
         assert release.table.first.scale == moved / (FIRST_SHARE * whole)
         assert release.table.area is not None
     else:
-        edges = FEW_EDGES_SHARE if release.table.bins <= 8 else EDGES_SHARE
-        counts = whole - (edges * whole if release.table.bins > PUBLIC_BINS else 0)
+        edges = EDGES_SHARE if release.table.bins > PUBLIC_BINS else 0
+        heaps = HEAP_SHARE if release.table.heaps is not None else 0
+        counts = whole * (1 - edges - heaps)
         assert release.table.noise.scale == moved / counts
 
 

@@ -30,7 +30,7 @@ ORDER = [
     ("heldout.intervals",),
     (  # the kit from which kinds of questions are pooled; `heldout.pool` is above them
         *("heldout.pooling.answer", "heldout.pooling.curves", "heldout.pooling.effects"),
-        *("heldout.pooling.picture", "heldout.pooling.price", "heldout.pooling.site"),
+        "heldout.pooling.site",
     ),
     ("heldout.questions",),
     ("heldout.board", "heldout.features", "heldout.regression"),  # public names of families

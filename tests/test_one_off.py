@@ -198,5 +198,5 @@ def test_pictures_are_drawn_on_the_axes_that_are_given() -> None:
 
 
 def test_without_matplotlib_a_plot_is_an_altair_chart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heldout.drawing.axes.installed", lambda: False)
+    monkeypatch.setattr("heldout.drawing.chart.installed", lambda: False)
     assert ho.roc_curve(LABELS, SCORES, epsilon=5).plot().to_dict()["layer"]

@@ -7,7 +7,7 @@ import altair as alt
 import pytest
 import vl_convert
 
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE
 from heldout_papers.altair_svg import house_theme, rows, specification, to_png, to_svg
 
 

@@ -1,17 +1,19 @@
 """Fitted scikit-learn models: evaluate one, or search among several for one declared price."""
 
 import os
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from heldout.arguments import as_array, shown
 from heldout.arguments.rules import OneOf, Whole
 from heldout.data import Dataset
+from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, BudgetExceeded
 from heldout.kernel import Budget, Event, Ledger, Loss, Neighbours, Protection, exact
-from heldout.one_off import declared
+from heldout.one_off import Array, declared
 from heldout.questions.session import Epsilon, Session
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ def evaluate(
     name: str | None = None,
     **labels: Any,
 ) -> "Report":
-    """A private report on a fitted classifier: `X` and `y` are rows that it was not trained on.
+    """Return a private report on a fitted classifier; `X` and `y` are rows it was not trained on.
 
     The score is `predict_proba` of the positive class, or `decision_function`, whose numbers have
     no range and are ranked by a map (`score_map`, (0, 1) unless given). The model must score each
@@ -64,40 +66,57 @@ def evaluate(
         session = Session(dataset, budget=budget)
     else:
         session = Session(dataset, ledger=ledger, account=account)
+    if isinstance(session.dataset, ClassifiedRows):
+        curves = False  # they are of two classes
     return session.report(epsilon=epsilon, threshold=threshold, curves=curves)
 
 
 def _scored(model: Any, X: Any, y: Any, labels: dict[str, Any], **custody: Any) -> Dataset:
-    """The rows with the model's scores; what fails in the model may quote a row, so is not said."""
+    """Return the rows with the model's scores.
+
+    What fails in the model may quote a row, so its message is dropped.
+    """
     classes = as_array(getattr(model, "classes_", ()), name="classes_").tolist()
-    if not isinstance(classes, list) or len(classes) != 2:
+    if not isinstance(classes, list) or len(classes) < 2:
         raise ArgumentError(
-            "model must be a fitted classifier with two classes. For a regression see "
+            "model must be a fitted classifier. For a regression see "
             "heldout.regression.residual_plot."
         )
-    told = declared(labels)
-    told.setdefault("positive", classes[1])
-    if told["positive"] not in classes:
-        raise ArgumentError(
-            f"pos_label must be a class of the model, got {shown(told['positive'])}."
-        )
-    at = classes.index(told["positive"])
-    told["negative"] = other_label(told["positive"], told.get("negative", classes[1 - at]))
-    score = None
-    try:
-        if hasattr(model, "predict_proba"):
-            score = as_array(model.predict_proba(X), name="score")[:, at]
-        else:
-            score = as_array(model.decision_function(X), name="score") * (1 if at else -1)
-            told.setdefault("score_map", (0.0, 1.0))
-    except Exception:
-        pass  # raised outside, so that not even its context holds the model's message
+    options: dict[str, Any] = {"out_of_range": "clip"}  # rounding may take a probability beyond 1
+    scores: dict[str, Any] = {}
+    if len(classes) > 2:
+        if labels:
+            raise ArgumentError("Leave pos_label= and labels= out where there are more than two.")
+        names = [f"score {place + 1}" for place in range(len(classes))]
+        options |= {"classes": classes, "scores": names}
+        with suppress(Exception):
+            scores = dict(zip(names, as_array(model.predict_proba(X), name="score").T, strict=True))
+    else:
+        options |= declared(labels)
+        place = _place_of_positive(classes, options)
+        options["score"] = "score"
+        with suppress(Exception):
+            if hasattr(model, "predict_proba"):
+                scores["score"] = as_array(model.predict_proba(X), name="score")[:, place]
+            else:
+                options.setdefault("score_map", (0.0, 1.0))
+                scores["score"] = as_array(model.decision_function(X), name="score") * (
+                    1 if place else -1
+                )
     truth = _labels(y)
-    if score is None or truth.shape != score.shape:
+    if not scores or any(score.shape != truth.shape for score in scores.values()):
         raise ArgumentError("model must give one score to each row of X, and y one label.")
-    rows = {"label": truth, "score": score}
-    told.setdefault("out_of_range", "clip")  # rounding may leave a probability beyond 1
-    return Dataset(rows, label="label", score="score", **told, **custody)
+    return Dataset({"label": truth, **scores}, label="label", **options, **custody)
+
+
+def _place_of_positive(classes: list[Any], options: dict[str, Any]) -> int:
+    """Return which of the model's two classes is positive; declare both in `options`."""
+    positive = options.setdefault("positive", classes[1])
+    if positive not in classes:
+        raise ArgumentError(f"pos_label must be a class of the model, got {shown(positive)}.")
+    place = classes.index(positive)
+    options["negative"] = other_label(positive, options.get("negative", classes[1 - place]))
+    return place
 
 
 class Search:
@@ -173,7 +192,7 @@ class Search:
         if self.each <= 0:
             raise ArgumentError(
                 f"epsilon must be more than {self.candidates * (self.folds - 1) * fit}, which "
-                "training costs: candidates times folds less one times training_epsilon."
+                "training costs: candidates * (folds - 1) * training_epsilon."
             )
         self._public = None if public is None else as_array(public, name="public")
         self._labels, self._where = declared(labels), (ledger, account)
@@ -183,7 +202,7 @@ class Search:
 
     @property
     def loss(self) -> Loss:
-        """What all scores cost together."""
+        """The price of all scores together."""
         return Loss.pure(self.epsilon)
 
     def __str__(self) -> str:
@@ -241,7 +260,7 @@ class Search:
     # --- scikit-learn's scoring -------------------------------------------------------------------
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """The noisy score of one candidate on one fold.
+        """Return the noisy score of one candidate on one fold.
 
         The number of rows says which fold it is; its own copy of that fold is scored, so that
         nothing in the given cells decides what is scored or refused.
@@ -254,6 +273,17 @@ class Search:
             )
         dataset = _scored(estimator, *self._tests[size], dict(self._labels))
         session = Session(dataset, ledger=self._counted, account=f"fold of {size}")
+        if isinstance(session.dataset, ClassifiedRows):
+            raise ArgumentError("A search is among models of two classes.")
+        try:
+            return self._score(session)
+        except BudgetExceeded:
+            raise BudgetExceeded(
+                f"This search declared {self.candidates} candidates, and this is one more. Nothing "
+                "was charged; declare another search."
+            ) from None
+
+    def _score(self, session: Session) -> float:
         if self.metric in DECIDED:
             about = session.dataset
             assert isinstance(about, ScoredRows)
@@ -262,22 +292,23 @@ class Search:
             return float(getattr(session.confusion(threshold=middle, epsilon=self.each), name))
         if self.metric == "neg_brier_score":
             return -float(session.brier(epsilon=self.each))
-        asked = session.auc if self.metric == "roc_auc" else session.average_precision
-        return float(asked(epsilon=self.each))
+        if self.metric == "roc_auc":
+            return float(session.auc(epsilon=self.each))
+        return float(session.average_precision(epsilon=self.each))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A Search counts in one process: leave n_jobs at 1, or use threads.")
 
 
-def _labels(y: Any) -> Any:
-    found = as_array(y, name="y")
-    if found.ndim != 1:
-        raise ArgumentError("y must be one-dimensional. Ravel it.")
-    return found
+def _labels(y: object) -> Array:
+    labels = as_array(y, name="y")
+    if labels.ndim != 1:
+        raise ArgumentError(f"y must be one-dimensional, got {labels.ndim} dimensions.")
+    return labels
 
 
-def _chosen(public: Any, rows: int) -> Any:
-    """Which rows are named as public: by a bool each, or by their positions."""
+def _chosen(public: Array, rows: int) -> Array:
+    """Return which rows are named as public: by a bool each, or by their positions."""
     import numpy as np
 
     if public.ndim == 1 and public.dtype == bool and len(public) == rows:

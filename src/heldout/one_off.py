@@ -6,11 +6,15 @@ nobody keeps count across calls. For data that is asked more than once use `held
 
 from typing import Any
 
-from heldout.arguments import as_array, shown
+import numpy as np
+from numpy.typing import NDArray
+
+from heldout.arguments import as_array, check_columns, no_such
 from heldout.data import Dataset
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
+from heldout.intervals.confusion import ConfusionRelease
 from heldout.kernel import Budget, exact
 from heldout.questions.curves.calibration import check_probabilities
 from heldout.questions.curves.named import NamedCurve
@@ -19,12 +23,14 @@ from heldout.questions.session import Epsilon, Session
 
 Weights = tuple[Any, float | None]
 """A weight for each row, and the largest that there can be."""
+Array = NDArray[Any]
 DECLARED = ("positive", "negative", "score_range", "score_map", "out_of_range")
 ABSENT = {
     "sample_weight": "confusion_matrix and brier_score_loss take it, with largest_weight=.",
     "max_fpr": "Read the part that you want off heldout.roc_curve.",
-    "average": "It is for more than two classes, and these are two.",
-    "multi_class": "It is for more than two classes, and these are two.",
+    "average": "With more than two classes, pass labels= and a column of y_score for each.",
+    "multi_class": "With more than two classes, pass labels= and a column of y_score for each.",
+    "n_jobs": "A release is drawn in one process.",
     "normalize": "Divide np.asarray(matrix), or read .recall and .precision with their intervals.",
     "drop_intermediate": "The noise decides how many points a curve has.",
     "n_bins": "The noise decides how many bins there are.",
@@ -34,7 +40,7 @@ ABSENT = {
 
 
 def declared(options: dict[str, Any]) -> dict[str, Any]:
-    """What `Dataset` is told of labels and scores; scikit-learn's names are understood.
+    """Return what `Dataset` needs of labels and scores; scikit-learn's names are understood.
 
     >>> declared({"labels": ["no", "yes"]})
     {'negative': 'no', 'positive': 'yes'}
@@ -54,27 +60,38 @@ def declared(options: dict[str, Any]) -> dict[str, Any]:
         if name in ABSENT:
             raise ArgumentError(f"{name} is not supported. {ABSENT[name]}")
         if name not in DECLARED:
-            raise ArgumentError(
-                f"No option {shown(name)}. Options: {', '.join(DECLARED)}, pos_label, labels."
-            )
+            raise ArgumentError(no_such("option", name, (*DECLARED, "pos_label", "labels")))
     return options
 
 
 def one_off(
-    y_true: Any,
-    y_score: Any,
+    y_true: object,
+    y_score: object,
     *,
     epsilon: Epsilon,
     neighbours: str = "replace-one",
     delta: Epsilon | None = None,
     weights: Weights = (None, None),
+    classes: list[Any] | None = None,
     **labels: Any,
 ) -> Session:
-    """A session on two arrays of the same length, with a budget for one release."""
-    classes = labels.pop("classes", None)
-    role = "score" if classes is None else "prediction"
-    told = (declared(labels) if classes is None else {"classes": classes}) | {role: role}
-    arrays = {"label": as_array(y_true, name="y_true"), role: as_array(y_score, name="y_score")}
+    """Open a session on two arrays of the same length, with a budget for one release.
+
+    With `classes` the second array holds the class that a model says; an array of three columns or
+    more holds a score for each of `labels`.
+    """
+    budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
+    columns = {"label": as_array(y_true, name="y_true")}
+    second = as_array(y_score, name="y_score")
+    options: dict[str, Any]
+    if classes is not None:
+        columns["prediction"], options = second, {"classes": classes, "prediction": "prediction"}
+    elif second.ndim == 2 and second.shape[1] > 2:
+        scores = {f"score {place + 1}": second[:, place] for place in range(second.shape[1])}
+        options = {"classes": _classes(labels, len(scores)), "scores": list(scores)}
+        columns |= scores
+    else:
+        columns["score"], options = second, declared(labels) | {"score": "score"}
     sizes, largest = weights
     if (sizes is None) != (largest is None):
         raise ArgumentError(
@@ -82,16 +99,33 @@ def one_off(
             "be is public, and never read off the data."
         )
     if sizes is not None:
-        arrays["weight"] = as_array(sizes, name="sample_weight")
-        told |= {"weight": "weight", "largest_weight": largest}
-    truth = arrays["label"]
-    if truth.ndim != 1 or any(each.shape != truth.shape for each in arrays.values()):
-        raise ArgumentError(
-            "y_true and y_score must be one-dimensional and of the same length. Ravel them."
-        )
-    dataset = Dataset(arrays, label="label", neighbours=neighbours, **told)
-    budget = Budget(epsilon=exact(epsilon, name="epsilon"), delta=0 if delta is None else delta)
+        columns["weight"] = as_array(sizes, name="sample_weight")
+        options |= {"weight": "weight", "largest_weight": largest}
+    names = {"label": "y_true", "weight": "sample_weight"}
+    check_columns(
+        {names.get(name, "y_score"): column for name, column in columns.items()},
+        show_lengths=neighbours == "replace-one",
+    )
+    dataset = Dataset(columns, label="label", neighbours=neighbours, **options)
     return Session(dataset, budget=budget)
+
+
+def _classes(labels: dict[str, Any], count: int) -> list[Any]:
+    """Return the declared classes of so many columns of scores; they are public."""
+    chosen = {"multi_class": ("ovr", "raise"), "average": ("macro",)}
+    for name, values in chosen.items():
+        if labels.pop(name, values[0]) not in values:
+            raise ArgumentError(
+                f"{name} must be {values[0]!r}: each class against all others, and their mean."
+            )
+    given = as_array(labels.pop("labels", ()), name="labels").tolist()
+    if not isinstance(given, list) or len(given) != count:
+        raise ArgumentError(
+            f"y_score has {count} columns. Pass labels=, the classes in the order of the columns."
+        )
+    if labels:
+        raise ArgumentError("Pass labels= alone where there are more than two.")
+    return given
 
 
 def roc_auc_score(
@@ -106,7 +140,10 @@ def roc_auc_score(
     scores: str | None = None,
     **labels: Any,
 ) -> AucRelease:
-    """The private area under the ROC curve.
+    """Return the private area under the ROC curve.
+
+    Scores of several classes are columns of `y_score`, named by `labels`: the answer is then the
+    area of each class against all others, and their mean.
 
     >>> release = roc_auc_score([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> 0.9 < float(release) <= 1
@@ -115,10 +152,9 @@ def roc_auc_score(
     session = one_off(
         y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
     )
-    found: AucRelease = session.auc(
+    return session.auc(
         epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
     )
-    return found
 
 
 def average_precision_score(
@@ -133,7 +169,7 @@ def average_precision_score(
     scores: str | None = None,
     **labels: Any,
 ) -> RankingRelease:
-    """The private average precision; within a tie the negatives come first.
+    """Return the private average precision; within a tie the negatives come first.
 
     >>> release = average_precision_score([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> 0.7 < float(release) <= 1
@@ -142,14 +178,13 @@ def average_precision_score(
     session = one_off(
         y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
     )
-    found: RankingRelease = session.average_precision(
+    return session.average_precision(
         epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
     )
-    return found
 
 
 def roc_curve(y_true: Any, y_score: Any, *, epsilon: Epsilon, **options: Any) -> NamedCurve:
-    """The private ROC curve; the other curves are in the same release, at no cost.
+    """Return the private ROC curve; the other curves are in the same release, at no cost.
 
     `options` are those of the labels and scores, as in `Dataset`, `neighbours`, and the method's
     own, as in `Session.curves`.
@@ -165,9 +200,9 @@ def roc_curve(y_true: Any, y_score: Any, *, epsilon: Epsilon, **options: Any) ->
 def precision_recall_curve(
     y_true: Any, y_score: Any, *, epsilon: Epsilon, **options: Any
 ) -> NamedCurve:
-    """The private precision-recall curve; see `roc_curve`.
+    """Return the private precision-recall curve; see `roc_curve`.
 
-    As in scikit-learn recall falls, and there is one threshold less than points.
+    As in scikit-learn recall falls, and there is one threshold fewer than points.
 
     >>> release = precision_recall_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> precision, recall, thresholds = release
@@ -178,7 +213,7 @@ def precision_recall_curve(
 
 
 def calibration_curve(y_true: Any, y_prob: Any, *, epsilon: Epsilon, **options: Any) -> NamedCurve:
-    """The private reliability diagram; see `roc_curve`.
+    """Return the private reliability diagram; see `roc_curve`.
 
     >>> prob_true, prob_pred = calibration_curve([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> len(prob_true) == len(prob_pred)
@@ -190,8 +225,8 @@ def calibration_curve(y_true: Any, y_prob: Any, *, epsilon: Epsilon, **options: 
 def _curve(
     kind: str, y_true: Any, y_score: Any, epsilon: Epsilon, options: dict[str, Any]
 ) -> NamedCurve:
-    told = {"neighbours", "pos_label", "labels", *DECLARED, *ABSENT}
-    labels = {name: options.pop(name) for name in told & set(options)}
+    known = {"neighbours", "pos_label", "labels", *DECLARED, *ABSENT}
+    labels = {name: options.pop(name) for name in known & set(options)}
     session = one_off(y_true, y_score, epsilon=epsilon, **labels)
     if kind == "calibration":
         check_probabilities(session.dataset.score_range)
@@ -207,8 +242,8 @@ def confusion_matrix(
     sample_weight: Any = None,
     largest_weight: float | None = None,
     **labels: Any,
-) -> Any:
-    """The private confusion matrix of predicted labels; text labels may be predicted as 0 and 1.
+) -> ConfusionRelease:
+    """Return the private confusion matrix; text labels may be predicted as 0 and 1.
 
     More than two `labels` give a matrix of so many classes. With weights, `largest_weight` is
     the largest that there can be: public, and what the noise is made for.
@@ -225,22 +260,22 @@ def confusion_matrix(
             raise ArgumentError("Pass labels= alone where there are more than two.")
         session = one_off(y_true, y_pred, classes=classes.tolist(), **words)
         return session.confusion(epsilon=epsilon, weighted=weighted)
-    told = declared(labels)
-    called = _called(as_array(y_pred, name="y_pred"), told)
-    session = one_off(y_true, called, **words, **told)
+    values = declared(labels)
+    called = _called(as_array(y_pred, name="y_pred"), values)
+    session = one_off(y_true, called, **words, **values)
     return session.confusion(threshold=0.5, epsilon=epsilon, weighted=weighted)
 
 
-def _called(predicted: Any, told: dict[str, Any]) -> Any:
-    """1 for the positive label and 0 for the negative one."""
-    positive = told.get("positive", 1)
-    negative = other_label(positive, told.get("negative"))
+def _called(predicted: Array, values: dict[str, Any]) -> Array:
+    """Return 1 for the positive label and 0 for the negative one."""
+    positive = values.get("positive", 1)
+    negative = other_label(positive, values.get("negative"))
     if isinstance(positive, str) and predicted.dtype.kind in "biuf":
         positive, negative = 1, 0
     try:
         yes, no = predicted == positive, predicted == negative
         if predicted.ndim == 1 and bool((yes | no).all()):
-            return yes.astype(float)
+            return np.asarray(yes, dtype=float)
     except Exception:
         pass  # raised outside: cells that cannot be compared are no labels, and are not quoted
     raise UnknownLabel("y_pred must hold the two labels alone. Say which by labels=.")
@@ -256,7 +291,7 @@ def brier_score_loss(
     largest_weight: float | None = None,
     **labels: Any,
 ) -> MeanRelease:
-    """The private Brier score of predicted probabilities; weights as in `confusion_matrix`.
+    """Return the private Brier score of predicted probabilities; weights as in `confusion_matrix`.
 
     >>> float(brier_score_loss([1, 0] * 500, [0.9, 0.1] * 500, epsilon="1")) < 0.1
     True
@@ -265,5 +300,4 @@ def brier_score_loss(
     session = one_off(
         y_true, y_prob, epsilon=epsilon, neighbours=neighbours, weights=weights, **labels
     )
-    found: MeanRelease = session.brier(epsilon=epsilon, weighted=sample_weight is not None)
-    return found
+    return session.brier(epsilon=epsilon, weighted=sample_weight is not None)

@@ -170,3 +170,17 @@ def test_thirty_racing_reports_with_budget_for_ten_are_ten_whole_ones(
     )
     with Ledger.open(ledger if "://" in ledger else folder / ledger) as book:
         assert len(book.entries()) == 11
+
+
+def test_a_reader_who_stops_after_two_lines_ends_it_quietly(folder: Path) -> None:
+    line = f"{sys.executable} -m heldout {COMMANDS['evaluate'][0]} | head -2"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 2
+    assert list(folder.glob("heldout-answer-*")) == []

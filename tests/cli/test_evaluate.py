@@ -205,7 +205,7 @@ def test_scores_of_any_size_are_mapped_or_clipped_as_declared(run):
 def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
     run, here, monkeypatch, command
 ):
-    from heldout.cli import curves, output
+    from heldout.cli import evaluate as presets
     from heldout.errors import ArgumentError
     from heldout.questions.report import Report
 
@@ -216,8 +216,8 @@ def test_what_is_paid_for_is_kept_though_the_reader_or_the_disk_fails(
         raise ArgumentError("full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(output, "print_report", failing)
-        patched.setattr(curves, "_print", failing)
+        patched.setattr(presets, "print_report", failing)
+        patched.setattr(presets, "_print", failing)
         assert run(*words).code == 2
     assert (here / "kept.html").read_text().startswith("<!DOCTYPE html>")
     monkeypatch.setattr(Report, "save", failing)

@@ -5,7 +5,7 @@ import pyarrow.parquet
 import pytest
 
 from heldout.cli import main
-from heldout.cli.failure import one_line
+from heldout.cli.output import one_line
 
 SECRET = 4711.25
 

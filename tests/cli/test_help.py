@@ -78,6 +78,16 @@ def test_the_commands_of_a_ledger_take_json(run, command):
     assert "--json" in run(*command.split(), "--help").out
 
 
+@pytest.mark.parametrize("command", ["evaluate", "compare", "curves", "residuals", "ask auc"])
+def test_the_options_of_a_command_that_asks_stand_in_groups(run, command):
+    page = run(*command.split(), "--help").out
+    groups = ("The rows", "The ledger, and who pays", "A model to score the rows with",
+              "A server with the rows", "What to do with the answer")  # fmt: skip
+    places = [page.index(f"─ {group} ─") for group in groups]
+    assert places == sorted(places)
+    assert page.index("--ledger STR", places[1]) < places[2]
+
+
 def test_the_version_is_that_of_the_package(run):
     import heldout
 

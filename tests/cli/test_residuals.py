@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
@@ -130,7 +131,7 @@ def test_the_papers_method_gives_a_plot_and_no_verdict(run, pay):
         ((*COLUMNS[:4], "--scale", "-1"), "scale must be a positive number"),
         ((*COLUMNS, "--budget", "3"), "--budget requires --ledger"),
         ((*COLUMNS, "--out", "none/plot.html"), "path must be a file that can be written"),
-        ((*COLUMNS, "--out", "none/plot.svg"), "--out must lie in a folder"),
+        ((*COLUMNS, "--out", "none/plot.svg"), "path must be a file that can be written"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(run, pay, words, said):
@@ -153,3 +154,13 @@ def test_bounds_are_read_as_typed():
     for text in ("predicted=1", "residual=1,residual=2", "x=1:2", "residual=1:2:3", ""):
         with pytest.raises(ArgumentError, match="must be like"):
             parsed_bounds(text)
+
+
+def test_a_model_may_predict_the_rows_first(run, here):
+    rows = {"y": [float(at % 50) for at in range(600)], "x": [at % 50 + 0.5 for at in range(600)]}
+    pyarrow.csv.write_csv(pyarrow.table(rows), here / "lines.csv")
+    (here / "line.json").write_text('{"coefficients": {"x": 1.0}, "intercept": -0.5}')
+    words = ("residuals", "lines.csv", "--observed", "y", "--predicted", "yhat", "--epsilon", "4")
+    outcome = run(*words, "--model", "line.json", "--metrics", "4", "--yes", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["kind"] == "residual-plot"

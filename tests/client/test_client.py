@@ -208,6 +208,77 @@ def test_evaluating_on_a_server_and_verifying_its_page(
     assert (code, "it was changed" in err) == (1, True)
 
 
+def bought(
+    running: Any, capsys: pytest.CaptureFixture[str], *words: object
+) -> tuple[int, str, str]:
+    """Ask the running server by a command, at a price at which noise hides nothing."""
+    there = ("--server", running.url, "--token-file", running.token_file)
+    whose = ("--dataset", "readmissions", "--model", running.model, "--server-key", running.key)
+    return called(capsys, *words, *there, *whose, "--epsilon", "8")
+
+
+def test_any_question_is_asked_of_a_server(
+    running: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "answer.html"
+    code, out, err = bought(running, capsys, "ask", "confusion", "--out", page, "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert (answer["kind"], answer["loss"]["epsilon"]) == ("confusion", "8")
+    assert "remaining" in answer
+    assert "</html>" in page.read_text()
+    code, out, err = bought(running, capsys, "ask", "brier")
+    assert code == 0, err
+    assert "Brier score" in out
+    assert "Receipt: " in out
+
+
+def test_curves_are_bought_of_a_server_with_their_page(
+    running: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "curves.html"
+    words = ("curves", "--thresholds", "0.3", "--yes", "--out", page)
+    code, out, err = bought(running, capsys, *words)
+    assert code == 0, err
+    assert "recall at 0.3" in out
+    assert f"Curves: {page}" in out
+    code, out, _ = called(capsys, "verify", page, "--server-key", running.key)
+    assert code == 0
+    assert "Signature: good." in out
+
+
+def test_two_models_are_compared_on_a_server(
+    running: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rival = tmp_path / "rival.json"
+    coefficients = {"coefficients": {"age": -0.04, "stay": 0.1}, "intercept": 1, "link": "logit"}
+    rival.write_text(json.dumps(coefficients))
+    words = ("compare", "--rival", rival, "--yes")
+    code, out, err = bought(running, capsys, *words, "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["kind"] == "compare"
+    assert 0 <= answer["p_value"] <= 1
+    code, out, err = bought(running, capsys, *words)
+    assert code == 0, err
+    assert "With 95% confidence" in out
+    missing = bought(running, capsys, "compare", "--rival", tmp_path / "nowhere.json", "--yes")
+    assert missing[0] == 2
+    assert "nowhere.json" in missing[2]
+
+
+def test_residuals_of_rows_with_a_label_are_refused_by_the_server_and_cost_nothing(
+    running: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = str(running.opened().dataset("readmissions").spent)
+    code, out, err = bought(running, capsys, "residuals", "--yes")
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]  # the server's own log may stand before it
+    assert last.startswith("heldout: ")
+    assert "it needs rows with an observed and a predicted" in last
+    assert str(running.opened().dataset("readmissions").spent) == before
+
+
 @pytest.mark.parametrize(
     "words",
     [

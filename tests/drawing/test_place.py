@@ -2,7 +2,7 @@
 
 import pytest
 
-from heldout.drawing.place import checked_place
+from heldout.drawing.page import checked_place
 from heldout.errors import ArgumentError
 
 

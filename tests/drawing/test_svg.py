@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from heldout.drawing.chart import Chart, Field, Layer, Names, Numbers, records
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE, Chart, Field, Layer, Names, Numbers, records
 from heldout.drawing.svg import LETTER, SMALL
 
 SPACE = "{http://www.w3.org/2000/svg}"

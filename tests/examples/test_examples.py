@@ -9,8 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import heldout
 from heldout.errors import ArgumentError
-from heldout.examples import breast_cancer, messages, readmission, salaries
-from heldout.examples.chance import normal, uniform
+from heldout.examples import breast_cancer, messages, normal, readmission, salaries, uniform
 
 
 @pytest.fixture(scope="module")

@@ -56,12 +56,12 @@ def test_a_pooled_mean_is_that_of_all_rows_when_noise_is_next_to_nothing(session
     assert float(ho.pool(wide)) == pytest.approx(float(wide[0]), rel=1e-3)
 
 
-def test_a_site_that_noise_drowned_has_no_number_in_the_forest_plot(areas):
+def test_a_site_that_noise_hides_has_no_number_in_the_forest_plot(areas):
     areas = copy.deepcopy(areas)
     name = next(iter(areas[1]["measures"]))
     areas[1]["measures"][name] |= {"value": 0.4321, "informative": False}
     picture = ho.pool(areas).figures()[0].svg
-    assert "drowned" in picture
+    assert "no information" in picture
     assert "0.43" not in picture
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from heldout import precision_recall as pr
 from heldout.errors import ArgumentError
-from heldout.precision_recall.effective import effective_size, jackknife
+from heldout.precision_recall.intervals import effective_size, jackknife
 from heldout.precision_recall.levels import levels_from_scores
 
 REFERENCE = json.loads((Path(__file__).parent / "reference_aucpr.json").read_text())

@@ -17,7 +17,7 @@ from textwrap import wrap
 from typing import Any
 
 from heldout.arguments import visible
-from heldout.drawing.colours import FONT, GRID, INK, MUTED, PALETTE
+from heldout.drawing.chart import FONT, GRID, INK, MUTED, PALETTE
 
 _SIZE = re.compile(r'<svg[^>]* width="([0-9.]+)" height="([0-9.]+)"')
 _LEGEND_LABEL = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout.precision_recall import minimum_auc, minimum_precision
 from heldout.precision_recall.binormal import NormalScores, exact_area
 from heldout.precision_recall.binormal import precision as binormal_precision

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.colours import MUTED
+from heldout.drawing.chart import MUTED
 from heldout.precision_recall import ESTIMATORS
 from heldout_papers.altair_svg import rows
 from heldout_papers.batches import areas, binormal_areas, negatives_above

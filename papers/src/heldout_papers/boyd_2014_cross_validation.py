@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.chart import MUTED, PALETTE
 from heldout_papers.altair_svg import rows
 from heldout_papers.registry import Claim, Context, Reproduction, figure
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import INK, PALETTE
 from heldout.precision_recall import ESTIMATORS, curve
 from heldout_papers.altair_svg import rows
 from heldout_papers.pr_space import axis, path, space

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.drawing.colours import INK, PALETTE
-from heldout.precision_recall.effective import effective_size, score_interval
+from heldout.drawing.chart import INK, PALETTE
+from heldout.precision_recall.intervals import effective_size, score_interval
 from heldout.precision_recall.levels import Levels
 from heldout_papers.altair_svg import rows
 from heldout_papers.batches import (

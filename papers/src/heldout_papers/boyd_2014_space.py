@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE
 from heldout.precision_recall import f_score_contour, minimum_auc, minimum_precision
 from heldout.precision_recall.binormal import NormalScores
 from heldout.precision_recall.binormal import precision as binormal_precision

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE
 from heldout.precision_recall import auc, minimum_auc
 from heldout.precision_recall.binormal import NormalScores, exact_area
 from heldout.precision_recall.binormal import precision as binormal_precision

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import INK, PALETTE
 from heldout.questions.ranking.release import binormal_roc
 from heldout_papers.altair_svg import rows
 from heldout_papers.private_ranking import (

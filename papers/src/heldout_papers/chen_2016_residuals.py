@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import INK, PALETTE
 from heldout.questions.regression.table import ResidualTable
 from heldout.questions.regression.verdict import Readings
 from heldout_papers.chen_2016_residuals_census import ACS, CPS, income

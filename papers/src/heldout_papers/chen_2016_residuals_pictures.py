@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, PALETTE
+from heldout.drawing.chart import INK, PALETTE
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
 

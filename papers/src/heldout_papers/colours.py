@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import INK, MUTED, PALETTE
 
 __all__ = ["HELDOUT", "colour_of", "scale"]
 

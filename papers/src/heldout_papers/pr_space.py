@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from heldout.drawing.chart import Chart
-from heldout.drawing.colours import INK
-from heldout.precision_recall import picture
-from heldout.precision_recall.curve import Curve
+from heldout.drawing.chart import INK, Chart
+from heldout.precision_recall.curve import PRECISION, RECALL, Curve
+from heldout.precision_recall.curve import space as layers_of_space
 from heldout_papers.altair_svg import rows
 
 __all__ = ["axis", "path", "space", "words"]
@@ -15,8 +14,8 @@ def space(prevalence: float, *, guessing: bool = True) -> Any:
     """The region that no model reaches, and the level of guessing."""
     import altair as alt
 
-    layers = picture.space(prevalence)[: 2 if guessing else 1]
-    chart = Chart(layers, x=picture.RECALL, y=picture.PRECISION)
+    layers = layers_of_space(prevalence)[: 2 if guessing else 1]
+    chart = Chart(layers, x=RECALL, y=PRECISION)
     return alt.LayerChart.from_dict({"layer": chart.vega_lite()["layer"]})
 
 
@@ -43,6 +42,5 @@ def words(texts: list[tuple[float, float, str]]) -> Any:
 def path(curve: Curve) -> list[dict[str, float]]:
     """The estimator's curve as a polyline, jumps included."""
     return [
-        {"k": k, "recall": each["x"], "precision": each["y"]}
-        for k, each in enumerate(picture.path(curve))
+        {"k": k, "recall": each["x"], "precision": each["y"]} for k, each in enumerate(curve.path())
     ]

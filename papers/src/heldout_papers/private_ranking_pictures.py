@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout_papers.altair_svg import rows
 from heldout_papers.private_ranking import OURS, THEIRS
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.colours import MUTED
+from heldout.drawing.chart import MUTED
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
 from heldout_papers.registry import Claim, Context, Reproduction, figure, table

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import INK, MUTED, PALETTE
 from heldout_papers.altair_svg import rows
 from heldout_papers.registry import Claim, Context, Reproduction, figure
 from heldout_papers.separability import Histograms, baltimore, laplace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heldout.drawing.colours import MUTED
+from heldout.drawing.chart import MUTED
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import colour_of, scale
 

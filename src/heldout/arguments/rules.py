@@ -46,14 +46,14 @@ class Rule(ABC):
     """Its spelling on the command line, where the field's own name would mislead."""
 
     @abstractmethod
-    def __call__(self, value: Any, name: str) -> Any:
+    def __call__(self, value: Any, name: str) -> object:
         """Return the value as it is stored; raise ArgumentError where it is not allowed."""
 
     @abstractmethod
     def schema(self) -> Schema:
         """Return the JSON schema of what may be sent."""
 
-    def from_words(self, words: Sequence[str], name: str) -> Any:
+    def from_words(self, words: Sequence[str], name: str) -> object:
         """Read what somebody typed: one word, or several where `takes_several`."""
         if self.takes_several:
             return self(list(words), name)
@@ -61,7 +61,7 @@ class Rule(ABC):
             raise ArgumentError(f"{name} takes one value, got {len(words)}.")
         return self(words[0], name)
 
-    def from_command(self, words: Sequence[str], name: str) -> Any:
+    def from_command(self, words: Sequence[str], name: str) -> object:
         """Read words of a command line, whose files may be opened; a server calls `from_words`."""
         return self.from_words(words, name)
 
@@ -262,7 +262,7 @@ class Intervals(Rule):
         properties = dict.fromkeys(self.names, one)
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
-    def from_words(self, words: Sequence[str], name: str) -> Any:
+    def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `residual=20` or `predicted=0,100`."""
         typed: dict[str, Any] = {}
         for word in words:
@@ -308,7 +308,7 @@ class Grid(Rule):
         pair = {"type": "array", "items": cells, "minItems": 2, "maxItems": 2}
         return {"anyOf": [cells, pair]}
 
-    def from_words(self, words: Sequence[str], name: str) -> Any:
+    def from_words(self, words: Sequence[str], name: str) -> object:
         return self(words[0] if len(words) == 1 else list(words), name)
 
 
@@ -346,7 +346,7 @@ class Plain(Rule):
     def schema(self) -> Schema:
         return {"type": "object"}
 
-    def from_words(self, words: Sequence[str], name: str) -> Any:
+    def from_words(self, words: Sequence[str], name: str) -> object:
         """Read `name=value`; a value is JSON where it can be, and else a text."""
         typed: dict[str, Any] = {}
         for word in words:
@@ -360,7 +360,7 @@ class Plain(Rule):
         return self(typed, name)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, list | tuple):

@@ -166,6 +166,7 @@ EXAMPLES: Final[Mapping[str, tuple[Fields, ...]]] = {
         {"thresholds": [0.5, 0.25]},
         {"options": {"area_share": "1/2", "levels": 1}},
         {"options": {"levels": 3, "expected_rows": 40}},
+        {"options": {"levels": 2, "heap_share": "1/2"}},
         {"method": "laplace", "options": {"thresholds": 4}},
         {"method": "recursive-medians", "options": {"levels": 3}},
         {"method": "fixed-space", "options": {"thresholds": 8, "counts": "dawa"}},

@@ -1,6 +1,6 @@
 """The command line: a thin shell. Commands are loaded when they are called.
 
-To add one: a module with its function, and one line in `PLACES`.
+To add one: its function in a module of this folder, and a line in `PLACES`.
 """
 
 import os
@@ -14,35 +14,35 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 PLACES: dict[str, str] = {
-    "heldout.cli.demo:demo": "See it work on bundled data, in a few seconds.",
-    "heldout.cli.evaluate:evaluate": "Evaluate a model on rows you must not show.",
-    "heldout.cli.ask:app": "Ask any question of rows you must not show, or of a server.",
-    "heldout.cli.compare:compare": "Which of two models ranks the same rows better?",
-    "heldout.cli.curves:curves": "ROC, precision-recall and reliability, paid once.",
-    "heldout.cli.residuals:residuals": "Does a regression fit? Its residuals.",
-    "heldout.cli.select:select": "Which features of private rows are worth keeping?",
-    "heldout.cli.model:app": "Would a custodian take this model?",
-    "heldout.cli.plan:plan": "Which epsilon for which interval? Spends nothing.",
-    "heldout.cli.pool:pool": "The same question at several sites, as one answer.",
-    "heldout.cli.ledger:app": "Show or verify what has been spent.",
-    "heldout.cli.board:app": "Plan a leaderboard that cannot be gamed.",
-    "heldout.cli.serve:serve": "Let analysts ask: pages, API and a worker.",
-    "heldout.cli.serve:worker": "Do a server's work on private rows.",
-    "heldout.cli.verify:verify": "Is this page what a server signed?",
-    "heldout.cli.pr:pr": "Precision-recall space, on public numbers.",
-    "heldout.cli.audit:audit": "Try to prove the privacy claims wrong.",
-    "heldout.cli.attack:attack": "How exposed is a metric published without noise?",
-    "heldout.cli.separability:separability": "Is privatized data still the data?",
-    "heldout.cli.doctor:doctor": "What is installed here, and does it work?",
-    "heldout.cli.reproduce:reproduce": "Redo the figures of the papers.",
+    "demo:demo": "See it work on bundled data, in a few seconds.",
+    "evaluate:evaluate": "Evaluate a model on rows you must not show.",
+    "ask:app": "Ask any question of rows you must not show, or of a server.",
+    "evaluate:compare": "Which of two models ranks the same rows better?",
+    "evaluate:curves": "ROC, precision-recall and reliability, paid once.",
+    "residuals:residuals": "Does a regression fit? Its residuals.",
+    "select:select": "Which features of private rows are worth keeping?",
+    "model:app": "Would a custodian take this model?",
+    "plan:plan": "Which epsilon for which interval? Spends nothing.",
+    "pool:pool": "The same question at several sites, as one answer.",
+    "ledger:app": "Show or verify what has been spent.",
+    "plan:board": "Plan a leaderboard that cannot be gamed.",
+    "server:serve": "Let analysts ask: pages, API and a worker.",
+    "server:worker": "Do a server's work on private rows.",
+    "server:verify": "Is this page what a server signed?",
+    "pr:pr": "Precision-recall space, on public numbers.",
+    "audit:audit": "Try to prove the privacy claims wrong.",
+    "audit:attack": "How exposed is a metric published without noise?",
+    "separability:separability": "Is privatized data still the data?",
+    "doctor:doctor": "What is installed here, and does it work?",
+    "demo:reproduce": "Redo the figures of the papers.",
 }
-"""Where each command is, and a line about it."""
+"""Where each command is in this folder, and a line about it."""
 
 
 def _name(place: str) -> str:
     """Return the name of a command: that of its function, or of the module of a group."""
     module, _, function = place.partition(":")
-    return module.rpartition(".")[2] if function == "app" else function
+    return module if function == "app" else function
 
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -61,11 +61,11 @@ Exit codes: 0 done; 1 refused because the budget is used up, or a ledger or a si
 changed; 2 anything else that is wrong, in one line on standard error.
 """
 
-DONE, REFUSED, WRONG, INTERRUPTED = 0, 1, 2, 130
+DONE, REFUSED, WRONG, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
 
 def make_app(*, listing: bool = True) -> "App":
-    """The application; `listing` puts one line beside each command instead of its own help."""
+    """Make the application; `listing` shows a line for each command instead of its own help."""
     from cyclopts import App, Parameter
 
     app = App(
@@ -77,7 +77,9 @@ def make_app(*, listing: bool = True) -> "App":
         suppress_keyboard_interrupt=False,  # `main` says what was booked
     )
     for index, (name, (place, line)) in enumerate(COMMANDS.items()):
-        app.command(place, name=name, help=line if listing else None, sort_key=index)
+        app.command(
+            f"heldout.cli.{place}", name=name, help=line if listing else None, sort_key=index
+        )
     app.register_install_completion_command(help="Teach your shell to complete options.")
     return app
 
@@ -88,21 +90,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Our matrices are small: on a busy machine threads of one product wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from heldout.cli.delivery import speak_plainly
+        from heldout.cli.output import speak_plainly
 
         speak_plainly()
         _run(words)
     except Exception as error:
         if os.environ.get("HELDOUT_DEBUG"):
             raise
-        from heldout.cli.failure import explained
+        from heldout.cli.output import explained
 
         lines, code = explained(error, words)
-        print(*lines, sep="\n", file=sys.stderr)
+        for line in lines:
+            print(line, file=sys.stderr)
         return code
     except KeyboardInterrupt as stopped:
-        said = getattr(stopped, "__notes__", ()) or ("What was booked stays booked.",)
-        print("heldout: interrupted.", *said, file=sys.stderr)
+        notes = getattr(stopped, "__notes__", ()) or ("What was booked stays booked.",)
+        print("heldout: interrupted.", *notes, file=sys.stderr)
         return INTERRUPTED
     return DONE
 

@@ -6,13 +6,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
-from heldout.cli.frame import NO_MODEL, NO_SERVER, Bought, buy, deliver
-from heldout.cli.model import Scoring
-from heldout.cli.remote import Remote
+from heldout.arguments import shown
+from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
 from heldout.cli.rows import Custody, Where, options_for
-from heldout.cli.values import Json
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.questions import Question
@@ -32,9 +31,8 @@ heldout ask auc --server https://evaluate.example.org --token-file token.txt \\
   --dataset readmissions --model model.onnx --epsilon 1
 ```
 """
-QUESTION, SERVER = Group("The question", sort_key=1), Group("A server with the rows", sort_key=3)
-ROWS, MODEL = Group("The rows", sort_key=2), Group("A model to score the rows with", sort_key=4)
-FRAME = Group("What to do with the answer", sort_key=5)
+SHARED = {"expected_rows"}
+"""Fields of some questions that every command has an option for: see `Frame`."""
 
 app = App(name="ask", help_flags=[], version_flags=[])  # words are read once the kind is known
 
@@ -91,9 +89,6 @@ def _place_of_kind(words: Sequence[str], kinds: Sequence[str]) -> int | None:
 
 
 def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
-    from heldout.arguments import shown
-    from heldout.errors import ArgumentError
-
     free = [
         word
         for place, word in enumerate(words)
@@ -111,9 +106,9 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
     """Return the function of one kind: its own fields, and the options of its rows."""
     form = {each.name: each for each in question.form()}
     taken = {each.option for each in form.values()}
-    chosen: Any = _dataclass("Fields", [_option(each) for each in form.values()])
+    own = [_option(each) for name, each in form.items() if name not in SHARED]
+    chosen: Any = _dataclass("Fields", own)
     rows_type: Any = _beside(options, taken)
-    guesses = "--expected-rows" not in taken
 
     def command(
         table: Where | None = None,
@@ -121,69 +116,31 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
         *,
         chosen: Annotated[chosen, Parameter(name="*", group=QUESTION)],
         rows: Annotated[rows_type | None, Parameter(name="*", group=ROWS)] = None,
-        scoring: Annotated[Scoring, Parameter(name="*", group=MODEL)] = NO_MODEL,
-        remote: Annotated[Remote, Parameter(name="*", group=SERVER)] = NO_SERVER,
-        expected_rows: Annotated[int | None, Parameter(group=FRAME, parse=guesses)] = None,
-        yes: Annotated[bool, Parameter(group=FRAME)] = False,
-        out: Annotated[Path | None, Parameter(group=FRAME)] = None,
-        as_json: Annotated[Json, Parameter(group=FRAME)] = False,
+        frame: Framed = FRAME,
+        out: Annotated[Path | None, Parameter(group=ANSWER)] = None,
     ) -> None:
         """Ask it.
 
         Parameters
         ----------
-        table
-            A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
-            Left out where --server has the rows.
-        expected_rows
-            A public guess at the number of rows, where that is private: to say beforehand what
-            noise will leave.
-        yes
-            Do not ask where privacy noise will leave nothing to read.
         out
             Write the answer and its pictures to this .html file, as one page.
         """
-        words = {name: _read(form[name], value) for name, value in vars(chosen).items()}
+        words: dict[str, Any] = {
+            name: _read(form[name], value) for name, value in vars(chosen).items()
+        }
+        words |= {name: getattr(frame, name) for name in SHARED & set(form)}
+        Page(out=out).check()
         asked = question(**{name: value for name, value in words.items() if value is not None})
-        if not guesses:
-            expected_rows = words.get("expected_rows")
-        _ask(
-            asked,
-            table=table,
-            rows=rows,
-            options=options,
-            scoring=scoring,
-            remote=remote,
-            yes=yes,
-            expected_rows=expected_rows,
-            out=out,
-            as_json=as_json,
-        )
+        bought = buy(asked, table=table, rows=rows, options=options, frame=frame)
+        bought.deliver(out=out, write=lambda place: _write(place, bought), noun="Answer")
 
     return command
 
 
-def _ask(asked: "Question[Any]", *, out: Path | None, as_json: bool, **source: Any) -> None:
-    from heldout.cli.output import print_release
-    from heldout.drawing.place import checked_place
-
-    if out is not None:
-        checked_place(out)
-    bought = buy(asked, **source)
-    [release] = bought.releases
-    deliver(
-        bought,
-        text=lambda: print_release(release, bought.remaining),
-        as_json=as_json,
-        out=out,
-        write=lambda place: _write(place, bought),
-        noun="Answer",
-    )
-
-
 def _write(place: Path, bought: Bought) -> None:
     """Write the page of an answer: its own if it has one."""
-    from heldout.drawing.place import write_page
+    from heldout.drawing.page import write_page
     from heldout.questions.report.page import answers_page
 
     [release] = bought.releases
@@ -219,16 +176,16 @@ def _hint(form_field: "FormField") -> str:
     """Return the help of a field, with its choices and its default."""
     schema = form_field.rule.schema()
     choices = schema.get("enum") or schema.get("items", {}).get("enum")
-    told = form_field.help
-    if choices and not all(choice in told for choice in choices):
-        told += f" One of: {', '.join(choices)}."
+    hint = form_field.help
+    if choices and not all(choice in hint for choice in choices):
+        hint += f" One of: {', '.join(choices)}."
     if form_field.default not in (None, False, {}, ()):
         default = "yes" if form_field.default is True else form_field.default
-        told += f" [default: {default}]"
-    return told
+        hint += f" [default: {default}]"
+    return hint
 
 
-def _read(form_field: "FormField", value: Any) -> Any:
+def _read(form_field: "FormField", value: str | bool | Sequence[str] | None) -> object:
     """Read what was typed by the rule of its field."""
     if value is None or isinstance(value, bool):
         return value
@@ -239,15 +196,17 @@ def _read(form_field: "FormField", value: Any) -> Any:
 def _beside(options: type[Custody], taken: set[str]) -> type[Custody]:
     """Return the rows' options beside those of a question: one that it has goes by --rows-NAME."""
     renamed = [
-        (each.name, Annotated[each.type, Parameter(name=f"--rows-{each.name}")], each)
-        for each in fields(options)
-        if "--" + each.name.replace("_", "-") in taken
+        (option.name, Annotated[option.type, Parameter(name=f"--rows-{option.name}")], option)
+        for option in fields(options)
+        if "--" + option.name.replace("_", "-") in taken
     ]
     return options if not renamed else _dataclass(options.__name__, renamed, options)
 
 
-def _dataclass(name: str, content: Sequence[Any], *bases: type) -> Any:
-    words = [(each, kind, field(default=old.default, kw_only=True)) for each, kind, old in content]
+def _dataclass(name: str, content: Sequence[Any], *bases: type) -> type[Any]:
+    words = [
+        (called, kind, field(default=old.default, kw_only=True)) for called, kind, old in content
+    ]
     made = make_dataclass(name, words, bases=bases, frozen=True, kw_only=True)
     made.__module__ = __name__  # the parser looks into classes of packages only
     if bases:

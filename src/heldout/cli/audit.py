@@ -1,13 +1,16 @@
-"""`heldout audit`: tries to prove the privacy claims wrong."""
+"""`heldout audit` tries to prove the privacy claims wrong; `heldout attack` plays the attacker."""
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.values import Json
+from heldout.cli.output import Flag, Json, patience, print_json, print_table
+from heldout.cli.rows import Scored
+from heldout.errors import ArgumentError, PrivacyError
 
 
 def audit(
@@ -18,9 +21,9 @@ def audit(
     door: Literal["public", "replay"] = "public",
     confidence: float = 0.999,
     workers: int | None = None,
-    all_subjects: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    list_all: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    replay: Annotated[bool, Parameter(name="--replay", negative=())] = False,
+    all_subjects: Annotated[Flag, Parameter(name="--all")] = False,
+    list_all: Annotated[Flag, Parameter(name="--list")] = False,
+    replay: Flag = False,
     pairs: int = 200,
     lattice: int = 100_000,
     draws: int = 150_000,
@@ -57,7 +60,7 @@ def audit(
     confidence
         Of all that is printed together.
     workers
-        Processes to use instead of one a core.
+        Processes to use instead of one per core.
     all_subjects
         Audit everything: releases, mechanisms, planted violators, samplers.
     list_all
@@ -78,11 +81,12 @@ def audit(
     from heldout.audit.auditor import audit as audited
     from heldout.audit.long import long_audit
     from heldout.audit.subjects import VIOLATOR, registered
-    from heldout.cli.output import print_json, print_table
-    from heldout.errors import ArgumentError, PrivacyError
 
     if list_all:
-        rows = [(each.name, each.kind, each.missing() or each.note) for each in registered()]
+        rows = [
+            (subject.name, subject.kind, subject.missing() or subject.note)
+            for subject in registered()
+        ]
         if as_json:
             print_json([dict(zip(("name", "kind", "note"), row, strict=True)) for row in rows])
         else:
@@ -122,29 +126,28 @@ def audit(
                 )
                 for name in subjects
             ]
-            bad = [e.subject for e in results if e.violated and e.kind != VIOLATOR]
+            bad = [
+                result.subject for result in results if result.violated and result.kind != VIOLATOR
+            ]
     if as_json:
-        print_json([each.as_dict() for each in results])
+        print_json([result.as_dict() for result in results])
     else:
         head = ("subject", "claimed", "at least", "", "worst pair")
         print_table(
             head,
             [
                 (
-                    each.subject,
-                    str(each.claimed).removeprefix("epsilon "),
-                    f"{each.epsilon:.3f} ({each.share:.0%})",
-                    "not so" if each.violated else "",
-                    each.worst.pair,
+                    result.subject,
+                    str(result.claimed).removeprefix("epsilon "),
+                    f"{result.epsilon:.3f} ({result.share:.0%})",
+                    "not so" if result.violated else "",
+                    result.worst.pair,
                 )
-                for each in results
+                for result in results
             ],
             left=(0, 3, 4),
         )
-    if bad:
-        raise PrivacyError(
-            f"Less private than claimed: {', '.join(bad)}. Report it; see docs/security.md."
-        )
+    _refuse(bad)
 
 
 def _replay(
@@ -152,32 +155,33 @@ def _replay(
 ) -> None:
     from heldout.arguments.rules import Whole
     from heldout.audit.replay_run import replay_everywhere
-    from heldout.cli.output import print_json, print_table
-    from heldout.errors import PrivacyError
 
     with _bar(not as_json) as progress:
-        found = replay_everywhere(
+        replayed = replay_everywhere(
             pairs=Whole()(pairs, "pairs"), minutes=minutes, workers=workers, progress=progress
         )
     if out is not None:
-        out.write_text(found.markdown(), encoding="utf-8")
+        out.write_text(replayed.markdown(), encoding="utf-8")
     head = ("kind", "relation", "unit", "entrance", "pairs", "worst ratio")
-    rows = [(*place, str(cell.pairs), f"{cell.worst:.3f}") for place, cell in found.cells.items()]
+    rows = [
+        (*place, str(cell.pairs), f"{cell.worst:.3f}") for place, cell in replayed.cells.items()
+    ]
     if as_json:
         print_json([dict(zip(head, row, strict=True)) for row in rows])
     else:
         print_table(head, rows, left=(0, 1, 2, 3))
-    if found.bad:
+    _refuse(replayed.bad[:9])
+
+
+def _refuse(bad: Sequence[str]) -> None:
+    if bad:
         raise PrivacyError(
-            f"Less private than claimed: {', '.join(found.bad[:9])}. Report it; see "
-            "docs/security.md."
+            f"Less private than claimed: {', '.join(bad)}. Report it; see docs/security.md."
         )
 
 
 @contextmanager
 def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
-    import sys
-
     from rich.console import Console
 
     console = Console(file=sys.stderr)
@@ -194,3 +198,68 @@ def _bar(wanted: bool) -> Iterator[Callable[[str, int, int], None]]:
             bars.update(task, description=name, completed=done, total=total)
 
         yield move
+
+
+def attack(
+    metric: str,
+    table: Path,
+    /,
+    *,
+    decimals: int | None = None,
+    epsilon: float = 1.0,
+    most: int = 1000,
+    rows: Annotated[Scored, Parameter(name="*")],
+    as_json: Json = False,
+) -> None:
+    """How exposed is a metric that is published without noise?
+
+    Plays somebody who knows every row but one and the published number: each row is left out in
+    turn, put at every rank as a positive and as a negative, and the class that fits the number
+    best is the guess. What is printed is computed from the rows without noise: it is for the
+    custodian's eyes only. Examples:
+
+    ```
+    heldout attack auc test.csv --label readmitted --score risk_a --most 100
+    heldout attack auc test.csv --label readmitted --score risk_a --decimals 3 \\
+      --most 100
+    heldout attack average-precision test.parquet --label readmitted \\
+      --score risk_b --most 50 --json
+    ```
+
+    Parameters
+    ----------
+    metric
+        The number that is published: auc, average-precision, or all points of the roc curve.
+    table
+        A .parquet, .csv or .tsv file.
+    decimals
+        Decimals that are published. Left out: all of them.
+    epsilon
+        Compare with a release at this price.
+    most
+        Rows to attack at most.
+    """
+    from heldout.audit.exposure import exposure_of, most_success
+    from heldout.data import Dataset
+
+    if not 0 < epsilon < 700:
+        raise ArgumentError(f"epsilon must be more than 0 and below 700, got {epsilon:g}.")
+    with patience(f"Attacking {table.name}"):
+        dataset = Dataset(
+            table,
+            label=rows.label,
+            score=rows.score,
+            score_range=rows.score_range,
+            **rows.values,
+        )
+        exposure = exposure_of(dataset, metric=metric, decimals=decimals, most=most)
+    limit = most_success(epsilon)
+    if as_json:
+        print_json({**exposure.as_dict(), "epsilon": epsilon, "most_success_at_epsilon": limit})
+        return
+    print(exposure)
+    print(
+        f"At even odds that is {exposure.balanced:.0%}; a coin has 50%, and nobody can have more "
+        f"than {limit:.0%} against a release at epsilon {epsilon:g}."
+    )
+    print("This was computed from the rows without noise: for the custodian's eyes only.")

@@ -1,25 +1,31 @@
-"""`heldout demo`: the main job on bundled data."""
+"""`heldout demo`: the main job on bundled data; `heldout reproduce`: the papers' figures."""
 
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from heldout.cli.values import Json
+from cyclopts import Parameter
+
+from heldout.cli.output import Json, console, patience, print_json, print_report
+from heldout.errors import MissingDependency
 
 if TYPE_CHECKING:
     from heldout.questions.report import Report
 
+GROUP = "heldout.commands"
+MISSING = (
+    "The papers' figures come in a package of their own: pip install heldout-papers "
+    "(from a checkout: pip install --editable papers)."
+)
 LEAK = (
-    "Why not just print the exact accuracy? Ask for it twice, once with one patient's stay taken "
-    "out, and the difference says whether the model was right about that patient; with the model "
-    "in hand, that is whether the patient came back."
+    "Why not just print the exact accuracy? Ask for it twice, once without one patient's stay, and "
+    "the difference says whether the model was right about that patient. Whoever has the model "
+    "then knows whether the patient came back."
 )
 
 
-def demo(
-    *,
-    out: Path | None = None,
-    as_json: Json = False,
-) -> None:
+def demo(*, out: Path | None = None, as_json: Json = False) -> None:
     """See it work on bundled data, in a few seconds.
 
     Evaluates two models on a made-up hospital's readmissions, protecting each patient with all
@@ -38,8 +44,7 @@ def demo(
     """
     from tempfile import TemporaryDirectory
 
-    from heldout.cli.output import patience, print_json
-    from heldout.drawing.place import checked_place
+    from heldout.drawing.page import checked_place
 
     if out is not None:
         checked_place(out)
@@ -49,9 +54,9 @@ def demo(
             labels = {"risk_b": "the new risk score", "patient_id": "patient"}
             reports["risk_b"].save(out, labels=labels)
     if as_json:
-        print_json({name: each.as_dict() for name, each in reports.items()})
+        print_json({name: report.as_dict() for name, report in reports.items()})
         return
-    _tell(reports)
+    _print(reports)
     if out is not None:
         print(f"Report on the second model: {out}")
 
@@ -63,8 +68,9 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
     from heldout.kernel import Budget, Ledger
     from heldout.questions.session import Session
 
-    numbers = [each.kind for each in (q.Auc, q.Confusion, q.Brier)]
-    with_curves = [each.kind for each in (q.Confusion, q.Brier, q.Curves)]  # the AUC is read off
+    numbers = [question.kind for question in (q.Auc, q.Confusion, q.Brier)]
+    # With curves the AUC is read off them.
+    with_curves = [question.kind for question in (q.Confusion, q.Brier, q.Curves)]
     stays = readmission()
     reports: dict[str, Any] = {}
     with Ledger.open(ledger) as book:
@@ -79,7 +85,7 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
                 name="hospital readmissions",
             )
             session = Session(dataset, budget=Budget(epsilon=3), ledger=book)
-            # Average precision is left out: three stays a patient drown it at this price.
+            # Average precision is left out: three stays per patient leave nothing to read.
             sections = with_curves if score == "risk_b" else numbers
             reports[score] = session.report(epsilon="3/2", threshold=0.3, sections=sections)
         samples = Dataset(breast_cancer(), label="malignant", score="risk", name="breast cancer")
@@ -88,9 +94,7 @@ def _reports(ledger: Path) -> dict[str, "Report"]:
     return reports
 
 
-def _tell(reports: dict[str, "Report"]) -> None:
-    from heldout.cli.output import console, print_report
-
+def _print(reports: dict[str, "Report"]) -> None:
     say = console()
     say.print("1. A hospital asks how good its model is on 5,000 stays that nobody may see.")
     say.print("   Each patient is protected with all stays, of which three count.\n")
@@ -99,6 +103,25 @@ def _tell(reports: dict[str, "Report"]) -> None:
         "\n2. A second model on the same patients, with its curves, out of the same budget.\n"
     )
     print_report(reports["risk_b"], brief=True)
-    say.print("\n3. On 284 samples the noise counts more: less data is dearer to ask.\n")
+    say.print("\n3. On 284 samples noise counts more: small data sets need a larger epsilon.\n")
     print_report(reports["breast cancer"], brief=True)
     say.print(f"\n{LEAK}")
+
+
+def find_reproduce() -> Callable[..., object]:
+    """Return the command of heldout-papers, or one that says how to install it."""
+    for point in entry_points(group=GROUP, name="reproduce"):
+        command: Callable[..., object] = point.load()
+        return command
+    return without_papers
+
+
+def without_papers(
+    *words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
+) -> None:
+    """Redo the figures of the papers. Needs a package of its own: `pip install heldout-papers`."""
+    del words
+    raise MissingDependency(MISSING)
+
+
+reproduce = find_reproduce()

@@ -3,20 +3,18 @@
 import importlib.util
 import shutil
 from collections.abc import Callable
-from typing import Annotated, Any
 
-from cyclopts import Parameter
+from heldout.cli.output import Json, patience, print_json, print_table
+from heldout.errors import HeldoutError, MissingDependency
 
 NEEDED = ("duckdb", "numpy", "opendp", "pyarrow", "python-flint", "scikit-learn", "scipy",
           "sqlalchemy", "sqlglot")  # fmt: skip
 FINE, ABSENT, WRONG = "works", "not there", "WRONG"
+Verdict = tuple[str, str]
+"""One of these, and what is there or how to get it."""
 
 
-def doctor(
-    *,
-    ledger: str | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", show_default=False)] = False,
-) -> None:
+def doctor(*, ledger: str | None = None, as_json: Json = False) -> None:
     """What is installed here, and does it work?
 
     Versions, noise, the engines that rows can be read from, whether models from outside can be shut
@@ -31,13 +29,8 @@ def doctor(
     ----------
     ledger
         A ledger to look at: its chain, its witness and its key.
-    as_json
-        Print JSON and nothing else.
     """
-    from heldout.cli.output import patience, print_json, print_table
-    from heldout.errors import MissingDependency
-
-    checks: dict[str, Callable[[], tuple[str, str]]] = {
+    checks: dict[str, Callable[[], Verdict]] = {
         "python": _python,
         "libraries": _libraries,
         "exact noise": _noise,
@@ -53,22 +46,17 @@ def doctor(
         checks["ledger"] = lambda: _ledger(ledger)
         checks["ledger key"] = lambda: _key(ledger)
     with patience("Looking"):
-        found = {name: _looked(check) for name, check in checks.items()}
+        rows = [(name, *_looked(check)) for name, check in checks.items()]
     if as_json:
-        print_json(
-            {name: {"state": state, "about": about} for name, (state, about) in found.items()}
-        )
+        print_json({name: {"state": state, "about": about} for name, state, about in rows})
     else:
-        rows = [(name, state, about) for name, (state, about) in found.items()]
         print_table(("", "", ""), rows, left=(0, 1, 2))
-    wrong = [name for name, (state, _) in found.items() if state == WRONG]
+    wrong = [name for name, state, _ in rows if state == WRONG]
     if wrong:
         raise MissingDependency(f"Not as it must be: {', '.join(wrong)}.")
 
 
-def _looked(check: Callable[[], tuple[str, str]]) -> tuple[str, str]:
-    from heldout.errors import HeldoutError
-
+def _looked(check: Callable[[], Verdict]) -> Verdict:
     try:
         return check()
     except HeldoutError as error:
@@ -77,7 +65,7 @@ def _looked(check: Callable[[], tuple[str, str]]) -> tuple[str, str]:
         return WRONG, type(error).__name__
 
 
-def _python() -> tuple[str, str]:
+def _python() -> Verdict:
     import platform
 
     import heldout
@@ -85,13 +73,13 @@ def _python() -> tuple[str, str]:
     return FINE, f"heldout {heldout.__version__}, Python {platform.python_version()}"
 
 
-def _libraries() -> tuple[str, str]:
+def _libraries() -> Verdict:
     from importlib.metadata import version
 
     return FINE, ", ".join(f"{name} {version(name)}" for name in NEEDED)
 
 
-def _noise() -> tuple[str, str]:
+def _noise() -> Verdict:
     from fractions import Fraction
 
     from heldout.kernel.noise import DiscreteLaplace
@@ -102,7 +90,7 @@ def _noise() -> tuple[str, str]:
     return (FINE, "drawn by OpenDP") if any(drawn) else (WRONG, "64 draws were all 0")
 
 
-def _duckdb() -> tuple[str, str]:
+def _duckdb() -> Verdict:
     from heldout.data.duckdb import open_local
     from heldout.data.validation import check_hash
 
@@ -110,7 +98,7 @@ def _duckdb() -> tuple[str, str]:
     return FINE, "rows of a ledger are found again"
 
 
-def _library(name: str) -> tuple[str, str]:
+def _library(name: str) -> Verdict:
     from importlib.metadata import version
 
     if importlib.util.find_spec(name.replace("-", "_")) is None:
@@ -118,19 +106,19 @@ def _library(name: str) -> tuple[str, str]:
     return FINE, f"{name} {version(name)}"
 
 
-def _extra(module: str, extra: str) -> tuple[str, str]:
+def _extra(module: str, extra: str) -> Verdict:
     state, about = _library(module)
     return (state, about) if state == FINE else (state, f"pip install 'heldout[{extra}]'")
 
 
-def _spark() -> tuple[str, str]:
+def _spark() -> Verdict:
     state, about = _extra("pyspark", "spark")
     if state == FINE and shutil.which("java") is None:
         return ABSENT, f"{about}, but no Java (17 or later)"
     return state, about
 
 
-def _sandbox() -> tuple[str, str]:
+def _sandbox() -> Verdict:
     from heldout.models.isolate import standing_walls
     from heldout.models.sandbox import available
 
@@ -142,20 +130,17 @@ def _sandbox() -> tuple[str, str]:
     return FINE, f"{standing}; without {lacking}" if lacking else standing
 
 
-def _opened(place: str) -> Any:
-    from heldout.cli.values import existing_ledger
-    from heldout.kernel import Ledger
+def _ledger(place: str) -> Verdict:
+    from heldout.cli.ledger import open_ledger
 
-    return Ledger(existing_ledger(place), read_only=True)
-
-
-def _ledger(place: str) -> tuple[str, str]:
-    book = _opened(place)
+    book = open_ledger(place, read_only=True)
     entries = book.verify().entries
     return FINE, f"{entries:,} entries, every hash, price and total as they should be"
 
 
-def _key(place: str) -> tuple[str, str]:
-    if not _opened(place).check_key():
+def _key(place: str) -> Verdict:
+    from heldout.cli.ledger import open_ledger
+
+    if not open_ledger(place, read_only=True).check_key():
         return FINE, "none is needed yet"
     return FINE, "the one under which this ledger remembers rows"

@@ -1,16 +1,31 @@
-"""`heldout evaluate`: a private report on a table of labels and scores."""
+"""Presets on rows with a label and a score: `heldout evaluate`, `compare` and `curves`."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.frame import NO_MODEL, NO_SERVER, buy, deliver
-from heldout.cli.model import Scoring
-from heldout.cli.remote import Remote
-from heldout.cli.rows import Rows, Several, Where
-from heldout.cli.values import Json, Labels
+from heldout.cli.frame import FRAME, PAGE, ROWS, Bought, Framed, Paged, buy
+from heldout.cli.output import (
+    Flag,
+    Several,
+    console,
+    one_line,
+    print_measures,
+    print_paid,
+    print_report,
+    print_table,
+)
+from heldout.cli.rows import Rows, Where
+from heldout.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesRelease
+
+RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
+Named = Annotated[Rows | None, Parameter(name="*", group=ROWS)]
 
 
 def evaluate(
@@ -18,21 +33,15 @@ def evaluate(
     /,
     *,
     epsilon: str,
-    rows: Annotated[Rows | None, Parameter(name="*")] = None,
-    scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
-    remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
     threshold: float | None = None,
-    curves: bool = False,
+    curves: Flag = False,
     sections: Several = (),
     scores: str | None = None,
     by: Several = (),
     k: int = 10,
-    expected_rows: int | None = None,
-    yes: Annotated[bool, Parameter(negative="")] = False,
-    out: Path | None = None,
-    title: str | None = None,
-    labels: Labels = (),
-    as_json: Json = False,
+    rows: Named = None,
+    frame: Framed = FRAME,
+    page: Paged = PAGE,
 ) -> None:
     """Evaluate a model on rows you must not show.
 
@@ -61,9 +70,6 @@ def evaluate(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     epsilon
         The price of everything that is printed, such as 1, 0.5 or 1/3.
     threshold
@@ -82,26 +88,11 @@ def evaluate(
         Add the decisions by group: a column of --groups, or several to cross.
     k
         How many rows of each ranked list count, from the top.
-    expected_rows
-        A public guess at the number of rows, where that is private: to say beforehand what noise
-        will leave.
-    yes
-        Do not ask where privacy noise will leave nothing to read of most sections.
-    out
-        Write a report to this .html file.
-    title
-        The heading of the report.
-    labels
-        What the report calls a column or the data, such as risk_b="The new model".
     """
     from heldout import questions as q
-    from heldout.cli.output import print_report
-    from heldout.drawing.place import checked_place
-    from heldout.errors import ArgumentError
 
-    if out is not None:
-        checked_place(out)
-    if remote.given and title is not None:
+    page.check()
+    if frame.remote.given and page.title is not None:
         raise ArgumentError("The server makes the page: leave --title out.")
     if rows is not None and rows.classes is not None and scores is not None:
         rows, scores = replace(rows, class_scores=scores), None
@@ -115,23 +106,208 @@ def evaluate(
         weighted=rows is not None and rows.weight is not None,
         k=k,
     )
-    bought = buy(
-        asked,
-        table=table,
-        rows=rows,
-        options=Rows,
-        scoring=scoring,
-        remote=remote,
-        yes=yes,
-        expected_rows=expected_rows,
-        labels=labels,
-    )
+    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
     [report] = bought.releases
-    deliver(
-        bought,
+    bought.deliver(
         text=lambda: print_report(report),
         content=report.as_dict,
-        as_json=as_json,
-        out=out,
-        write=lambda place: report.save(place, title=title, labels=bought.labels),
+        out=page.out,
+        write=lambda place: report.save(place, title=page.title, labels=bought.labels),
     )
+
+
+def compare(
+    table: Where | None = None,
+    /,
+    *,
+    rival: str,
+    epsilon: str,
+    rows: Named = None,
+    frame: Framed = FRAME,
+) -> None:
+    """Is model B better than model A on the same rows?
+
+    Prints the difference of the two AUCs with an interval, a p-value and the price. One release
+    of the difference is more exact than the difference of two releases. Examples:
+
+    ```
+    heldout compare test.parquet --label readmitted --score risk_a --rival risk_b --epsilon 1
+    heldout compare test.parquet --label readmitted --score risk_a --rival risk_b --epsilon 1/2 \\
+      --ledger ledger.sqlite --budget 3 --json
+    heldout compare test.parquet --label readmitted --score risk_a --rival decile \\
+      --rival-range 1 10 --epsilon 1
+    heldout compare --server https://evaluate.example.org --token-file token.txt \\
+      --dataset readmissions --model a.onnx --rival b.onnx --epsilon 1
+    ```
+
+    Parameters
+    ----------
+    rival
+        Column with the second model's score, which is validated like the first; with --server
+        the file of the second model.
+    epsilon
+        The price, such as 1, 0.5 or 1/3.
+    """
+    from heldout import questions as q
+
+    asked = q.Compare(score=rival, epsilon=epsilon)
+    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame)
+    [release] = bought.releases
+
+    def text() -> None:
+        print(one_line(f"{release}."))
+        low, high = release.interval()
+        first = bought.answered.drawn.about.score
+        better = rival if low > 0 else first if high < 0 else None
+        verdict = f"{better} ranks better" if better else "neither is shown to rank better"
+        print(one_line(f"With 95% confidence {verdict}."))
+        print_paid(release, bought.remaining)
+
+    bought.deliver(text=text)
+
+
+def curves(
+    table: Where | None = None,
+    /,
+    *,
+    epsilon: str,
+    method: str = "heldout",
+    thresholds: Annotated[tuple[float, ...], Parameter(consume_multiple=True, negative="")] = (),
+    by: Several = (),
+    kind: Literal["roc", "precision-recall", "calibration"] = "roc",
+    rows: Named = None,
+    frame: Framed = FRAME,
+    page: Paged = PAGE,
+) -> None:
+    """ROC, precision-recall and reliability, paid once.
+
+    One release of a noisy score table; every curve, area and threshold is read off it at no
+    further cost. With --out it becomes a page (.html) or one curve (.svg). Examples:
+
+    ```
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 --out curves.html
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1/2 \\
+      --kind precision-recall --out curve.svg --json
+    heldout curves test.parquet --label readmitted --score risk_a --epsilon 1 \\
+      --groups prior_admissions=0,1,2 --by prior_admissions --out curves.html
+    heldout curves --server https://evaluate.example.org --token-file token.txt \\
+      --dataset readmissions --model model.onnx --epsilon 1 --out curves.html
+    ```
+
+    Parameters
+    ----------
+    epsilon
+        The price of everything, such as 1, 0.5 or 1/3.
+    method
+        heldout, or a method of the literature to compare with; a wrong name lists them.
+    thresholds
+        Thresholds that matter, such as 0.2 0.5: two thirds of epsilon count the rows between them
+        once more, and their recall and precision are printed.
+    by
+        Curves of each group instead: a column of --groups, or several to cross.
+    kind
+        Which curve goes into an .svg file.
+    """
+    from heldout import questions as q
+
+    page.check(".svg")
+    for option, given in (("by", by), ("server", frame.remote.given)):
+        if given and page.is_svg:
+            raise ArgumentError(f"--out must end in .html with --{option}, got an .svg file.")
+    whole = q.Curves(epsilon=epsilon, method=method, **_matter(method, thresholds))
+    asked = q.By(whole, by[0] if len(by) == 1 else by) if by else whole
+    bought = buy(asked, table=table, rows=rows, options=Rows, frame=frame, labels=page.labels)
+    [release] = bought.releases
+
+    def write(place: Path) -> None:
+        from heldout.drawing.page import write_file
+
+        if page.is_svg:
+            write_file(place, release.svg(kind))
+        else:
+            _save(place, release, title=page.title, labels=bought.labels)
+
+    bought.deliver(
+        text=lambda: _print(bought, thresholds),
+        content=lambda: bought.content(**_counted(release, thresholds)),
+        out=page.out,
+        write=write,
+        noun="Curves",
+    )
+
+
+def _matter(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
+    """Name thresholds that matter; for the papers' methods how many there are is an option."""
+    if not thresholds or method == "heldout":
+        return {"thresholds": list(thresholds) or None}
+    return {"options": {"thresholds": list(thresholds)}}
+
+
+def _save(place: Path, release: "CurvesRelease | CurvesByGroup", **words: Any) -> None:
+    """Write a report whose one section are these curves."""
+    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.report.questions import assembled
+
+    price = release.loss.epsilon
+    assert price is not None
+    name = "curves-by-group" if isinstance(release, CurvesByGroup) else "curves"
+    report = assembled(release._drawn, {name: release}, shares={name: price}, left_out={})
+    report.save(place, **words)
+
+
+def _at(release: "CurvesRelease | CurvesByGroup", threshold: float) -> dict[str, Any]:
+    """Read the confusion matrix at a threshold, of each group if there are groups."""
+    from heldout.questions.curves.by_group import CurvesByGroup
+
+    if isinstance(release, CurvesByGroup):
+        return {f", {name}": one.confusion(threshold) for name, one in release.groups.items()}
+    return {"": release.confusion(threshold)}
+
+
+def _counted(
+    release: "CurvesRelease | CurvesByGroup", thresholds: tuple[float, ...]
+) -> dict[str, Any]:
+    """Return the matrices at the thresholds as JSON."""
+    if not thresholds:
+        return {}
+    matrices = [_at(release, threshold) for threshold in thresholds]
+    if list(matrices[0]) == [""]:
+        return {"thresholds": [at[""].as_dict() for at in matrices]}
+    names = [name.removeprefix(", ") for name in matrices[0]]
+    return {"thresholds": {name: [at[f", {name}"].as_dict() for at in matrices] for name in names}}
+
+
+def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
+    from heldout.questions.curves.by_group import CurvesByGroup
+
+    [release] = bought.releases
+    measures = dict(release.measures)
+    for threshold in thresholds:
+        for group, at in _at(release, threshold).items():
+            measures[f"recall at {threshold:g}{group}"] = at.recall
+            measures[f"precision at {threshold:g}{group}"] = at.precision
+    print_measures(measures)
+    if not isinstance(release, CurvesByGroup) and release.ties:
+        console().print(f"{release.ties[0].upper()}{release.ties[1:]}.")
+    if not isinstance(release, CurvesByGroup) and release.auc.informative:
+        _print_rates(release, 0.95)
+    print_paid(release, bought.remaining)
+
+
+def _print_rates(release: "CurvesRelease", level: float) -> None:
+    """Print what the ROC curve says at round false positive rates."""
+    import numpy as np
+
+    band = release.roc.band(level, at=RATES)
+    points = np.interp(RATES, release.roc.fpr, release.roc.tpr)
+    rows = [
+        [
+            f"{rate:g}",
+            f"{tpr:.3f}",
+            f"{low:.3f} to {high:.3f}",
+            f"{release.threshold_for(specificity=1 - rate):.4g}",
+        ]
+        for rate, tpr, low, high in zip(RATES, points, band.low, band.high, strict=True)
+    ]
+    head = ("false positive rate", "true positive rate", f"{level * 100:g}% band", "threshold")
+    print_table(head, rows)

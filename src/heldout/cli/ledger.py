@@ -1,21 +1,37 @@
 """`heldout ledger`: accounts and budgets for the custodian, and what has been spent."""
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import App, Parameter
 
-from heldout.cli.values import Json
+from heldout.cli.output import (
+    Flag,
+    Json,
+    console,
+    existing_ledger,
+    one_line,
+    print_json,
+    print_table,
+)
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
+    from heldout.drawing.ledger import Standing, Summary
     from heldout.kernel.ledger.ledger import Ledger
     from heldout.kernel.ledger.records import Account
     from heldout.kernel.loss import Budget, Loss
 
 app = App(name="ledger", help="Register data sets, grant shares, show and verify what was spent.")
 Place = Annotated[str, Parameter(help="The ledger's file or database URL.")]
-Flag = Annotated[bool, Parameter(negative="")]
+BAR: Final = 10  # characters
+MOST_ON_PAGE: Final = 100  # bookings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +50,45 @@ class Signed:
     why: str | None = None
     as_json: Json = False
 
+    @property
+    def decision(self) -> dict[str, Any]:
+        """What the ledger writes down of it."""
+        return {"who": self.who, "why": self.why}
+
 
 UNSIGNED = Signed()
 Signature = Annotated[Signed, Parameter(name="*")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """What is registered; the arguments of `Ledger.register`.
+
+    Parameters
+    ----------
+    unit
+        Column that says whose row it is.
+    rows_per_unit
+        How many rows of one unit may count.
+    neighbours
+        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
+    people
+        The account that data sets about the same people share; a new one gets this budget.
+    closed
+        Close the ledger to rows that are not registered.
+    new
+        Register although other accounts know these people: they get a second budget.
+    """
+
+    unit: str | None = None
+    rows_per_unit: int = 1
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    people: str | None = None
+    closed: Flag = False
+    new: Flag = False
+
+
+USUAL = Registration()
 
 
 @app.command
@@ -46,14 +98,9 @@ def register(
     /,
     *,
     budget: str,
-    unit: str | None = None,
-    rows_per_unit: int = 1,
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
-    people: str | None = None,
-    closed: Flag = False,
+    registration: Annotated[Registration, Parameter(name="*")] = USUAL,
     rows: Path | None = None,
     row_key: str | None = None,
-    new: Flag = False,
     signed: Signature = UNSIGNED,
 ) -> None:
     """Give a data set a name and a budget that stay, whatever becomes of its table.
@@ -73,22 +120,10 @@ def register(
         What to call the account: evaluate --account NAME.
     budget
         Epsilon that may be spent in all.
-    unit
-        Column that says whose row it is.
-    rows_per_unit
-        How many rows of one unit may count.
-    neighbours
-        replace-one or add-remove. Without a unit, replace-one makes the number of rows public.
-    people
-        The account that data sets about the same people share; a new one gets this budget.
-    closed
-        Close the ledger to rows that are not registered.
     rows
         A file with the people, by unit or row key: tells which accounts know them already.
     row_key
         Column that tells rows apart, where there is no unit.
-    new
-        Register although other accounts know these people: they get a second budget.
     """
     from heldout.kernel.ledger.ledger import Ledger
 
@@ -96,20 +131,11 @@ def register(
     if rows is not None:
         from heldout.data.table import People
 
+        unit, rows_per_unit = registration.unit, registration.rows_per_unit
         table = People(rows, unit=unit, rows_per_unit=rows_per_unit, row_key=row_key)
     with Ledger.open(place) as ledger:
         account = ledger.register(
-            name,
-            budget=_budget(budget),
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-            neighbours=neighbours,
-            people=people,
-            closed=closed,
-            table=table,
-            new=new,
-            who=signed.who,
-            why=signed.why,
+            name, budget=_budget(budget), table=table, **vars(registration), **signed.decision
         )
         _say(ledger, account, f"{name} is registered", signed.as_json)
 
@@ -141,10 +167,8 @@ def grant(
     budget
         Epsilon that the analyst may spend.
     """
-    with _opened(place) as ledger:
-        share = ledger.grant(
-            account, analyst=analyst, budget=_budget(budget), who=signed.who, why=signed.why
-        )
+    with open_ledger(place) as ledger:
+        share = ledger.grant(account, analyst=analyst, budget=_budget(budget), **signed.decision)
         _say(ledger, share, f"{analyst} has a share of {account}", signed.as_json)
 
 
@@ -172,8 +196,8 @@ def revoke(
     analyst
         Whose share it is.
     """
-    with _opened(place) as ledger:
-        share = ledger.revoke(account, analyst=analyst, who=signed.who, why=signed.why)
+    with open_ledger(place) as ledger:
+        share = ledger.revoke(account, analyst=analyst, **signed.decision)
         _say(ledger, share, f"The share of {analyst} is revoked", signed.as_json)
 
 
@@ -205,9 +229,9 @@ def raise_(
     analyst
         Whose share to raise, instead of the account.
     """
-    with _opened(place) as ledger:
+    with open_ledger(place) as ledger:
         raised = ledger.raise_budget(
-            account, analyst=analyst, budget=_budget(budget), who=signed.who, why=signed.why
+            account, analyst=analyst, budget=_budget(budget), **signed.decision
         )
         _say(ledger, raised, f"The budget of {analyst or account} is raised", signed.as_json)
 
@@ -232,8 +256,8 @@ def close(
     account
         The account.
     """
-    with _opened(place) as ledger:
-        ledger.close(account, who=signed.who, why=signed.why)
+    with open_ledger(place) as ledger:
+        ledger.close(account, **signed.decision)
         _say(ledger, account, f"{account} is closed", signed.as_json)
 
 
@@ -248,10 +272,8 @@ def rekey(place: Place, /, *, signed: Signature = UNSIGNED) -> None:
     heldout ledger rekey ledger.sqlite --why "the disk died"
     ```
     """
-    from heldout.cli.output import console, print_json
-
-    with _opened(place) as ledger:
-        ledger.renew_key(who=signed.who, why=signed.why)
+    with open_ledger(place) as ledger:
+        ledger.renew_key(**signed.decision)
     if signed.as_json:
         print_json({"rekeyed": True})
     else:
@@ -288,31 +310,32 @@ def show(
     as_json
         Print JSON and nothing else, with all entries.
     """
-    from heldout.cli.ledger_tables import print_summary, standing
-    from heldout.cli.output import console, print_json
     from heldout.drawing.ledger import summarise
 
-    with _opened(place, read_only=True) as ledger:
+    with open_ledger(place, read_only=True) as ledger:
         history = ledger.history(account)
-    found = summarise(history)
+    summary = summarise(history)
     if out is not None:
-        from heldout.cli.ledger_page import page
-
-        out.write_text(page(found), encoding="utf-8")
+        out.write_text(page(summary), encoding="utf-8")
     if as_json:
-        accounts = [standing(each) for each in found.accounts]
         spending = {
             by: {
-                name: {kind: str(each) for kind, each in sums.items()} for name, sums in of.items()
+                name: {kind: str(spent) for kind, spent in sums.items()}
+                for name, sums in names.items()
             }
-            for by, of in found.spending.items()
+            for by, names in summary.spending.items()
         }
-        entries = [each.as_dict() for each in history]
-        print_json({"accounts": accounts, "spending": spending, "entries": entries})
-    elif not found.accounts:
+        print_json(
+            {
+                "accounts": [_as_dict(standing) for standing in summary.accounts],
+                "spending": spending,
+                "entries": [entry.as_dict() for entry in history],
+            }
+        )
+    elif not summary.accounts:
         console().print("Nothing has been booked.")
     else:
-        print_summary(found, last)
+        _print_summary(summary, last)
 
 
 @app.command
@@ -332,9 +355,7 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
     receipt
         The hash that came with a release; its booking must be there.
     """
-    from heldout.cli.output import console, print_json
-
-    with _opened(place, read_only=True) as ledger:
+    with open_ledger(place, read_only=True) as ledger:
         verified = ledger.verify(receipt=None if receipt is None else _receipt(receipt))
     if as_json:
         print_json({"verified": True, **verified.as_dict()})
@@ -349,8 +370,8 @@ def verify(place: Place, /, *, receipt: str | None = None, as_json: Json = False
     print(f"Last entry: {verified.hash}")
 
 
-def _opened(place: str, *, read_only: bool = False) -> "Ledger":
-    from heldout.cli.values import existing_ledger
+def open_ledger(place: str, *, read_only: bool = False) -> "Ledger":
+    """Open a ledger that is there already."""
     from heldout.kernel.ledger.ledger import Ledger
 
     return Ledger.open(existing_ledger(place), read_only=read_only)
@@ -363,33 +384,183 @@ def _budget(text: str) -> "Budget":
 
 
 def _say(ledger: "Ledger", account: "Account | str", sentence: str, as_json: bool) -> None:
-    """How the account stands after a decision: as JSON, or as a sentence."""
-    from heldout.cli.failure import one_line
-    from heldout.cli.output import console, print_json
+    """Print how the account stands after a decision: as JSON, or as a sentence."""
     from heldout.drawing.words import amount
 
-    stands: dict[str, Budget | Loss] = {
-        "budget": ledger.budget(account),
-        "spent": ledger.spent(account),
-    }
+    budget, spent = ledger.budget(account), ledger.spent(account)
     if as_json:
-        print_json({name: each.as_dict() for name, each in stands.items()})
-        return
-    console().print(
-        one_line(f"{sentence}: budget {amount(stands['budget'])}, spent {amount(stands['spent'])}.")
-    )
+        print_json({"budget": budget.as_dict(), "spent": spent.as_dict()})
+    else:
+        standing = f"budget {amount(budget)}, spent {amount(spent)}"
+        console().print(one_line(f"{sentence}: {standing}."))
 
 
 def _receipt(typed: str) -> str:
-    """A receipt, whole: a mistyped one must not be told as a change of the ledger."""
-    import re
-
-    from heldout.errors import ArgumentError
-
-    found = typed.strip().lower()
-    if not re.fullmatch("[0-9a-f]{64}", found):
+    """Return a whole receipt: a mistyped one must not be taken for a change of the ledger."""
+    receipt = typed.strip().lower()
+    if not re.fullmatch("[0-9a-f]{64}", receipt):
         raise ArgumentError(
-            f"--receipt must be 64 hexadecimal digits, got {len(found)} characters. Reports and "
+            f"--receipt must be 64 hexadecimal digits, got {len(receipt)} characters. Reports and "
             "heldout ledger show --json have it whole."
         )
-    return found
+    return receipt
+
+
+# --- what `heldout ledger show` prints ---
+
+
+def _print_summary(summary: "Summary", last: int) -> None:
+    from heldout.drawing.words import amount
+
+    print_table(
+        ("account", "budget", "spent", "left", "protection"),
+        [
+            (
+                "- " * standing.depth + standing.name,
+                amount(standing.budget),
+                amount(standing.spent),
+                _bar(standing),
+                _protection(standing.protection),
+            )
+            for standing in summary.accounts
+        ],
+        left=range(5),
+    )
+    for by, names in summary.spending.items():
+        if names and (by == "month" or any(not name.startswith("(") for name in names)):
+            rows = [(name, _sums(sums)) for name, sums in sorted(names.items())]
+            print_table((f"by {by}", "spent"), rows, left=(0, 1))
+    if not summary.bookings or last < 1:
+        return
+    head: Sequence[str] = ("entry", "time (UTC)", "account", "release", "price", "receipt")
+    lines = [(*row[:-1], f"{row[-1][:10]}…") for row in _bookings(summary, last)]
+    if len(summary.accounts) == 1:  # its column would say nothing, and a terminal has 80
+        head, *lines = [(*row[:2], *row[3:]) for row in (head, *lines)]
+    print_table(head, lines, left=range(1, len(head)))
+    if len(summary.bookings) > last:
+        print(f"The last {last} of {len(summary.bookings):,} bookings; --last shows more.")
+
+
+def _bookings(summary: "Summary", last: int) -> list[tuple[str, ...]]:
+    """Return the last bookings: entry, time, account, release, price and receipt."""
+    from heldout.drawing.ledger import asked
+    from heldout.drawing.words import amount
+
+    names = {standing.account: standing.name for standing in summary.accounts}
+    return [
+        (
+            str(booking.sequence),
+            f"{booking.time:%Y-%m-%d %H:%M}",
+            names[booking.account],
+            asked(booking.request),
+            "" if booking.loss is None else amount(booking.loss),
+            booking.hash,
+        )
+        for booking in summary.bookings[-last:]
+    ]
+
+
+def _as_dict(standing: "Standing") -> dict[str, Any]:
+    from heldout.drawing.words import amount
+
+    amounts: dict[str, Budget | Loss] = {
+        "budget": standing.budget,
+        "spent": standing.spent,
+        "left": standing.left,
+    }
+    return {
+        "account": standing.account,
+        "name": standing.name,
+        "kind": standing.kind,
+        "parent": standing.parent,
+        "closed": standing.closed,
+        "protection": _protection(standing.protection),
+        **{name: amount(value) for name, value in amounts.items()},
+        "exact": {name: value.as_dict() for name, value in amounts.items()},
+    }
+
+
+def _bar(standing: "Standing") -> str:
+    """Return what is left, as a bar that any terminal can print."""
+    if standing.closed:
+        return "closed"
+    full = round(standing.share_left * BAR)
+    return f"{'#' * full}{'.' * (BAR - full)} {standing.share_left:.0%}"
+
+
+def _sums(sums: Mapping[str, Fraction]) -> str:
+    from heldout.drawing.words import decimal
+
+    return ", ".join(f"{kind} {decimal(spent)}" for kind, spent in sums.items())
+
+
+def _protection(stored: dict[str, Any] | None) -> str:
+    if stored is None:
+        return ""
+    if not stored["unit"]:
+        return str(stored["neighbours"])
+    name = stored["unit_name"] or "unit"
+    count = stored["rows_per_unit"]
+    rows = "1 row" if count == 1 else f"{count} rows"
+    return f"{stored['neighbours']}, {name} with {rows}"
+
+
+# --- its page ---
+
+
+def page(summary: "Summary") -> str:
+    """Return one HTML page: how every account stands, and a plot of the spending."""
+    from heldout.drawing.page import rendered
+    from heldout.drawing.words import amount
+
+    return rendered(
+        "ledger.html",
+        title="What has been spent",
+        accounts=[
+            (
+                "– " * standing.depth + standing.name,
+                amount(standing.budget),
+                amount(standing.spent),
+                "closed" if standing.closed else f"{standing.share_left:.0%}",
+            )
+            for standing in summary.accounts
+        ],
+        spending={
+            by: [(name, _sums(sums)) for name, sums in sorted(names.items())]
+            for by, names in summary.spending.items()
+        },
+        bookings=_bookings(summary, MOST_ON_PAGE),
+        count=len(summary.bookings),
+        drawn=[_figure(summary)] if summary.days else [],
+    )
+
+
+def _figure(summary: "Summary") -> "Figure":
+    """Draw what the accounts that spent most had spent, day by day."""
+    from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
+
+    lines: dict[str, list[dict[str, float]]] = {}
+    first = min(date.fromisoformat(day) for _, day, _ in summary.days)
+    for name, day, spent in summary.days:
+        at = float((date.fromisoformat(day) - first).days)
+        line = lines.setdefault(name, [{"day": at, "spent": 0.0}])
+        line.append({"day": at, "spent": float(spent.epsilon or spent.rho or 0)})
+    last = max(1.0, *(point["day"] + 1 for line in lines.values() for point in line))
+    most = sorted(lines, key=lambda name: -lines[name][-1]["spent"])[: len(PALETTE)]
+    points = [
+        {**point, "account": name}
+        for name in most
+        for point in (*lines[name], lines[name][-1] | {"day": last})
+    ]
+    steps = {"interpolate": "step-after"}
+    chart = Chart(
+        [Layer("line", points, x="day", y="spent", color=Field("account"), style=steps)],
+        x=Numbers(f"Days since {first}", 0.0, last),
+        y=Numbers("Spent in all", 0.0, max(lines[most[0]][-1]["spent"], 1e-9) * 1.05),
+        title="Spending over time",
+        width=520,
+        height=260,
+        colours=dict(zip(most, PALETTE, strict=False)),
+    )
+    says = "What each account had spent in all by the end of each day."
+    return Figure(chart.svg(says=says), says)

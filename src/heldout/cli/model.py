@@ -1,15 +1,15 @@
-"""`heldout model check`: would a custodian take this model? And `--model` of `heldout evaluate`."""
+"""A model: `heldout model check` looks at it, and `--model` scores the rows with it first."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from heldout.cli.values import Json
+from heldout.cli.output import Flag, Json, Several, console, one_line, patience, print_json
 
 if TYPE_CHECKING:
     from heldout.models import ScoredRows
@@ -42,7 +42,6 @@ def check(
     output
         Which output is the score, where several hold numbers.
     """
-    from heldout.cli.output import console, patience, print_json
     from heldout.errors import UnusableModel
     from heldout.models import available, load
 
@@ -53,26 +52,22 @@ def check(
     if as_json:
         print_json(model.as_dict())
     elif model.row_wise:
-        console().print(f"{_line(model.name)}: row-wise. Each score depends on its own row alone.")
-        for each in model.inputs:
-            wide = f", {each.width} columns" if each.width > 1 else ""
-            console().print(f"  takes {_line(each.name)} ({each.kind}{wide})")
-        classes = f" (classes {', '.join(map(_line, model.classes))})" if model.classes else ""
-        console().print(f"  gives {model.width} number{'s'[: model.width > 1]} a row{classes}")
+        console().print(
+            f"{one_line(model.name)}: row-wise. Each score depends on its own row alone."
+        )
+        for taken in model.inputs:
+            wide = f", {taken.width} columns" if taken.width > 1 else ""
+            console().print(f"  takes {one_line(taken.name)} ({taken.kind}{wide})")
+        classes = f" (classes {', '.join(map(one_line, model.classes))})" if model.classes else ""
+        console().print(f"  gives {model.width} number{'s'[: model.width > 1]} per row{classes}")
     else:
         for problem in model.problems:
-            console().print(_line(str(problem)))
+            console().print(one_line(str(problem)))
     if not model.row_wise:
         raise UnusableModel(
             f"{model.name} is not proven to look at one row at a time. Mend it, or ask the "
             "custodian to allow it in one process per row."
         )
-
-
-def _line(text: str) -> str:
-    from heldout.cli.failure import one_line
-
-    return one_line(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +78,7 @@ class Scoring:
     ----------
     model
         An ONNX model, or a linear model as JSON. Each row is scored alone, in a sandbox, into the
-        column that --score names.
+        column that --score (or --predicted) names.
     features
         Columns in the order of the model's one input. Left out: inputs are columns by name.
     default_score
@@ -93,16 +88,15 @@ class Scoring:
     """
 
     model: Path | None = None
-    features: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")] = ()
+    features: Several = ()
     default_score: float = 0.0
-    allow_unproven: Annotated[bool, Parameter(negative="")] = False
+    allow_unproven: Flag = False
 
-    def scored(self, rows: Any, *, into: str, row_key: str | None) -> "ScoredRows | None":
-        """The rows with a column of scores more; None where there is no model."""
-        if self.model is None:
-            return None
+    def scored(self, rows: object, *, into: str, row_key: str | None) -> "ScoredRows":
+        """Score the rows into one more column."""
         from heldout.models import load, score
 
+        assert self.model is not None
         model = load(self.model)
         with _progress(f"Scoring with {self.model.name}") as progress:
             return score(
@@ -119,7 +113,7 @@ class Scoring:
 
 @contextmanager
 def _progress(doing: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal: the custodian's, whose rows they are."""
+    """Show a bar on a terminal: the custodian's, whose rows they are."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -127,5 +121,5 @@ def _progress(doing: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(_line(doing), total=None)
+        task = bar.add_task(one_line(doing), total=None)
         yield lambda done, rows: bar.update(task, completed=done, total=rows)

@@ -1,13 +1,35 @@
-"""What commands print: tables for people, JSON for machines, patience for both."""
+"""What commands read, print and say: values as they are typed, tables, JSON, errors, patience.
 
+What was paid for reaches somebody: the screen, or a file that the error names.
+"""
+
+import codecs
+import contextlib
+import io
 import json
+import math
+import os
+import re
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
-from heldout.cli.failure import one_line
+from cyclopts import Parameter
+
+from heldout.arguments import shown, visible
+from heldout.cli import REFUSED, WRONG
+from heldout.errors import (
+    AccountClosed,
+    ArgumentError,
+    BudgetExceeded,
+    HeldoutError,
+    LedgerTampered,
+    NotGenuine,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,18 +39,116 @@ if TYPE_CHECKING:
     from heldout.kernel import Loss
     from heldout.questions.report import Report
 
-PATIENCE = 2.0  # seconds before something moves on the screen
+PATIENCE: Final = 2.0  # seconds before something moves on the screen
+LARGEST_FILE: Final = 50_000_000  # bytes of a page or of an answer
+PLAIN = {"±": "+/-", "…": "...", "─": "-", "━": "-", "·": ".", "→": "->", "×": "x", "²": "2"}
+SECRETS = re.compile(
+    # What stands before an @ is a password; without one, all but the number of a port may be.
+    r"(://[^\s:/@]*:)(?:\S+(?=@)|(?!\d{1,5}\b)[^\s@&'\"]+)|(\bpassword=)[^\s@&'\"]+",
+    re.IGNORECASE,
+)
+
+# --- values as they are typed ---
+
+Json = Annotated[
+    bool, Parameter(name="--json", show_default=False, help="Print JSON and nothing else.")
+]
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Several = Annotated[
+    tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
+]
+
+
+def label_value(text: str) -> object:
+    """Read a label as it is typed: a whole number, a number, true or false, or else text.
+
+    >>> [label_value(typed) for typed in ("1", "0", "true", "1.5", "yes", "'1'")]
+    [1, 0, True, 1.5, 'yes', '1']
+    """
+    plain = text.strip()
+    if plain.lower() in ("true", "false"):
+        return plain.lower() == "true"
+    if len(plain) >= 2 and plain[0] == plain[-1] and plain[0] in "'\"":
+        return plain[1:-1]
+    for kind in (int, float):
+        with suppress(ValueError):
+            number = kind(plain)
+            if math.isfinite(number):
+                return number
+    return text
+
+
+def checked_labels(names: Sequence[str | None], pairs: Sequence[str]) -> dict[str, str]:
+    """Read NAME=TEXT as they are typed, before anything is paid."""
+    from heldout.drawing.page import checked_labels as checked
+
+    labels = dict(pair.partition("=")[::2] for pair in pairs)
+    empty = [pair for pair in pairs if not pair.partition("=")[2]]
+    if empty:
+        raise ArgumentError(f"--labels must be like score='Risk model', got {shown(empty[0])}.")
+    checked(names, labels)
+    return labels
+
+
+def declared_values(pairs: Sequence[str]) -> dict[str, list[object]]:
+    """Read COLUMN=VALUE,VALUE as they are typed; quoted values ("'1'") are texts.
+
+    >>> declared_values(["sex=F,M", "ward=1,2"])
+    {'sex': ['F', 'M'], 'ward': [1, 2]}
+    """
+    declared = {}
+    for pair in pairs:
+        name, _, values = pair.partition("=")
+        if not name or not all(values.split(",")):
+            raise ArgumentError(f"--groups must be like sex=F,M, got {shown(pair)}.")
+        declared[name] = [label_value(value) for value in values.split(",")]
+    return declared
+
+
+def existing_ledger(place: str) -> str:
+    """Return a ledger that is there already: looking at one must not make one."""
+    with suppress(OSError, ValueError):  # a name that the system cannot spell
+        if "://" in place or Path(place).exists() or Path(place + ".witness").exists():
+            return place
+    raise ArgumentError(f"No such ledger: {shown(place)}. Check the path.")
+
+
+def words_in(file: Path, option: str) -> list[str]:
+    """Read public words from a file, one per line, in lower case."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise ArgumentError(
+            f"--{option} must be a file of words, one per line, got {shown(file.name)}. Check the "
+            "path."
+        ) from None
+    return [line.strip().lower() for line in lines if line.strip()]
+
+
+def text_of(file: Path, what: str) -> str:
+    """Read a file that somebody else wrote; `what` says what it must be."""
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise ArgumentError(f"{shown(file.name)} is too long for {what}.")
+        return file.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{shown(file.name)} is not {what}: it holds no UTF-8.") from None
+
+
+# --- what is printed ---
 
 
 def console() -> "Console":
-    """Standard output; names of columns are text to it, never markup."""
+    """Return standard output; names of columns are text to it, never markup."""
     from rich.console import Console
 
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
-def print_json(content: Any) -> None:
-    """JSON for machines; what a terminal would obey is written as JSON's own escapes."""
+def print_json(content: object) -> None:
+    """Print JSON for machines; what a terminal would obey is written as JSON's own escapes."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
     if not text.replace("\n", "").isprintable():
         text = json.dumps(content, indent=2, ensure_ascii=True, allow_nan=False)
@@ -38,7 +158,7 @@ def print_json(content: Any) -> None:
 def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)
 ) -> None:
-    """Columns of numbers to the right, the others (by number) to the left."""
+    """Print columns of numbers to the right, the others (by number) to the left."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -52,15 +172,25 @@ def print_table(
     console().print(table)
 
 
+def print_measures(
+    measures: "Mapping[str, Measure]", *, level: float = 0.95, what: str = "measure"
+) -> None:
+    """Print measures as a table, with both intervals."""
+    from heldout.drawing.words import spread, tested
+
+    rows = [[tested(name, measure), *spread(measure, level)] for name, measure in measures.items()]
+    print_table((what, "value", f"{level * 100:g}% interval", "noise alone"), rows)
+
+
 def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) -> None:
-    """A report as a table, with its price; briefly, without counts and receipts."""
+    """Print a report as a table, with its price; briefly, without counts and receipts."""
+    from heldout.drawing.words import amount, decimal
     from heldout.questions.registry import places
 
     say = console()
     subject = report.subject
     say.print(one_line(f"{subject.score} on {subject.name}, outcome {subject.label}"), style="bold")
-    measures = report.plotted() if brief else report.measures()
-    print_measures(measures, level=level)
+    print_measures(report.plotted() if brief else report.measures(), level=level)
     say.print(one_line(str(report.headline)) + ".")
     if report.weighing:
         say.print(one_line(f"Weights: {report.weighing}."))
@@ -69,30 +199,13 @@ def print_report(report: "Report", *, level: float = 0.95, brief: bool = False) 
         say.print(ties.sentence())
     for name, reason in report.left_out.items():
         say.print(f"{places()[name].section.title} is left out: {reason}.")
-    _print_price(report)
-    if not brief:
-        print(f"Receipt: {next(iter(report)).receipt.hash}")
-
-
-def _print_price(report: "Report") -> None:
-    from heldout.drawing.words import amount, decimal
-
-    say = console()
     shares = ", ".join(f"{name} {decimal(share)}" for name, share in report.shares.items())
     say.print(
         f"Paid epsilon {decimal(report.epsilon)} ({shares}). Left: {amount(report.remaining)} of "
         f"{amount(report.budget)}."
     )
-
-
-def print_measures(
-    measures: "Mapping[str, Measure]", *, level: float = 0.95, what: str = "measure"
-) -> None:
-    """Print measures as a table, with both intervals."""
-    from heldout.drawing.words import spread, tested
-
-    rows = [[tested(name, each), *spread(each, level)] for name, each in measures.items()]
-    print_table((what, "value", f"{level * 100:g}% interval", "noise alone"), rows)
+    if not brief:
+        print(f"Receipt: {next(iter(report)).receipt.hash}")
 
 
 def print_release(release: "Release | Report", remaining: "Loss") -> None:
@@ -116,23 +229,14 @@ def print_paid(release: "Release", remaining: "Loss") -> None:
 
 
 def print_unremembered(ledger: str | None) -> None:
-    """Said where nobody keeps count."""
+    """Say so where no ledger keeps count."""
     if ledger is None:
         print("Nothing is remembered: give --ledger FILE to keep count of what is spent.")
 
 
-def print_expected(rows: int | None, expected: int | None) -> None:
-    """Said where the number of rows is private and nobody guessed it."""
-    if rows is None and expected is None:
-        print(
-            "The number of rows is private here. Next time pass --expected-rows N, a public guess, "
-            "to plan before you pay."
-        )
-
-
 @contextmanager
 def patience(doing: str) -> Iterator[None]:
-    """A moving line on a terminal if this takes more than two seconds; nothing elsewhere."""
+    """Show a moving line on a terminal if this takes more than two seconds."""
     if not sys.stderr.isatty():
         yield
         return
@@ -151,3 +255,176 @@ def patience(doing: str) -> Iterator[None]:
         begin.cancel()
         begin.join()
         progress.stop()
+
+
+def speak_plainly() -> None:
+    """Let terminals that know ASCII alone read what is printed: +/- for a sign they lack."""
+    codecs.register_error("heldout-plain", _plainly)
+    for stream in (sys.stdout, sys.stderr):
+        encoding = (getattr(stream, "encoding", None) or "utf-8").lower()
+        if encoding.replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="heldout-plain")
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    return "".join(PLAIN.get(letter, "?") for letter in wrong), error.end
+
+
+# --- what was paid for is delivered, or stored ---
+
+
+class Paid(Protocol):
+    """A release or a report."""
+
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+class Undelivered(HeldoutError):
+    """An answer that was paid for could not be shown; `place` is where it is stored."""
+
+    def __init__(self, receipt: str, place: Path | None, why: str) -> None:
+        where = f"It is kept in {place}." if place is not None else "Nor could it be kept."
+        super().__init__(
+            f"The answer was booked and drawn, but could not be delivered whole: {why}. {where} "
+            f"Receipt: {receipt}"
+        )
+        self.receipt, self.place = receipt, place
+
+
+@contextmanager
+def delivering(*answers: Paid, ledger: str | None = None) -> Iterator[None]:
+    """Show paid answers within; if that fails in any way, even by Ctrl-C, store them as JSON.
+
+    They go beside the ledger, or into the current or the temporary directory, whichever can be
+    written first. A pipe gets all of them at once, so that a reader who stops after two lines
+    (`| head -2`) has them all the same, and nothing failed.
+    """
+    text = io.StringIO()
+    at_once = contextlib.nullcontext() if sys.stdout.isatty() else contextlib.redirect_stdout(text)
+    try:
+        try:
+            with at_once:
+                yield
+        finally:
+            print(text.getvalue(), end="", flush=True)
+    except BaseException as error:
+        if isinstance(error, BrokenPipeError):
+            _close_pipe()
+        receipt = _receipt(answers[0])
+        place = _store([answer.as_dict() for answer in answers], receipt, ledger)
+        undelivered = Undelivered(receipt, place, _reason(error))
+    else:
+        return
+    raise undelivered
+
+
+def _close_pipe() -> None:
+    """Say nothing more to a reader that went away, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _receipt(answer: Any) -> str:
+    release = answer if hasattr(answer, "receipt") else next(iter(answer))
+    return str(release.receipt.hash)
+
+
+def _reason(error: BaseException) -> str:
+    """Return a few words that hold no private value."""
+    if isinstance(error, HeldoutError):
+        return str(error).rstrip(".")
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return "the reader went away"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
+
+
+def _store(content: list[dict[str, Any]], receipt: str, ledger: str | None) -> Path | None:
+    beside = [] if ledger is None or "://" in ledger else [Path(ledger).parent]
+    text = json.dumps(content[0] if len(content) == 1 else content, indent=2)
+    for folder in (*beside, Path.cwd(), Path(tempfile.gettempdir())):
+        place = folder / f"heldout-answer-{receipt[:16]}.json"
+        with suppress(OSError):
+            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(handle)
+            return place.absolute()
+    return None
+
+
+# --- errors: one line, without a traceback and without a private value ---
+
+
+def explained(error: Exception, words: Sequence[str]) -> tuple[list[str], int]:
+    """Return what to print for an error, and the exit code.
+
+    >>> explained(HeldoutError("score must be finite."), [])
+    (['heldout: score must be finite.'], 2)
+    """
+    from cyclopts import CycloptsError
+
+    if isinstance(error, HeldoutError):
+        refused = isinstance(error, AccountClosed | BudgetExceeded | LedgerTampered | NotGenuine)
+        return [f"heldout: {one_line(str(error))}"], REFUSED if refused else WRONG
+    if isinstance(error, CycloptsError):
+        command = " ".join(["heldout", *map(str, error.command_chain or ())])
+        wrong = _misspelt(error, words) or _wrong_words(error)
+        return [f"heldout: {wrong} Try '{command} --help'."], WRONG
+    if isinstance(error, BrokenPipeError):
+        _close_pipe()
+        return [], WRONG
+    # The message of an unknown error may quote a row, so only its type is shown.
+    return [
+        f"heldout: internal error ({type(error).__name__}). What was booked stays booked: see "
+        "heldout ledger show. HELDOUT_DEBUG=1 shows a traceback, which may hold private values."
+    ], WRONG
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, with nothing in it that could steer a terminal.
+
+    >>> one_line("a\\n  b\\x1b[31m")
+    'a b\\\\x1b[31m'
+    >>> one_line("got postgresql://me:secret@db.example/clinic?password=secret.")
+    'got postgresql://me:***@db.example/clinic?password=***'
+    >>> one_line("http://localhost:8000 cannot be reached.")
+    'http://localhost:8000 cannot be reached.'
+    """
+    return visible(SECRETS.sub(r"\1\2***", " ".join(text.split())))
+
+
+def _wrong_words(error: Exception) -> str:
+    """Say what is wrong with the words of a command; the library's own sentence but for one."""
+    from cyclopts import MissingArgumentError
+
+    missing = error.argument if isinstance(error, MissingArgumentError) else None
+    if missing is not None and not missing.tokens:
+        return f"{one_line(missing.name)} must be given."
+    sentence = one_line(str(error))
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
+
+
+def _misspelt(error: object, words: Sequence[str]) -> str | None:
+    """Name an option that the command does not have, before anything that it may lack for that."""
+    from difflib import get_close_matches
+
+    app = getattr(error, "app", None)
+    if app is None or app.default_command is None:
+        return None
+    known = {name for argument in app.assemble_argument_collection() for name in argument.names}
+    known |= {"--help", "--version"}
+    for word in words:
+        option = word.partition("=")[0]
+        if option.startswith("--") and len(option) > 2 and option not in known:
+            near = get_close_matches(option, known, n=3)
+            swapped = [name for name in near if sorted(name) == sorted(option)]
+            mean = f" Did you mean {(swapped or near)[0]}?" if near else ""
+            return f"No option {one_line(option)}.{mean}"
+    return None

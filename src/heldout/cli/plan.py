@@ -1,40 +1,18 @@
-"""`heldout plan`: which epsilon for which interval, before anything is spent."""
+"""Before anything is spent: `heldout plan` and `heldout board plan`."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from heldout.cli.values import Json
+from cyclopts import App, Parameter
+
+from heldout.cli.output import Json, console, patience, print_json, print_table
+
+board = App(name="board", help="Plan a leaderboard that cannot be gamed.")
 
 
-def plan(
-    *,
-    rows: int,
-    positives: int | None = None,
-    metric: str | None = None,
-    value: float | None = None,
-    auc: float | None = None,
-    average_precision: float | None = None,
-    alarms: int | None = None,
-    target: float | None = None,
-    epsilon: str | None = None,
-    level: float = 0.95,
-    neighbours: Literal["replace-one", "add-remove"] = "replace-one",
-    unit: bool = False,
-    rows_per_unit: int = 1,
-    as_json: Json = False,
-) -> None:
-    """Which epsilon for which interval? Spends nothing.
-
-    Give a target half-width to get epsilon, or epsilon to get the half-width. No row is read:
-    the counts are your guesses. Examples:
-
-    ```
-    heldout plan --rows 5000 --positives 500 --metric recall --value 0.8 \\
-      --target 0.02
-    heldout plan --rows 5000 --positives 500 --auc 0.85 --target 0.02
-    heldout plan --rows 5000 --metric accuracy --value 0.9 --epsilon 0.5
-    heldout plan --rows 5000 --metric brier --value 0.1 --target 0.01 \\
-      --rows-per-unit 3
-    ```
+@dataclass(frozen=True, kw_only=True)
+class Guesses:
+    """What is guessed and wanted; the arguments of `heldout.plan`.
 
     Parameters
     ----------
@@ -67,26 +45,42 @@ def plan(
     rows_per_unit
         How many rows of one unit may count.
     """
-    from heldout.cli.output import console, patience, print_json, print_table
+
+    rows: int
+    positives: int | None = None
+    metric: str | None = None
+    value: float | None = None
+    auc: float | None = None
+    average_precision: float | None = None
+    alarms: int | None = None
+    target: float | None = None
+    epsilon: str | None = None
+    level: float = 0.95
+    neighbours: Literal["replace-one", "add-remove"] = "replace-one"
+    unit: bool = False
+    rows_per_unit: int = 1
+
+
+def plan(*, guesses: Annotated[Guesses, Parameter(name="*")], as_json: Json = False) -> None:
+    """Which epsilon for which interval? Spends nothing.
+
+    Give a target half-width to get epsilon, or epsilon to get the half-width. No row is read:
+    the counts are your guesses. Examples:
+
+    ```
+    heldout plan --rows 5000 --positives 500 --metric recall --value 0.8 \\
+      --target 0.02
+    heldout plan --rows 5000 --positives 500 --auc 0.85 --target 0.02
+    heldout plan --rows 5000 --metric accuracy --value 0.9 --epsilon 0.5
+    heldout plan --rows 5000 --metric brier --value 0.1 --target 0.01 \\
+      --rows-per-unit 3
+    ```
+    """
     from heldout.drawing.words import decimal
     from heldout.planning import plan as planned
 
     with patience("Planning"):
-        answer = planned(
-            rows=rows,
-            positives=positives,
-            metric=metric,
-            value=value,
-            auc=auc,
-            average_precision=average_precision,
-            alarms=alarms,
-            target=target,
-            epsilon=epsilon,
-            level=level,
-            neighbours=neighbours,
-            unit=unit,
-            rows_per_unit=rows_per_unit,
-        )
+        answer = planned(**vars(guesses))
     if as_json:
         print_json(answer.as_dict())
         return
@@ -102,3 +96,65 @@ def plan(
     console().print(str(answer))
     if answer.assumption != "none":
         console().print(f"Assumed: {answer.assumption}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTerms:
+    """The terms of a board; the arguments of `heldout.board.Plan`.
+
+    Parameters
+    ----------
+    rows
+        How many rows the board is on; their number is public.
+    price
+        Epsilon for the whole board.
+    improvements
+        How many improvements may be shown.
+    submissions
+        How many submissions may be judged.
+    metric
+        accuracy (at 0.5), auc, brier or mean-absolute-error (1 minus it).
+    start
+        The score that the first submission has to beat.
+    step
+        By how much a submission must beat the best. Left out: the smallest that can be seen.
+    least_class
+        For the AUC: neither class has fewer rows than this; public.
+    """
+
+    rows: int
+    price: str
+    improvements: int
+    submissions: int
+    metric: str = "accuracy"
+    start: float = 0.5
+    step: float | None = None
+    least_class: int | None = None
+
+
+@board.command(name="plan")
+def plan_board(*, terms: Annotated[BoardTerms, Parameter(name="*")], as_json: Json = False) -> None:
+    """Say what a board could show, and what its scores would be worth. Spends nothing.
+
+    Refuses a board that would show nothing. Examples:
+
+    ```
+    heldout board plan --rows 50000 --price 2 --improvements 10 --submissions 1000
+    heldout board plan --rows 5000 --price 1 --improvements 5 --submissions 200 --json
+    heldout board plan --rows 20000 --price 2 --improvements 5 --submissions 200 \\
+      --metric auc --least-class 2000
+    ```
+    """
+    from heldout.board import Plan
+
+    planned = Plan(**vars(terms))
+    certificate = planned.certificate()
+    if as_json:
+        expected = {"false_alarms": planned.false_alarms, "misses": planned.misses}
+        print_json(planned.as_dict() | expected | {"certificate": certificate.as_dict()})
+        return
+    print(planned)
+    print(f"Noise alone would show an improvement in {planned.false_alarms:.1%} of boards.")
+    print(f"A submission that is two steps better is missed in {planned.misses:.2%} of cases.")
+    print(f"A shown score is within {planned.noise_half_width():.4f} of the rows' own, 95%.")
+    print(f"Every submission's score on the rows is {certificate}.")

@@ -2,12 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-from heldout.cli.values import Json
+from heldout.cli.output import Json, one_line, print_json, print_measures, text_of
 from heldout.errors import ArgumentError
-
-LARGEST = 50_000_000  # bytes of a file
 
 
 def pool(
@@ -28,32 +25,24 @@ def pool(
     Parameters
     ----------
     files
-        One .json file a site; sites are called as their files are.
+        One .json file per site; sites are called as their files are.
     out
         Write a page with forest plots to this .html file.
     """
     import heldout as ho
-    from heldout.cli.failure import one_line
-    from heldout.cli.output import print_json, print_table
-    from heldout.drawing.words import spread
     from heldout.pooling.answer import Pooled, PooledReport
 
-    found = ho.pool([_read(each) for each in files], names=_names(files))
-    report = PooledReport({found.name: found}) if isinstance(found, Pooled) else found
+    pooled = ho.pool([_read(file) for file in files], names=_names(files))
+    report = PooledReport({pooled.name: pooled}) if isinstance(pooled, Pooled) else pooled
     if out is not None:
         report.save(out)
     if as_json:
-        print_json(found.as_dict())
+        print_json(pooled.as_dict())
         return
-    rows = [
-        [name, *spread(measure, 0.95)]
-        for each in report.answers.values()
-        for name, measure in each.measures.items()
-    ]
-    print_table(("measure", "value", "95% interval", "noise alone"), rows)
-    for each in report.answers.values():
-        said = [each.headline.name, each.heterogeneity(), each.predicted()]
-        print(one_line(" ".join(f"{words}." for words in said if words)))
+    for answer in report.answers.values():
+        print_measures(answer.measures)
+        sentences = [answer.headline.name, answer.heterogeneity(), answer.predicted()]
+        print(one_line(" ".join(f"{sentence}." for sentence in sentences if sentence)))
     if report.left_out:
         words = "not every site asked it, or its answers cannot be pooled"
         print(one_line(f"Left out: {', '.join(report.left_out)} ({words})."))
@@ -63,21 +52,20 @@ def pool(
 
 
 def _names(files: tuple[Path, ...]) -> list[str]:
-    """As files are called; with their folder where sites call theirs alike."""
-    if len({each.resolve() for each in files}) < len(files):
+    """Return what files are called; with their folder where sites call theirs alike."""
+    if len({file.resolve() for file in files}) < len(files):
         raise ArgumentError("Each file must be given once: it would count as two sites.")
-    names = [each.stem for each in files]
+    names = [file.stem for file in files]
     if len(set(names)) < len(names):
-        names = [str(each.with_suffix("")) for each in files]
+        names = [str(file.with_suffix("")) for file in files]
     return names
 
 
-def _read(file: Path) -> Any:
+def _read(file: Path) -> object:
+    what = "JSON of a release or a report"
+    text = text_of(file, what)
     try:
-        if file.stat().st_size > LARGEST:
-            raise ValueError
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArgumentError(f"{file} cannot be read ({error.strerror}).") from None
+        content: object = json.loads(text)
     except (ValueError, RecursionError):
-        raise ArgumentError(f"{file} is not JSON of a release or a report.") from None
+        raise ArgumentError(f"{file} is not {what}.") from None
+    return content

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.cli.values import Json
+from heldout.arguments import no_such
+from heldout.cli.output import Json, console, print_json, print_table
 from heldout.errors import (
     ArgumentError,
     EmptyTable,
@@ -82,7 +82,7 @@ def pr(
     if out is not None:
         facts["picture"] = _save(drawn, facts, out, name=file.name, title=title)
     if as_json:
-        print(json.dumps(facts, indent=2, allow_nan=False))
+        print_json(facts)
     else:
         _print(facts)
 
@@ -90,7 +90,7 @@ def pr(
 def read(
     file: Path, *, label: str, score: str, positive: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Labels and scores of a public file, or one of the typed errors."""
+    """Read labels and scores of a public file, or raise one of the typed errors."""
     import duckdb
 
     reader = _READERS.get(file.suffix.lower())
@@ -113,10 +113,7 @@ def read(
             ) from error
         for name in (label, score):
             if name not in names:
-                raise MissingColumn(
-                    f"{name} must be a column of {file.name}, got {', '.join(names[:20])}. "
-                    "Check --label and --score."
-                )
+                raise MissingColumn(no_such("column", name, names))
         columns = (
             f'CAST("{_quoted(label, chr(34))}" AS VARCHAR) AS label, '
             f'CAST("{_quoted(score, chr(34))}" AS DOUBLE) AS score'
@@ -133,7 +130,7 @@ def read(
 def _checked(
     connection: DuckDBPyConnection, *, label: str, score: str, positive: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """The columns of the table `given`, after a look for what cannot be ranked."""
+    """Return the columns of the table `given`, after a look for what cannot be ranked."""
     import numpy as np
 
     counts = connection.execute(
@@ -160,10 +157,11 @@ def _checked(
             f"{', '.join(repr(kind) for kind in kinds[:5])}. Pass --positive with one of them."
         )
     ours = [text for text in spellings if _plain(text) == wanted]
-    found = connection.execute(
+    columns = connection.execute(
         "SELECT list_contains(?::VARCHAR[], label) AS truth, score FROM given", [ours]
     ).fetchnumpy()
-    return np.asarray(found["truth"], dtype=np.bool_), np.asarray(found["score"], dtype=np.float64)
+    truth = np.asarray(columns["truth"], dtype=np.bool_)
+    return truth, np.asarray(columns["score"], dtype=np.float64)
 
 
 def _quoted(text: str, mark: str) -> str:
@@ -171,7 +169,7 @@ def _quoted(text: str, mark: str) -> str:
 
 
 def _plain(value: object) -> str:
-    """Labels as text that compares: 1, 1.0, "1", true and TRUE are the same."""
+    """Return a label as text that compares: 1, 1.0, "1", true and TRUE are the same."""
     text = str(value).strip()
     lowered = text.lower()
     if lowered in ("true", "false"):
@@ -234,32 +232,29 @@ def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: s
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from heldout.questions.report.page import REMARKS
 
-    console = Console(highlight=False)
-    ends = facts["interval"]
-    console.print(
+    say, ends = console(), facts["interval"]
+    say.print(
         f"{facts['rows']:,} rows, {facts['positives']:,} positive "
         f"(prevalence {facts['prevalence']:.4f}). Public data: nothing private was done."
     )
-    console.print(
-        f"[bold]Area under the precision-recall curve: {facts['area']:.4f}[/bold], "
+    say.print(
+        f"Area under the precision-recall curve: {facts['area']:.4f}, "
         f"{ends['confidence']:.0%} interval {ends['low']:.4f} to {ends['high']:.4f} "
-        f"({ends['method']})."
+        f"({ends['method']}).",
+        style="bold",
     )
-    console.print(
+    say.print(
         f"Of what can be achieved (AUCNPR): {facts['normalised_area']:.4f}. "
         f"Guessing has an area of {facts['area_of_guessing']:.4f}; the worst ranking still has "
         f"{facts['area_for_free']:.4f} for free."
     )
-    shown = Table("estimator", "area", "", box=None, pad_edge=False)
+    rows = []
     for name, value in facts["areas"].items():
         number = "undefined" if value is None else f"{value:.4f}"
         chosen = " (chosen)" if name == facts["estimator"] else ""
-        shown.add_row(name, number, REMARKS.get(name, "") + chosen)
-    console.print(shown)
+        rows.append((name, number, REMARKS.get(name, "") + chosen))
+    print_table(("estimator", "area", ""), rows, left=(0, 2))
     if "picture" in facts:
-        console.print(f"Written: {facts['picture']}", soft_wrap=True)
+        print(f"Written: {facts['picture']}")

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.frame import NO_MODEL, NO_SERVER, buy, deliver
-from heldout.cli.model import Scoring
-from heldout.cli.remote import Remote
-from heldout.cli.rows import FittedOptions, Several, Where
-from heldout.cli.values import Json, Labels
+from heldout.cli.frame import FRAME, PAGE, ROWS, Framed, Paged, buy
+from heldout.cli.output import Several, console, print_measures, print_table
+from heldout.cli.rows import FittedOptions, Where
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
@@ -24,26 +23,21 @@ def residuals(
     /,
     *,
     epsilon: str,
-    rows: Annotated[FittedOptions | None, Parameter(name="*")] = None,
-    scoring: Annotated[Scoring, Parameter(name="*")] = NO_MODEL,
-    remote: Annotated[Remote, Parameter(name="*")] = NO_SERVER,
     scale: float = 1.0,
     bounds: str | None = None,
     method: str = "heldout",
     metrics: str | None = None,
     by: Several = (),
-    expected_rows: int | None = None,
-    yes: Annotated[bool, Parameter(negative="")] = False,
     kind: Kind = "density",
-    out: Path | None = None,
-    title: str | None = None,
-    labels: Labels = (),
-    as_json: Json = False,
+    rows: Annotated[FittedOptions | None, Parameter(name="*", group=ROWS)] = None,
+    frame: Framed = FRAME,
+    page: Paged = PAGE,
 ) -> None:
     """Does a regression fit? A private plot of its residuals, and what it says.
 
     One release of a noisy table of residuals by predicted value; pictures, the mean and the
-    spread by prediction, and the verdict are read off it at no further cost. Examples:
+    spread by prediction, and the verdict are read off it at no further cost. With --out it becomes
+    a page of all pictures (.html) or one picture (.svg). Examples:
 
     ```
     heldout residuals test.parquet --observed y --predicted yhat --epsilon 1 --out plot.html
@@ -59,9 +53,6 @@ def residuals(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. Left
-        out where --server has the rows.
     epsilon
         The price of the plot and all that it shows, such as 1, 0.5 or 1/3.
     scale
@@ -75,26 +66,19 @@ def residuals(
     by
         A plot, and error measures, for each group, at the same price: a column of --groups, or
         several to cross.
-    expected_rows
-        A public guess at the number of rows, where that is private; it divides the price better.
-    yes
-        Do not ask where privacy noise will leave nothing to read.
     kind
         Which picture goes into an .svg file: density, points, mean, spread, scale or qq. With --by
         it is the plots of all groups.
-    out
-        Write all pictures to this .html file, or one to this .svg file.
-    title
-        The heading of the page.
-    labels
-        What the page calls a column or the data, such as fitted="The new model".
     """
     from heldout import questions as q
 
     declared = {} if bounds is None else parsed_bounds(bounds)
-    if out is not None:
-        _checked_out(out)
-    shared: dict[str, Any] = {"scale": scale, "expected_rows": expected_rows, "by": by or None}
+    page.check(".svg")
+    shared: dict[str, Any] = {
+        "scale": scale,
+        "expected_rows": frame.expected_rows,
+        "by": by or None,
+    }
     asked: list[q.Question[Any]] = [
         q.ResidualPlot(epsilon=epsilon, method=method, bounds=declared, **shared)
     ]
@@ -105,11 +89,8 @@ def residuals(
         table=table,
         rows=rows,
         options=FittedOptions,
-        scoring=scoring,
-        remote=remote,
-        yes=yes,
-        expected_rows=expected_rows,
-        labels=labels,
+        frame=frame,
+        labels=page.labels,
     )
     plot, errors = (*bought.releases, None)[:2]
 
@@ -124,20 +105,19 @@ def residuals(
         else:
             _print(plot)
             if errors is not None:
-                _print_metrics(errors)
+                print_measures(errors.measures, what="error")
+                _print_price(errors)
         print(f"Left: {bought.remaining}.")
 
-    deliver(
-        bought,
-        text=text,
-        content=content,
-        as_json=as_json,
-        out=out,
-        write=lambda place: _write(
-            place, plot, kind, metrics=errors, title=title, labels=bought.labels
-        ),
-        noun="Picture",
-    )
+    def write(place: Path) -> None:
+        from heldout.drawing.page import write_file
+
+        if page.is_svg:
+            write_file(place, _svg(plot, kind))
+        else:
+            plot.save(place, metrics=errors, title=page.title, labels=bought.labels)
+
+    bought.deliver(text=text, content=content, out=page.out, write=write, noun="Picture")
 
 
 def _symmetric(bounds: dict[str, Any] | None) -> dict[str, Any]:
@@ -149,25 +129,23 @@ def _symmetric(bounds: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def parsed_bounds(text: str) -> dict[str, Any]:
-    """Bounds as they are typed.
+    """Read bounds as they are typed.
 
     >>> parsed_bounds("predicted=0:100,residual=20")
     {'predicted': (0.0, 100.0), 'residual': 20.0}
     """
-    from heldout.errors import ArgumentError
-
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
-        ends = [_number(each) for each in value.split(":")]
-        right = name.strip() in ("predicted", "residual") and name.strip() not in found
+        ends = [_number(end) for end in value.split(":")]
+        right = name.strip() in ("predicted", "residual") and name.strip() not in bounds
         if not right or None in ends or len(ends) > 2 or (len(ends) == 1 and "pred" in name):
             raise ArgumentError(
                 f"--bounds must be like predicted=0:100,residual=20, got {text!r}. One number is "
                 "enough for residuals: they lie between it and its negative."
             )
-        found[name.strip()] = ends[0] if len(ends) == 1 else tuple(ends)
-    return found
+        bounds[name.strip()] = ends[0] if len(ends) == 1 else tuple(ends)
+    return bounds
 
 
 def _number(text: str) -> float | None:
@@ -177,44 +155,22 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _checked_out(out: Path) -> None:
-    from heldout.drawing.place import checked_place
-    from heldout.errors import ArgumentError
-
-    if out.suffix.lower() == ".svg":
-        if not out.parent.is_dir():
-            raise ArgumentError(f"--out must lie in a folder that exists, got {str(out)!r}.")
-        return
-    checked_place(out)
-
-
 def _svg(plot: "ResidualPlot | PlotsByGroup", kind: Kind) -> str:
     from heldout.questions.regression.release import ResidualPlot
 
     return plot.svg(kind) if isinstance(plot, ResidualPlot) else plot.svg()
 
 
-def _write(out: Path, plot: "ResidualPlot | PlotsByGroup", kind: Kind, **words: Any) -> None:
-    from heldout.drawing.place import write_file
-
-    if out.suffix.lower() == ".svg":
-        write_file(out, _svg(plot, kind))
-    else:
-        plot.save(out, **words)
-
-
 def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
-    from heldout.cli.output import console, print_table
-    from heldout.drawing.words import numbers, spread
+    from heldout.drawing.words import numbers
     from heldout.questions.regression.page import band_rows
 
     percent = f"{level * 100:g}%"
     say = console()
     say.print(str(plot.verdict), style="bold")
-    measures = [[name, *spread(each, level)] for name, each in plot.measures.items()]
-    print_table(("measure", "value", f"{percent} interval", "noise alone"), measures)
+    print_measures(plot.measures, level=level)
     if plot.table.unbiased:
-        chances = "; ".join(f"{name}-style {each:.2g}" for name, each in plot.p_values.items())
+        chances = "; ".join(f"{name}-style {chance:.2g}" for name, chance in plot.p_values.items())
         say.print(f"p-values: {chances}.")
     if plot.mean_residual.informative:
         bands = [[band, *rest] for band, _, *rest in band_rows(plot, level)]
@@ -230,25 +186,22 @@ def _print(plot: "ResidualPlot", *, level: float = 0.95) -> None:
 
 
 def _print_groups(release: "PlotsByGroup | MetricsByGroup", *, level: float = 0.95) -> None:
-    from heldout.cli.output import console, print_table
     from heldout.drawing.words import spread
 
-    percent = f"{level * 100:g}% interval"
-    for name, said in getattr(release, "verdicts", {}).items():
-        console().print(f"{name}: {said}", style="bold", markup=False)
-    gaps = [release.gap_in(each) for each in release.compared]
-    told = [[each.name, *spread(each, level), f"{each.p_value:.3g}"] for each in gaps]
-    print_table(("gap", "value", percent, "noise alone", "p-value"), told)
-    names = [each for each in release.measures if not each.startswith("gap in ")]
-    told = [[each, *spread(release.measures[each], level)] for each in names]
-    print_table(("measure, group", "value", percent, "noise alone"), told)
+    for name, verdict in getattr(release, "verdicts", {}).items():
+        console().print(f"{name}: {verdict}", style="bold", markup=False)
+    gaps = [release.gap_in(name) for name in release.compared]
+    rows = [[gap.name, *spread(gap, level), f"{gap.p_value:.3g}"] for gap in gaps]
+    head = ("gap", "value", f"{level * 100:g}% interval", "noise alone", "p-value")
+    print_table(head, rows)
+    by_group = {
+        name: measure
+        for name, measure in release.measures.items()
+        if not name.startswith("gap in ")
+    }
+    print_measures(by_group, level=level, what="measure, group")
+    _print_price(release)
+
+
+def _print_price(release: "PlotsByGroup | MetricsByGroup | RegressionMetrics") -> None:
     print(f"Paid {release.loss} for these. Receipt: {release.receipt.hash}")
-
-
-def _print_metrics(errors: "RegressionMetrics", *, level: float = 0.95) -> None:
-    from heldout.cli.output import print_table
-    from heldout.drawing.words import spread
-
-    head = ("error", "value", f"{level * 100:g}% interval", "noise alone")
-    print_table(head, [[name, *spread(each, level)] for name, each in errors.measures.items()])
-    print(f"Paid {errors.loss} for these. Receipt: {errors.receipt.hash}")

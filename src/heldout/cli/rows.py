@@ -5,18 +5,24 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
+
+from heldout.cli.model import Scoring
+from heldout.cli.output import Flag, Several, declared_values, label_value, words_in
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.data.description import Description
+    from heldout.data.feature_matrix import FeatureMatrix
     from heldout.data.feature_sources import Space
+    from heldout.data.postgres import PostgresTable
     from heldout.models import ScoredRows
     from heldout.questions import Question
-    from heldout.questions.session import PrivateSession, Session
+    from heldout.questions.session import PrivateSession
 
 T = TypeVar("T")
+PAYS = Parameter(group=Group("The ledger, and who pays", sort_key=3))
 Asked = Sequence["Question[Any]"]
-Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative="")]
 
 
 class Address:
@@ -31,14 +37,23 @@ class Address:
         return "Address(...)"
 
 
-def _where(_: Any, tokens: Any) -> "Path | Address":
+def _where(_: Any, tokens: Any) -> Path | Address:
     from heldout.data.postgres import is_address
 
     text = tokens[0].value
     return Address(text) if is_address(text) else Path(text)
 
 
-Where = Annotated[Path | Address, Parameter(converter=_where, accepts_keys=False, n_tokens=1)]
+Where = Annotated[
+    Path | Address,
+    Parameter(
+        converter=_where,
+        accepts_keys=False,
+        n_tokens=1,
+        help="A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query. "
+        "Left out where --server has the rows.",
+    ),
+]
 """A file, or the postgresql:// address of a database."""
 
 
@@ -80,17 +95,26 @@ class Custody:
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
     table: str | None = None
     query: str | None = None
-    ledger: str | None = None
-    budget: str | None = None
-    account: str | None = None
-    analyst: str | None = None
-    new: Annotated[bool, Parameter(negative="")] = False
+    ledger: Annotated[str | None, PAYS] = None
+    budget: Annotated[str | None, PAYS] = None
+    account: Annotated[str | None, PAYS] = None
+    analyst: Annotated[str | None, PAYS] = None
+    new: Annotated[Flag, PAYS] = False
     name: str | None = None
 
-    def source(self, where: Path | Address) -> Any:
-        """What a private table is made of: the file, or the rows of the database that are named."""
+    def source(
+        self, where: Path | Address, scoring: Scoring
+    ) -> "Path | PostgresTable | ScoredRows":
+        """Return the file, or the rows of the database that are named, scored by the model."""
+        source = self._rows(where)
+        if scoring.model is None:
+            return source
+        if self.scored_column is None:
+            raise ArgumentError("These rows take no model. Leave --model out.")
+        return scoring.scored(source, into=self.scored_column, row_key=self.row_key)
+
+    def _rows(self, where: Path | Address) -> "Path | PostgresTable":
         from heldout.data.postgres import PostgresTable
-        from heldout.errors import ArgumentError
 
         if isinstance(where, Address):
             if (self.table is None) == (self.query is None):
@@ -103,8 +127,13 @@ class Custody:
         return where
 
     @property
+    def scored_column(self) -> str | None:
+        """The column that a model's scores go to; None for rows that take no model."""
+        return None
+
+    @property
     def declared(self) -> dict[str, Any]:
-        """What every private table is told beside its columns."""
+        """What every private table is declared with beside its columns."""
         return {
             "unit": self.unit,
             "rows_per_unit": self.rows_per_unit,
@@ -116,16 +145,15 @@ class Custody:
     @classmethod
     def needed(cls) -> str | None:
         """Return the first option that must be given; None if none must."""
-        first = next((each.name for each in fields(cls) if each.default is MISSING), None)
+        first = next((field.name for field in fields(cls) if field.default is MISSING), None)
         return None if first is None else "--" + first.replace("_", "-")
 
-    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
-        """Open the rows, validated, for these questions."""
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
+        """Open the rows of a source, validated, for these questions."""
         raise NotImplementedError
 
     def open_session(self, session: Callable[..., T], private: Any, *, asked: Asked) -> T:
         """Open a session of this kind; without a ledger its budget is what is asked."""
-        from heldout.errors import ArgumentError
         from heldout.kernel import Budget, Ledger
 
         if self.ledger is None:
@@ -153,21 +181,52 @@ class Custody:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows(Custody):
-    """Rows with a label and a score.
+class Labelled:
+    """A label of two values.
 
     Parameters
     ----------
     label
         Column with the outcome.
-    score
-        Column with the model's score; higher means more likely positive.
     positive
         The label's value for positive, such as 1, true or yes; quote it ("'1'") to mean text.
     negative
         The other value. May be left out if positive is 0, 1, true or false.
+    """
+
+    label: str
+    positive: str = "1"
+    negative: str | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The label's two values, as they are declared."""
+        negative = None if self.negative is None else label_value(self.negative)
+        return {"positive": label_value(self.positive), "negative": negative}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored(Labelled):
+    """A label and a score.
+
+    Parameters
+    ----------
+    score
+        Column with the model's score; higher means more likely positive.
     score_range
         Lowest and highest score that the model can give. Public; never read off the data.
+    """
+
+    score: str = "score"
+    score_range: tuple[float, float] = (0.0, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Scored, Custody):
+    """Rows with a label and a score.
+
+    Parameters
+    ----------
     score_map
         Centre and scale, for scores without a range: 0 1 for a logistic model's linear score.
     classes
@@ -194,46 +253,40 @@ class Rows(Custody):
         The largest weight that there can be. Public; never read off the data.
     """
 
-    label: str
-    score: str = "score"
     classes: str | None = None
     class_scores: str | None = None
     prediction: str | None = None
-    positive: str = "1"
-    negative: str | None = None
-    score_range: tuple[float, float] = (0.0, 1.0)
     score_map: tuple[float, float] | None = None
     rival_range: tuple[float, float] | None = None
     rival_map: tuple[float, float] | None = None
-    clip: Annotated[bool, Parameter(negative="")] = False
+    clip: Flag = False
     weight: str | None = None
     largest_weight: float | None = None
     groups: Several = ()
 
-    def session(
-        self, where: Path | Address, *, asked: Asked, scored: "ScoredRows | None" = None
-    ) -> "Session":
-        """Open the table, or what a model made of it; it is validated first."""
-        from heldout.cli.values import declared_values, label_value
+    @property
+    def scored_column(self) -> str:
+        return self.score
+
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.data import Dataset
-        from heldout.errors import ArgumentError
+        from heldout.data.postgres import PostgresTable
         from heldout.questions.session import Session
 
         if (self.weight is None) != (self.largest_weight is None):
             raise ArgumentError("--weight and --largest-weight must be given together.")
-        if self.weight and not any(getattr(each, "weighted", False) for each in asked):
+        if self.weight and not any(getattr(question, "weighted", False) for question in asked):
             raise ArgumentError("--weight goes with --weighted, for questions that have it.")
         rivals = [rival for question in asked for rival in question.rivals]
         if not rivals and (self.rival_range is not None or self.rival_map is not None):
             raise ArgumentError("--rival-range and --rival-map are for comparisons alone.")
         # No score that a model gives may refuse the table.
-        clip = self.clip or scored is not None
+        clip = self.clip or not isinstance(source, Path | PostgresTable)
         kind: dict[str, Any] = {
             "score": self.score,
             "rivals": rivals,
-            "positive": label_value(self.positive),
-            "negative": None if self.negative is None else label_value(self.negative),
             "score_map": self.score_map,
+            **self.values,
         }
         score_range: Any = self.score_range
         if self.rival_range is not None:
@@ -244,11 +297,11 @@ class Rows(Custody):
             own = {} if self.score_map is None else {self.score: self.score_map}
             kind["score_map"] = own | dict.fromkeys(rivals, self.rival_map)
         if self.classes is not None:
-            values = [label_value(each) for each in self.classes.split(",")]
+            values = [label_value(typed) for typed in self.classes.split(",")]
             columns = None if self.class_scores is None else self.class_scores.split(",")
             kind = {"classes": values, "scores": columns, "prediction": self.prediction}
         dataset = Dataset(
-            self.source(where) if scored is None else scored,
+            source,
             label=self.label,
             groups=declared_values(self.groups),
             score_range=score_range,
@@ -280,13 +333,16 @@ class FittedOptions(Custody):
     predicted: str
     groups: Several = ()
 
-    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
-        from heldout.cli.values import declared_values
+    @property
+    def scored_column(self) -> str:
+        return self.predicted
+
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.data.regression_table import RegressionTable
         from heldout.questions.regression.session import RegressionSession
 
         private = RegressionTable(
-            self.source(where),
+            source,
             observed=self.observed,
             predicted=self.predicted,
             groups=declared_values(self.groups),
@@ -296,13 +352,11 @@ class FittedOptions(Custody):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureOptions(Custody):
+class FeatureOptions(Labelled, Custody):
     """Rows with a label and features that are there or not.
 
     Parameters
     ----------
-    label
-        Column with the outcome.
     text
         Column with texts, whose words are the features.
     columns
@@ -316,30 +370,21 @@ class FeatureOptions(Custody):
     features_per_row
         A row that sets more features keeps so many of them; 10, or the number of columns if that
         is less.
-    positive
-        The label's value for positive, such as 1, true or spam.
-    negative
-        The other value. May be left out if positive is 0, 1, true or false.
     most_rows
         A public bound on the number of rows, where information-gain needs one.
     """
 
-    label: str
     text: str | None = None
     columns: str | None = None
     words: Path | None = None
     hash_size: int = 4096
     longest: int = 1
     features_per_row: int | None = None
-    positive: str = "1"
-    negative: str | None = None
     most_rows: int | None = None
 
-    def private(self, where: Path | Address) -> Any:
+    def private(self, source: Any) -> "FeatureMatrix":
         """Open the rows as a matrix of features."""
-        from heldout.cli.values import label_value
         from heldout.data.feature_matrix import FeatureMatrix
-        from heldout.errors import ArgumentError
         from heldout.questions.features.selector import FEATURES_PER_ROW
 
         if (self.text is None) == (self.columns is None):
@@ -349,43 +394,41 @@ class FeatureOptions(Custody):
         columns = None if self.columns is None else self.columns.split(",")
         most = FEATURES_PER_ROW if self.features_per_row is None else self.features_per_row
         return FeatureMatrix.from_table(
-            self.source(where),
+            source,
             label=self.label,
             text=self.text,
             space=None if self.text is None else self._space(),
-            features=None if columns is None else [each.strip() for each in columns],
+            features=None if columns is None else [name.strip() for name in columns],
             features_per_row=most,
-            positive=label_value(self.positive),
-            negative=None if self.negative is None else label_value(self.negative),
+            **self.values,
             **self.declared,
             most_rows=self.most_rows,
         )
 
-    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.questions.session import PrivateSession
 
-        return self.open_session(PrivateSession, self.private(where), asked=asked)
+        return self.open_session(PrivateSession, self.private(source), asked=asked)
 
     def _space(self) -> "Space":
-        from heldout.cli.values import lines_of
         from heldout.data.feature_sources import HashedText, Vocabulary
 
         if self.words is None:
             return HashedText(size=self.hash_size, longest=self.longest)
-        return Vocabulary(tuple(dict.fromkeys(lines_of(self.words, "words"))))
+        return Vocabulary(tuple(dict.fromkeys(words_in(self.words, "words"))))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TruthOptions(Custody):
     """True rows, beside the privatized copy that the question brings."""
 
-    def session(self, where: Path | Address, *, asked: Asked) -> "PrivateSession":
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
         from heldout.data.two_tables import Truth
         from heldout.questions.session import PrivateSession
 
         public = asked[0].table  # type: ignore[attr-defined]
         private = Truth(
-            self.source(where),
+            source,
             numbers=tuple(public.numbers),
             texts=tuple(public.texts),
             expected_rows=public.rows,

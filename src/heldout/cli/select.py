@@ -1,23 +1,29 @@
 """`heldout select`: the features of private rows that are worth keeping."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from heldout.cli.frame import Bought, buy, deliver
+from heldout.cli.frame import ROWS, Bought, Frame, buy
+from heldout.cli.model import Scoring
+from heldout.cli.output import Json, print_json, print_table, words_in
 from heldout.cli.rows import FeatureOptions, Where
-from heldout.cli.values import Json, lines_of
+from heldout.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from heldout.questions.features.selection import Selection
 
 _SHOWN = 20
+TABLE = "A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query."
 
 
 def select(
-    table: Where,
+    table: Annotated[Where, Parameter(help=TABLE)],
     /,
     *,
     epsilon: str,
-    rows: Annotated[FeatureOptions, Parameter(name="*")],
+    rows: Annotated[FeatureOptions, Parameter(name="*", group=ROWS)],
     legend: Path | None = None,
     method: str = "noisy-counts",
     score: str = "total-count",
@@ -41,8 +47,6 @@ def select(
 
     Parameters
     ----------
-    table
-        A .parquet, .csv or .tsv file, or a postgresql:// address with --table or --query.
     epsilon
         The price, such as 1, 0.5 or 1/3.
     legend
@@ -61,8 +65,6 @@ def select(
         Run a published method that is not private, on data that may be shown.
     """
     from heldout import questions as q
-    from heldout.cli.output import print_json
-    from heldout.errors import ArgumentError
     from heldout.questions.features.selection import BASELINES
     from heldout.questions.features.selector import select_from
 
@@ -70,38 +72,40 @@ def select(
         raise ArgumentError("--legend requires --text.")
     if rows.words is not None and legend is not None:
         raise ArgumentError("--words names the features already. Leave --legend out.")
-    known = None if legend is None else lines_of(legend, "legend")
+    known = None if legend is None else words_in(legend, "legend")
     words: dict[str, Any] = {"method": method, "score": score, "k": k, "threshold": threshold}
     if method in BASELINES:
-        private = rows.private(table)
+        private = rows.private(rows.source(table, Scoring()))
         marked = select_from(private, epsilon=epsilon, **words, not_private=not_private)
         print_json(marked.as_dict()) if as_json else print(f"{marked}.")
         return
     if not_private:
         raise ArgumentError(f"--not-private must be left out for {method!r}, which is private.")
     asked = q.Selection(epsilon=epsilon, **words)
-    bought = buy(asked, table=table, rows=rows, options=FeatureOptions)
+    bought = buy(
+        asked, table=table, rows=rows, options=FeatureOptions, frame=Frame(as_json=as_json)
+    )
     [selected] = bought.releases
     meanings = {} if known is None else _meanings(known, rows, selected)
     more = {} if known is None else {"meanings": meanings}
-    deliver(
-        bought,
+    bought.deliver(
         text=lambda: _print(bought, rows, meanings, legend=legend),
         content=lambda: bought.content(**more),
-        as_json=as_json,
         may_guess=False,
     )
 
 
-def _meanings(known: list[str], rows: FeatureOptions, found: Any) -> dict[str, list[str]]:
-    """Which public words fall on the places that were selected."""
+def _meanings(
+    known: list[str], rows: FeatureOptions, selected: "Selection"
+) -> dict[str, list[str]]:
+    """Return which public words fall on the places that were selected."""
     from heldout.data.feature_sources import HashedText
 
-    selected = {int(each) for each in found.indices}
+    chosen = {int(index) for index in selected.indices}
     by_place: dict[str, list[str]] = {}
     places = HashedText(size=rows.hash_size, longest=rows.longest).places(known)
     for word, place in places.items():
-        if place in selected:
+        if place in chosen:
             by_place.setdefault(str(place), []).append(word)
     return by_place
 
@@ -124,9 +128,7 @@ def _print(
     print(f"Paid {price}; left: {bought.remaining}. Receipt: {receipt}")
 
 
-def _print_features(selected: Any, meanings: dict[str, list[str]]) -> None:
-    from heldout.cli.output import print_table
-
+def _print_features(selected: "Selection", meanings: dict[str, list[str]]) -> None:
     head = ["feature"] + ["noisy score"] * (selected.scores is not None)
     head += ["may stand for"] * bool(meanings)
     lines = []

@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from heldout.cli.values import Json
+from heldout.cli.output import (
+    Json,
+    console,
+    delivering,
+    print_json,
+    print_measures,
+    print_table,
+    print_unremembered,
+)
+from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.questions.separability.result import Separability
@@ -80,8 +89,6 @@ def separability(
     out
         Write the custodian's report to this .html file.
     """
-    from heldout.errors import ArgumentError
-
     if epsilon is not None:
         if groups is not None or out is not None:
             raise ArgumentError(
@@ -107,8 +114,6 @@ def separability(
             budget=None if budget is None else Budget(epsilon=budget),
             ledger=ledger,
         )
-        from heldout.cli.delivery import delivering
-
         with delivering(release, ledger=ledger):
             _print_private(release, as_json=as_json, ledger=ledger)
         return
@@ -118,12 +123,12 @@ def separability(
             "--budget. They belong to the private number; the custodian's report spends nothing."
         )
     if out is not None:
-        from heldout.drawing.place import checked_place
+        from heldout.drawing.page import checked_place
 
         checked_place(out)
     from heldout.questions.separability.score import separability as compute
 
-    found = compute(
+    computed = compute(
         truth,
         privatized,
         classifier=classifier,
@@ -134,70 +139,66 @@ def separability(
         random_state=random_state,
     )
     if as_json:
-        from heldout.cli.output import print_json
-
-        print_json(found.as_dict())
+        print_json(computed.as_dict())
     else:
-        _print_plain(found)
+        _print_plain(computed)
     if out is not None:
-        found.save(out)
+        computed.save(out)
         if not as_json:
             print(f"Report: {out} (for the custodian only)")
 
 
 def _print_private(release: "SeparabilityRelease", *, as_json: bool, ledger: str | None) -> None:
-    from heldout.cli.output import console, print_json, print_table, print_unremembered
-    from heldout.drawing.words import spread
-
     if as_json:
         print_json(release.as_dict())
         return
-    rows = [[name, *spread(each, 0.95)] for name, each in release.measures.items()]
-    print_table(("measure", "value", "95% interval", "noise alone"), rows)
+    print_measures(release.measures)
     say = console()
     say.print(f"{release}.")
     say.print(
-        "This may be published. The privatized data can be told from the truth at least so well; "
-        "0 is chance."
+        "This may be published. A classifier separates the privatized data from the truth at least "
+        "this well; 0 is chance."
     )
     print(f"Receipt: {release.receipt.hash}")
     print_unremembered(ledger)
 
 
-def _print_plain(found: "Separability") -> None:
+def _print_plain(computed: "Separability") -> None:
     from heldout import questions as q
-    from heldout.cli.output import console, print_table
 
     say = console()
-    say.print(f"{found}")
-    rows = [[q.Separability.title, f"{found.value:.3f}", _between(found.interval())]]
-    if found.ensemble is not None:
-        forest = found.ensemble
+    say.print(f"{computed}")
+    rows = [[q.Separability.title, f"{computed.value:.3f}", _between(computed.interval())]]
+    forest, apart = computed.ensemble, computed.cross_validated
+    if forest is not None:
         rows.append(["random forest, held out", f"{forest.value:.3f}", _between(forest.interval())])
-        rows.append(["linear, the paper's ratio", f"{found.paper_value:.3f}", ""])
-    held_out = found.cross_validated
-    if held_out is not None:
-        rows.append(["on rows held out", f"{held_out.value:.3f}", _between(held_out.interval())])
-    bound = found.error_bound
+        rows.append(["linear, the paper's ratio", f"{computed.paper_value:.3f}", ""])
+    if apart is not None:
+        rows.append(["on rows held out", f"{apart.value:.3f}", _between(apart.interval())])
+    bound = computed.error_bound
     most = f"{bound.in_population():.3f} in the population"
     rows.append(["change of error, at most", f"{bound.on_these_rows:.3f}", most])
-    if found.detection_auc is not None:
-        rows.append(["detection AUC, held out", f"{found.detection_auc:.3f}", ""])
-    if found.pmse_ratio is not None:
-        rows.append(["pMSE ratio", f"{found.pmse_ratio:.2f}", ""])
+    if computed.detection_auc is not None:
+        rows.append(["detection AUC, held out", f"{computed.detection_auc:.3f}", ""])
+    if computed.pmse_ratio is not None:
+        rows.append(["pMSE ratio", f"{computed.pmse_ratio:.2f}", ""])
     print_table(("for the custodian only", "value", "95% interval"), rows)
-    for hint in found.deep_dive.hints:
+    for hint in computed.deep_dive.hints:
         say.print(hint)
     clues = [
-        [each.name, f"{each.weight:+.3g}", f"{each.nonzero_true:.0%}",
-         f"{each.nonzero_privatized:.0%}"]
-        for each in found.deep_dive.clues[:5]
-    ]  # fmt: skip
+        [
+            clue.name,
+            f"{clue.weight:+.3g}",
+            f"{clue.nonzero_true:.0%}",
+            f"{clue.nonzero_privatized:.0%}",
+        ]
+        for clue in computed.deep_dive.clues[:5]
+    ]
     if clues:
-        head = ("gives it away", found.deep_dive.method, "non-zero, true", "privatized")
+        head = ("gives it away", computed.deep_dive.method, "non-zero, true", "privatized")
         print_table(head, clues)
-    for grouping in found.deep_dive.groups:
-        worst = ", ".join(f"{each.name} ({each.probability:.2g})" for each in grouping.worst[:3])
+    for grouping in computed.deep_dive.groups:
+        worst = ", ".join(f"{group.name} ({group.probability:.2g})" for group in grouping.worst[:3])
         say.print(
             f"{grouping.column}: variance of the probability of being true {grouping.within:.3g} "
             f"within, {grouping.between:.3g} between groups; worst: {worst}."

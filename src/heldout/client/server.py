@@ -1,10 +1,16 @@
-"""A verification server from afar: the same words as `Session`, the same releases."""
+"""A verification server from afar: the same words as `Session`, the same releases.
+
+It also remembers where a server's ledger was seen to end, so that one that is put back to an older
+copy is noticed.
+"""
 
 import hashlib
 import io
+import json
 import os
 import secrets
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +19,7 @@ from urllib.parse import quote as escaped
 
 from heldout import questions as q
 from heldout.arguments import shown, visible
-from heldout.client.board import RemoteBoard
-from heldout.client.remembered import Heads
-from heldout.client.transport import Transport
+from heldout.client.transport import Record, Transport
 from heldout.errors import (
     AnswerLost,
     ArgumentError,
@@ -30,11 +34,21 @@ from heldout.questions.answers import Answered
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["Evaluation", "Quoted", "RemoteDataset", "Server"]
+__all__ = [
+    "Evaluation",
+    "Heads",
+    "Quoted",
+    "RemoteBoard",
+    "RemoteDataset",
+    "Server",
+    "not_put_back",
+]
 
-WAIT = 20
+WAIT, PAUSE = 20, 0.2  # seconds
 R = TypeVar("R")
 Model = str | os.PathLike[str]
+Head = Mapping[str, Any]
+"""The ledger's id, and the number and the hash of its last entry."""
 
 
 class Server:
@@ -78,23 +92,23 @@ class Server:
         return f"Server({self._transport.url!r})"
 
     def datasets(self) -> list["RemoteDataset"]:
-        """The data sets that you may ask about."""
-        return [RemoteDataset(self, each["name"]) for each in self._transport.get("/datasets")]
+        """Return the data sets that you may ask about."""
+        return [RemoteDataset(self, each["name"]) for each in self._transport.get_all("/datasets")]
 
     def dataset(self, name: str) -> "RemoteDataset":
-        """A data set by its name; refuses one that you may not ask about."""
-        found = RemoteDataset(self, name)
-        _ = found.facts
-        return found
+        """Return a data set by its name; refuse one that you may not ask about."""
+        dataset = RemoteDataset(self, name)
+        _ = dataset.facts
+        return dataset
 
-    def board(self, name: str) -> RemoteBoard:
-        """A leaderboard by its name; refuses one that is not there."""
-        found = RemoteBoard(self, name)
-        _ = found.facts
-        return found
+    def board(self, name: str) -> "RemoteBoard":
+        """Return a leaderboard by its name; refuse one that is not there."""
+        board = RemoteBoard(self, name)
+        _ = board.facts
+        return board
 
     def upload(self, model: Model, *, features: list[str] | None = None) -> str:
-        """Send a model, or predictions by row key; the id of what was sent, once it was checked.
+        """Send a model, or predictions by row key; return its id once it was checked.
 
         The server looks at the file in a sandbox, without any row; what it refuses costs nothing.
         The same file is sent once.
@@ -117,10 +131,9 @@ class Server:
             self._sent[which] = str(sent["id"])
         return self._sent[which]
 
-    def head(self) -> dict[str, Any]:
-        """Where the server says that its ledger ends."""
-        now: dict[str, Any] = self._transport.get("/ledger/head")
-        return now
+    def head(self) -> Record:
+        """Return where the server says that its ledger ends."""
+        return self._transport.get("/ledger/head")
 
     def check_ledger(self) -> None:
         """Refuse a ledger that was put back or rewritten since this client saw its end."""
@@ -131,39 +144,39 @@ class Server:
         self._checked = True
 
     def _check_before_paying(self) -> None:
-        """All of the chain once, and then where it ends."""
+        """Check all of the chain once, and afterwards where it ends."""
         if self._checked:
             self._heads.remember(self.head())
         else:
             self.check_ledger()
 
     def find(self, receipt: str, *, sequence: int | None = None) -> int:
-        """The number of the ledger's entry with this receipt; refuses if it is gone."""
-        found = self._transport.get("/ledger/verify", receipt=receipt)
-        at = found.get("receipt_sequence")
-        if not found.get("intact") or at is None or sequence not in (None, at):
+        """Return the number of the ledger's entry with this receipt; refuse if it is gone."""
+        checked = self._transport.get("/ledger/verify", receipt=receipt)
+        at = checked.get("receipt_sequence")
+        if not checked.get("intact") or at is None or sequence not in (None, at):
             raise LedgerTampered(
                 f"The entry with receipt {receipt} is not in the ledger: it was put back to an "
-                f"older copy, or rewritten. {found.get('words', '')}".strip()
+                f"older copy, or rewritten. {checked.get('words', '')}".strip()
             )
         return int(at)
 
     def _accepted(self, signed: Any) -> Answered:
-        """The answer of a signed statement; its signature is checked where the key is known."""
+        """Return the answer of a signed statement; check its signature where the key is known."""
         if self._key is not None:
             from heldout.server.signing import verify
 
             verify(signed, key=self._key)
         try:
             statement = signed["statement"]
-            ledger, found = str(statement["ledger"]), Answered.from_dict(statement["answer"])
+            ledger, answered = str(statement["ledger"]), Answered.from_dict(statement["answer"])
         except (KeyError, TypeError):
             raise ServerError("The server's answer is not a signed statement.") from None
-        receipt = found.receipt
+        receipt = answered.receipt
         head = {"ledger": ledger, "sequence": receipt.sequence, "hash": receipt.hash}
         if self._heads.seen is None or head["sequence"] > self._heads.seen["sequence"]:
             self._heads.remember(head)
-        return found
+        return answered
 
 
 class RemoteDataset:
@@ -178,10 +191,9 @@ class RemoteDataset:
         return f"RemoteDataset({visible(self.name)!r} on {self._server._transport.url})"
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Record:
         """What is public about the rows, now: columns with types, protection, your allowance."""
-        found: dict[str, Any] = self._get(f"/datasets/{escaped(self.name, safe='')}")
-        return found
+        return self._server._transport.get(f"/datasets/{escaped(self.name, safe='')}")
 
     @property
     def budget(self) -> Budget:
@@ -198,11 +210,11 @@ class RemoteDataset:
         return Loss.from_dict(self._allowance["remaining"])
 
     @property
-    def _allowance(self) -> Any:
-        return self.facts["allowance"]
+    def _allowance(self) -> Record:
+        return dict(self.facts["allowance"])
 
     def quote(self, *questions: q.Question[Any], **guess: Any) -> "Quoted":
-        """What `ask` would charge, exactly, and the half-widths to expect. Charges nothing."""
+        """Return what `ask` would charge, exactly, and the half-widths to expect: free."""
         content = {"dataset": self.name, "questions": _as_data(questions), "guess": guess}
         return Quoted(questions, self._server._transport.post("/quotes", content))
 
@@ -223,9 +235,9 @@ class RemoteDataset:
         key: str | None = None,
     ) -> R: ...
     @overload
-    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> Any: ...
-    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> Any:
-        """Pay for the questions, wait for the answers, and give the releases.
+    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> tuple[Any, ...]: ...
+    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> object:
+        """Pay for the questions, wait for the answers, and return the releases.
 
         One question gives its release, several a tuple of them, as `Session.ask` does; `options`
         are those of `submit`.
@@ -234,7 +246,7 @@ class RemoteDataset:
         return releases[0] if len(questions) == 1 else releases
 
     def answer(self, *questions: q.Question[Any], model: Model, **options: Any) -> Answered:
-        """As `ask`, with all that is needed to keep the answers; `options` as in `submit`."""
+        """Ask, and return all that is needed to keep the answers; `options` as in `submit`."""
         return self.submit(*questions, model=model, **options).wait()
 
     def submit(
@@ -271,20 +283,17 @@ class RemoteDataset:
         return self._server.upload(model, features=features)
 
     def history(self) -> list["Evaluation"]:
-        """Your evaluations of these rows, the newest first."""
-        found = self._get("/evaluations", dataset=self.name)
-        return [Evaluation(self._server, each) for each in found]
+        """Return your evaluations of these rows, the newest first."""
+        records = self._server._transport.get_all("/evaluations", dataset=self.name)
+        return [Evaluation(self._server, record) for record in records]
 
     def twin(self, rows: int = 100) -> "pyarrow.Table":
-        """Made-up rows with the same columns, to try a model on. No row was read for them."""
+        """Return made-up rows with the same columns, to try a model on. No row was read."""
         import pyarrow.csv
 
         path = f"/datasets/{escaped(self.name, safe='')}/twin.csv"
         text = self._server._transport.text(path, rows=rows)
         return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
-
-    def _get(self, path: str, **query: Any) -> Any:
-        return self._server._transport.get(path, **query)
 
 
 @dataclass(frozen=True)
@@ -337,7 +346,7 @@ class Evaluation:
         return Loss.from_dict(self._record["price"])
 
     def wait(self) -> Answered:
-        """The answer, once it is there; what came of it instead is raised."""
+        """Return the answer, once it is there; raise what came of it instead."""
         if self.state != "answered" or not self._record.get("statement"):
             self._refresh()
         try:
@@ -361,7 +370,7 @@ class Evaluation:
         self._record = self._server._transport.delete(f"/evaluations/{self.id}")
 
     def page(self) -> str:
-        """The self-contained page of the answer, with its signed statement."""
+        """Return the self-contained page of the answer, with its signed statement."""
         return self._server._transport.text(f"/reports/{self.id}.html")
 
     def _refresh(self, wait: int = 0) -> None:
@@ -371,7 +380,7 @@ class Evaluation:
         return f"Evaluation({self.id!r}, {self.state}: {visible(self.words)})"
 
 
-def _as_data(questions: tuple[q.Question[Any], ...]) -> list[dict[str, Any]]:
+def _as_data(questions: tuple[q.Question[Any], ...]) -> list[Record]:
     if not questions or not all(isinstance(each, q.Question) for each in questions):
         raise ArgumentError(
             "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
@@ -395,3 +404,104 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         if self._width:
             print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+
+
+class RemoteBoard:
+    """What a board has shown, and a way to submit to it."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self._server, self.name = server, name
+
+    @property
+    def facts(self) -> Record:
+        """Its terms, what it has shown, its certificate, and what is left."""
+        return self._server._transport.get(f"/boards/{self.name}")
+
+    @property
+    def best(self) -> float:
+        return float(self.facts["best"])
+
+    def submissions(self) -> list[Record]:
+        """Return your own, newest first."""
+        return self._server._transport.get_all(f"/boards/{self.name}/submissions")
+
+    def submit(
+        self,
+        model: Model,
+        *,
+        title: str | None = None,
+        key: str | None = None,
+        seconds: float = 600,
+    ) -> Record:
+        """Submit a model (a file, or the id of one that was sent) and wait for what it learns."""
+        file = Path(model)
+        artifact = self._server.upload(file) if file.suffix else str(model)
+        body = {"artifact": artifact, "title": title or file.name}
+        made = self._server._transport.post(
+            f"/boards/{self.name}/submissions", body, key=key or secrets.token_urlsafe(16)
+        )
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            submission = {each["id"]: each for each in self.submissions()}[made["id"]]
+            if submission["state"] == "judged":
+                return submission
+            if submission["state"] == "refused":
+                raise PrivacyError(str(submission["words"]))
+            time.sleep(PAUSE)
+        raise PrivacyError("The submission still waits. Look at submissions() later.")
+
+    def __repr__(self) -> str:
+        return f"RemoteBoard({self.name!r})"
+
+
+def not_put_back(*, seen: Head, now: Head) -> None:
+    """Refuse a ledger that ends before the place where it was seen to end."""
+    if now["ledger"] != seen["ledger"]:
+        raise LedgerTampered("The server has another ledger than before.")
+    shorter = now["sequence"] < seen["sequence"]
+    if shorter or (now["sequence"] == seen["sequence"] and now["hash"] != seen["hash"]):
+        raise LedgerTampered(
+            f"The ledger ends at entry {now['sequence']}, and it was seen at entry "
+            f"{seen['sequence']}: it was put back to an older copy, or rewritten."
+        )
+
+
+class Heads:
+    """The last head of one server, in memory and in a file if there is one."""
+
+    def __init__(self, url: str, place: Path | None) -> None:
+        self._url, self._place = url, place
+        self.seen: Head | None = self._all().get(url)
+
+    def remember(self, now: Head) -> None:
+        """Take a head for the last one, unless it is of a ledger that was put back."""
+        if self.seen is not None:
+            not_put_back(seen=self.seen, now=now)
+            if now["sequence"] == self.seen["sequence"]:
+                return
+        self.seen = {name: now[name] for name in ("ledger", "sequence", "hash")}
+        if self._place is not None:
+            text = json.dumps(self._all() | {self._url: self.seen}, indent=2)
+            temporary = self._place.with_name(f"{self._place.name}.{secrets.token_hex(4)}")
+            try:
+                temporary.write_text(text, encoding="ascii")
+                temporary.replace(self._place)
+            except OSError as error:
+                raise ArgumentError(
+                    f"heads must be a file that can be written ({error.strerror})."
+                ) from None
+
+    def _all(self) -> dict[str, Any]:
+        if self._place is None or not self._place.exists():
+            return {}
+        try:
+            heads = json.loads(self._place.read_text(encoding="ascii"))
+            for head in heads.values():
+                if [type(head[name]) for name in ("sequence", "hash", "ledger")] != [int, str, str]:
+                    raise ValueError
+        except (OSError, ValueError, AttributeError, KeyError, TypeError):
+            raise ArgumentError(
+                "heads must be a file that this client wrote. Without it a ledger that was put "
+                "back goes unnoticed, so it is not replaced."
+            ) from None
+        return dict(heads)

@@ -8,14 +8,17 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from heldout import errors
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, ServerError
 
-__all__ = ["Transport"]
+__all__ = ["Record", "Transport"]
 
+Record = dict[str, Any]
+"""A JSON object of the API."""
+T = TypeVar("T")
 MOST_BYTES: Final = 2**27
 """Of an answer; a page with a hundred curves has a hundredth of it."""
 ATTEMPTS: Final = 6
@@ -59,29 +62,35 @@ class Transport:
     def __repr__(self) -> str:
         return f"Transport({self.url!r})"
 
-    def get(self, path: str, *, wait: int = 0, **query: Any) -> Any:
-        """The JSON at a path; the server may take `wait` seconds until it has news."""
-        return _parsed(self.text(path, wait=wait, **query))
+    def get(self, path: str, *, wait: int = 0, **query: Any) -> Record:
+        """Read the JSON at a path; the server may take `wait` seconds until it has news."""
+        return _record(self.text(path, wait=wait, **query))
+
+    def get_all(self, path: str, **query: Any) -> list[Record]:
+        """Read the JSON list at a path."""
+        return [
+            _expected(each, dict) for each in _expected(_parsed(self.text(path, **query)), list)
+        ]
 
     def text(self, path: str, *, wait: int = 0, **query: Any) -> str:
-        """The text at a path."""
+        """Read the text at a path."""
         headers = {"Prefer": f"wait={wait}"} if wait else {}
         return self._patiently("GET", _with(path, query), headers=headers, extra=wait)
 
-    def post(self, path: str, content: Mapping[str, Any], *, key: str | None = None) -> Any:
+    def post(self, path: str, content: Mapping[str, Any], *, key: str | None = None) -> Record:
         """Send JSON; with an idempotency key a lost request is sent again, and counts once."""
         headers = {"Content-Type": "application/json"}
         body = json.dumps(content, allow_nan=False).encode()
         if key is None:
-            return _parsed(self._once("POST", path, body=body, headers=headers))
+            return _record(self._once("POST", path, body=body, headers=headers))
         headers["Idempotency-Key"] = key
-        return _parsed(self._patiently("POST", path, body=body, headers=headers))
+        return _record(self._patiently("POST", path, body=body, headers=headers))
 
-    def delete(self, path: str) -> Any:
+    def delete(self, path: str) -> Record:
         """Delete what is at a path, and read what is said of it."""
-        return _parsed(self._once("DELETE", path, headers={}) or "null")
+        return _record(self._once("DELETE", path, headers={}) or "{}")
 
-    def upload(self, path: str, file: Path, **query: Any) -> Any:
+    def upload(self, path: str, file: Path, **query: Any) -> Record:
         """Send a file, a piece at a time."""
         if file.suffix.lower() not in KINDS:
             raise ArgumentError(f"model must end in {', '.join(KINDS)}, got {shown(file.name)}.")
@@ -91,14 +100,14 @@ class Transport:
                     "Content-Type": KINDS[file.suffix.lower()],
                     "Content-Length": str(file.stat().st_size),
                 }
-                return _parsed(
+                return _record(
                     self._once("PUT", _with(path, query), body=body, headers=headers, extra=600)
                 )
         except OSError as error:
             raise ArgumentError(f"{shown(file.name)} cannot be read ({error.strerror}).") from None
 
     def _patiently(self, method: str, path: str, **more: Any) -> str:
-        """Again after a pause, where the connection failed or the server is busy."""
+        """Try again after a pause, where the connection failed or the server is busy."""
         for attempt in range(ATTEMPTS):
             try:
                 return self._once(method, path, **more)
@@ -136,8 +145,8 @@ class Transport:
 
 
 def _with(path: str, query: Mapping[str, Any]) -> str:
-    said = {name: value for name, value in query.items() if value is not None}
-    return f"{path}?{urllib.parse.urlencode(said, doseq=True)}" if said else path
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urllib.parse.urlencode(given, doseq=True)}" if given else path
 
 
 def _read(answer: Any) -> str:
@@ -147,15 +156,26 @@ def _read(answer: Any) -> str:
     return str(content.decode("utf-8", errors="replace"))
 
 
-def _parsed(text: str) -> Any:
+def _record(text: str) -> Record:
+    return _expected(_parsed(text), dict)
+
+
+def _expected(content: object, kind: type[T]) -> T:
+    if not isinstance(content, kind):
+        raise ServerError("The server's answer is not what its API promises. Check its address.")
+    return content
+
+
+def _parsed(text: str) -> object:
     try:
-        return json.loads(text)
+        content: object = json.loads(text)
     except (ValueError, RecursionError):
         raise ServerError("The server's answer is not JSON. Check its address.") from None
+    return content
 
 
 def _problem(error: urllib.error.HTTPError) -> HeldoutError:
-    """The library's error of the same name, where there is one."""
+    """Return the library's error of the same name, where there is one."""
     try:
         content = json.loads(_read(error))
         name, words = str(content["type"]), str(content["detail"])
@@ -169,6 +189,6 @@ def _problem(error: urllib.error.HTTPError) -> HeldoutError:
 
 
 def _simple(kind: type[HeldoutError]) -> bool:
-    """Whether an error is made of its words alone."""
+    """Return whether an error is made of its words alone."""
     ours = (each for each in kind.__mro__ if each.__module__ == errors.__name__)
     return all("__init__" not in vars(each) for each in ours)

@@ -17,6 +17,7 @@ from heldout.data.scores import (
     Scale,
     ScoreMap,
     declared_scales,
+    declared_values,
     ends_of,
     grid_body,
 )
@@ -67,6 +68,10 @@ class Dataset(PrivateTable):
         each score's image z / (1 + |z|), with z = (score - centre) / scale, and `score_range` is
         that of the images, (-1, 1). Thresholds stay in the scores' own unit. Where models differ,
         a map by column: `{"logit": (0, 1)}`.
+    score_values
+        All values that a score can take, such as ten deciles, where the model gives few. Public,
+        and never read off the data. Curves then count rows by value, and their noise is smaller.
+        A score between two of them counts as the lower one there.
     out_of_range
         "refuse" a table with a score outside the range (with a map: an infinite one), or "clip":
         it counts as the nearer end.
@@ -123,6 +128,7 @@ class Dataset(PrivateTable):
         | tuple[float, float]
         | Mapping[str, ScoreMap | tuple[float, float]]
         | None = None,
+        score_values: Sequence[float] | None = None,
         out_of_range: str = "refuse",
         neighbours: str | Neighbours = Neighbours.REPLACE_ONE,
         schema: Mapping[str, str] | None = None,
@@ -149,6 +155,7 @@ class Dataset(PrivateTable):
         self.score_map = own if isinstance(own, ScoreMap) else None
         self.score_range = ends_of(own)
         self.rival_scales = {name: scale for name, scale in scales.items() if scale != own}
+        self.score_values = declared_values(score_values, own)
         self._values = validation.LabelValues(positive, other_label(positive, negative))
         self.out_of_range = OneOf(("refuse", "clip"))(out_of_range, "out_of_range")
         super().__init__(
@@ -295,6 +302,7 @@ class Dataset(PrivateTable):
             out_of_range=self.out_of_range,
             rivals=tuple(self.rivals or ()),
             rival_scales=dict(self.rival_scales) or None,
+            score_values=self.score_values,
             weight=self.weight,
             largest_weight=self.largest_weight,
         )

@@ -76,6 +76,8 @@ class ScoredRows(Description):
     """Columns that another model's scores may be read from: those that were declared."""
     rival_scales: Mapping[str, tuple[float, float] | ScoreMap] | None = None
     """The scales of rivals that have another one than the first model, by column."""
+    score_values: tuple[float, ...] = ()
+    """All values that a score can take, where the custodian declared them; they rise."""
     scale_parameters: dict[str, Any] = field(init=False, default_factory=dict)
     """What is declared of the scores beside a range: public, and booked with each release."""
 
@@ -85,6 +87,8 @@ class ScoredRows(Description):
             self.scale_parameters["score_map"] = [self.score_map.centre, self.score_map.scale]
         if self.out_of_range == "clip":
             self.scale_parameters["out_of_range"] = "clip"
+        if self.score_values:
+            self.scale_parameters["score_values"] = list(self.score_values)
 
     @property
     def middle(self) -> float:
@@ -146,4 +150,5 @@ class ScoredRows(Description):
             "score_range": list(self.score_range),
             "score_map": mapped,
             "out_of_range": self.out_of_range,
+            **({"score_values": list(self.score_values)} if self.score_values else {}),
         }

@@ -21,6 +21,7 @@ FURTHEST: Final = 1e150
 """Scores beyond this count as this; so no engine's arithmetic can overflow."""
 
 _LEAST, _MOST = 1e-100, 1e100
+MOST_VALUES: Final = 64  # of declared scores: of more, each holds few rows
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,29 @@ def checked_range(score_range: tuple[float, float]) -> tuple[float, float]:
 def ends_of(scale: Scale) -> tuple[float, float]:
     """Return the range of what scores of this scale count as."""
     return (-1.0, 1.0) if isinstance(scale, ScoreMap) else scale
+
+
+def declared_values(values: Any, scale: Scale) -> tuple[float, ...]:
+    """Return the values that scores can take, each once and rising; none where none are declared.
+
+    >>> declared_values([0.5, 0.1, 0.5], (0.0, 1.0))
+    (0.1, 0.5)
+    """
+    if values is None:
+        return ()
+    if isinstance(scale, ScoreMap):
+        raise ArgumentError("score_values must go with score_range, not with score_map.")
+    try:
+        found = sorted({float(value) for value in values})
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError("score_values must be numbers, such as [0.1, 0.5, 0.9].") from None
+    low, high = scale
+    if not 2 <= len(found) <= MOST_VALUES or not low <= found[0] <= found[-1] <= high:
+        raise ArgumentError(
+            f"score_values must be 2 to {MOST_VALUES} different numbers within score_range "
+            f"({low:g}, {high:g}). Leave them out where a model gives more."
+        )
+    return tuple(found)
 
 
 def declared_scales(score_range: Any, score_map: Any, names: Sequence[str]) -> dict[str, Scale]:

@@ -4,8 +4,10 @@ A page is one file: no script, and no font, style or picture from another place.
 imported when the first page is made.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heldout.arguments import shown, visible
@@ -19,16 +21,25 @@ if TYPE_CHECKING:
 
     from heldout.intervals.measure import Measure
 
-__all__ = ["card", "checked_labels", "environment", "measures_card", "rendered"]
+__all__ = [
+    "card",
+    "checked_labels",
+    "checked_place",
+    "environment",
+    "measures_card",
+    "rendered",
+    "write_file",
+    "write_page",
+]
 
 
 def rendered(template: str, **content: Any) -> str:
-    """The text of a template; `content` is what it shows."""
+    """Return the text of a template; `content` is what it shows."""
     return _templates().get_template(template).render(content)
 
 
 def checked_labels(names: Sequence[str | None], labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Names of the data and its columns, and what the page is to call them."""
+    """Return what the page is to call the data and its columns; refuse names that they lack."""
     unknown = [each for each in labels if each not in names]
     if unknown:
         known = ", ".join(shown(each) for each in names if each)
@@ -44,14 +55,14 @@ def card(
     rows: Iterable[Sequence[object]] = (),
     note: str = "",
 ) -> str:
-    """What a notebook shows: a sentence, pictures, a table (none without a head), a note."""
+    """Return what a notebook shows: a sentence, pictures, a table (none without a head), a note."""
     return rendered("card.html", says=says, drawn=drawn, head=head, rows=list(rows), note=note)
 
 
 def measures_card(
     says: str, measures: Mapping[str, "Measure"], *, drawn: Sequence[Figure] = (), note: str = ""
 ) -> str:
-    """A card whose table holds measures; without pictures of its own it shows their intervals."""
+    """Return a card with a table of measures; without pictures it shows their intervals."""
     if not drawn and all(0 <= end <= 1 for each in measures.values() for end in each.interval()):
         drawn = [interval_plot(measures, level=0.95)]
     rows = [
@@ -70,7 +81,7 @@ def _templates() -> "Environment":
 
 
 def environment(loader: "BaseLoader") -> "Environment":
-    """Templates in which every text is escaped and no name may be missing."""
+    """Return templates in which every text is escaped and no name may be missing."""
     import platform
     from importlib.metadata import version
 
@@ -91,8 +102,8 @@ def environment(loader: "BaseLoader") -> "Environment":
     return templates
 
 
-def _seen(value: Any) -> Any:
-    """A text as people can see it; markup of ours, such as a picture, stays as it is."""
+def _seen(value: object) -> object:
+    """Return a text as people can see it; markup of ours, such as a picture, stays as it is."""
     return visible(value, kept="\n\t") if type(value) is str else value
 
 
@@ -105,5 +116,52 @@ def _percent(share: float) -> str:
 
 
 def _sentence(text: str) -> str:
-    """With a capital at its beginning; the rest stays as it is."""
+    """Return it with a capital at its beginning; the rest stays as it is."""
     return text[:1].upper() + text[1:]
+
+
+# --- where a page is written ---
+
+
+def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
+    """Make a page and write it, if there is a place for it."""
+    place = checked_place(path)
+    write_file(place, make())
+    return place
+
+
+def write_file(place: Path, content: str) -> None:
+    """Write a page or a picture; a failure, such as a full disk, raises a HeldoutError."""
+    try:
+        place.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"path must be a file that can be written, got {shown(place.name)} ({error.strerror})."
+        ) from None
+
+
+def checked_place(path: str | os.PathLike[str], *pictures: str) -> Path:
+    """Return a place for a page, looked at before anything is paid for what will be in it.
+
+    `pictures` are the endings that it may have beside .html.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in (".html", ".htm", *pictures):
+        endings = " or ".join((".html", *pictures))
+        raise ArgumentError(f"path must end in {endings}, got {shown(place.name)}.")
+    if not _is_writable(place):
+        raise ArgumentError(
+            f"path must be a file that can be written, got {shown(place.name)}. Check its "
+            "directory."
+        )
+    return place
+
+
+def _is_writable(place: Path) -> bool:
+    try:
+        if b"\0" in os.fsencode(place):
+            return False
+        there = place if place.exists() else place.parent
+        return not place.is_dir() and there.exists() and os.access(there, os.W_OK)
+    except (OSError, ValueError):  # a name that the system cannot spell, or too long a one
+        return False

@@ -3,8 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers
-from heldout.drawing.colours import GRID, HEAT, INK, MUTED, PALETTE
+from heldout.drawing.chart import (
+    GRID,
+    HEAT,
+    INK,
+    MUTED,
+    PALETTE,
+    Chart,
+    Field,
+    Figure,
+    Layer,
+    Names,
+    Numbers,
+)
 from heldout.drawing.words import half_width, spread
 
 if TYPE_CHECKING:
@@ -38,17 +49,17 @@ class Counts(Protocol):
 
 
 def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str = "") -> Figure:
-    """A line a measure: thin bar for the population, thick bar for the noise, dot for the value.
+    """Draw a line per measure: thin bar for its interval, thick bar for its noise interval, dot.
 
-    What noise drowned is a grey line without a number.
+    One that is not informative is a grey line without a number.
     """
     axis = _axis([each for each in measures.values() if each.informative], level, title)
-    rows, drowned = [], []
+    rows, hidden = [], []
     for name, each in measures.items():
         (low, high), (noise_low, noise_high) = each.interval(level), each.noise_interval(level)
         if not each.informative:
             ends = {"low": axis.low, "high": axis.high, "end": axis.high}
-            drowned.append({"name": name, **ends, "shown": "drowned"})
+            hidden.append({"name": name, **ends, "shown": "no information"})
             continue
         rows.append(
             {
@@ -73,8 +84,8 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
             Layer("rule", rows, x="low", x2="high", y="name", style=thin),
             Layer("point", rows, x="value", y="name", size=34),
             Layer("text", rows, x="end", y="name", text="shown", color=INK, style=beside),
-            Layer("rule", drowned, x="low", x2="high", y="name", color=GRID, style=thick),
-            Layer("text", drowned, x="end", y="name", text="shown", color=MUTED, style=beside),
+            Layer("rule", hidden, x="low", x2="high", y="name", color=GRID, style=thick),
+            Layer("text", hidden, x="end", y="name", text="shown", color=MUTED, style=beside),
         ],
         x=axis,
         y=Names(list(measures)),
@@ -88,15 +99,15 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
     percent = f"{level * 100:g}%"
     return Figure(
         chart.svg(says=f"All measures with their intervals. {says}"),
-        "Dot: the released value. Thick bar: where the exact value on these rows lies "
-        f"({percent}, privacy noise alone). Thin bar: where the value in the population "
-        f"lies ({percent}, privacy noise and chance of the sample)."
-        + (" Grey: drowned in privacy noise, nothing to read at this price." if drowned else ""),
+        "Dot: the released value. Thick bar: the noise interval, which holds the exact value on "
+        f"these rows ({percent}). Thin bar: the interval, which holds the value in the population "
+        f"({percent}; sampling error and privacy noise)."
+        + (" Grey: no information at this price." if hidden else ""),
     )
 
 
 def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
-    """From 0 to 1 if that holds all intervals, else as far as they reach, with 0 if it is near."""
+    """Return 0 to 1 if that holds all intervals, else as far as they reach, with 0 if near."""
     ends = [end for each in measures for end in each.interval(level)]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     if low >= 0 and high <= 1:
@@ -107,7 +118,7 @@ def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
 
 
 def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
-    """The four noisy counts as a heat map, truth down, prediction across."""
+    """Draw the four noisy counts as a heat map, truth down, prediction across."""
     cells = (
         ("true negatives", "negatives", "called negative", counts.true_negatives),
         ("false positives", "negatives", "called positive", counts.false_positives),
@@ -129,9 +140,9 @@ def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
 
 
 def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
-    """The heat map with what is written under it."""
+    """Return the heat map with what is written under it."""
     return Figure(
-        _said(confusion_chart(counts, level=level)),
+        _described(confusion_chart(counts, level=level)),
         "Rows are what was true, columns what the model said: positive where the score is "
         f"{counts.threshold:g} or more. Counts carry privacy noise; ± is its {level * 100:g}% "
         "half-width.",
@@ -139,7 +150,7 @@ def confusion_matrix(counts: Counts, *, level: float = 0.95) -> Figure:
 
 
 def class_chart(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Chart:
-    """The noisy counts of several classes as a heat map, truth down, call across."""
+    """Draw the noisy counts of several classes as a heat map, truth down, call across."""
     rows = [
         {
             "name": f"{truth} called {called}",
@@ -158,11 +169,11 @@ def class_chart(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Char
 
 
 def class_matrix(chart: Chart, half: float, *, level: float = 0.95) -> Figure:
-    """The heat map of several classes with what is written under it."""
+    """Return the heat map of several classes with what is written under it."""
     return Figure(
-        _said(chart),
+        _described(chart),
         "Rows are what was true, columns what the model said. Each count carries privacy noise of "
-        f"±{half:,.0f} ({level * 100:g}% half-width); what it made negative is shown as 0.",
+        f"±{half:,.0f} ({level * 100:g}% half-width); a count below 0 is shown as 0.",
     )
 
 
@@ -172,7 +183,7 @@ def _heat_map(
     texts: Sequence[tuple[str, int, int, int]],
     size: tuple[int, int],
 ) -> Chart:
-    """Cells with their counts; `texts` are fields to write, with size, offset and weight."""
+    """Draw cells with their counts; `texts` are fields to write, with size, offset and weight."""
     most = max(1.0, *(row["value"] for row in rows))
     for row in rows:
         row["share"] = 0.08 + 0.92 * (max(row["value"], 0.0) / most) ** 0.5
@@ -201,8 +212,8 @@ def _heat_map(
     )
 
 
-def _said(chart: Chart) -> str:
-    """The picture, with its counts for screen readers."""
+def _described(chart: Chart) -> str:
+    """Return the picture, with its counts for screen readers."""
     cells = chart.layers[0].records
-    said = "; ".join(f"{each['name']} {each['count']} {each['noise']}".rstrip() for each in cells)
-    return chart.svg(says=f"Confusion matrix with noisy counts: {said}")
+    counts = "; ".join(f"{cell['name']} {cell['count']} {cell['noise']}".rstrip() for cell in cells)
+    return chart.svg(says=f"Confusion matrix with noisy counts: {counts}")

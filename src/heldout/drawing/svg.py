@@ -10,8 +10,7 @@ from html import escape
 from typing import Any, Final
 
 from heldout.arguments import visible
-from heldout.drawing.chart import Chart, Field, Layer, Names, Numbers
-from heldout.drawing.colours import FONT, GRID, INK, MUTED
+from heldout.drawing.chart import FONT, GRID, INK, MUTED, Chart, Field, Layer, Names, Numbers
 
 __all__ = ["drawn", "side_by_side"]
 
@@ -251,8 +250,9 @@ class _Frame:
         return f'<rect {place} {size}{round_} fill="{colour}"{faint}/>'
 
 
-def _value(given: Any, record: Mapping[str, Any]) -> Any:
-    return record[given.name] if isinstance(given, Field) else given
+def _value(given: str | float | Field, record: Mapping[str, Any]) -> str | float:
+    value: str | float = record[given.name] if isinstance(given, Field) else given
+    return value
 
 
 def _pen(layer: Layer, colour: str, opacity: float = 1.0) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "by_width",
     "decimal",
     "digits",
+    "grid",
     "half_width",
     "held",
     "never_zero",
@@ -110,6 +111,25 @@ def decimal(number: Fraction) -> str:
     """
     short = f"{float(number):.6g}" if number < 10**6 else str(number)
     return short if "e" not in short and Fraction(short) == number else str(number)
+
+
+def grid(down: Sequence[str], across: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Return cells as lines of text, with names beside and above them.
+
+    >>> print(grid(["no", "yes"], ["called no", "called yes"], [["90", "3"], ["5", "12"]]))
+         called no  called yes
+    no          90           3
+    yes          5          12
+    """
+    first = max(map(len, down))
+    widths = [
+        max(len(name), *(len(row[place]) for row in cells)) for place, name in enumerate(across)
+    ]
+    lines = [
+        "  ".join([side.ljust(first), *map(str.rjust, row, widths)]).rstrip()
+        for side, row in (("", across), *zip(down, cells, strict=True))
+    ]
+    return "\n".join(lines)
 
 
 def numbers(values: "Sequence[float] | Floats") -> Callable[[float], str]:

@@ -3,20 +3,19 @@
 import math
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from heldout.arguments import visible
-from heldout.drawing.chart import Figure
-from heldout.drawing.page import card, rendered
-from heldout.drawing.place import write_page
-from heldout.drawing.words import digits, spread
+from heldout.drawing.chart import INK, PALETTE, Chart, Figure, Layer, Names, Numbers
+from heldout.drawing.page import card, rendered, write_page
+from heldout.drawing.words import digits, numbers, spread
 from heldout.errors import ArgumentError
 from heldout.intervals.bounded_mean import list_sums, mean, noisy_sums, share_counts, share_of
 from heldout.intervals.confusion import NoisyConfusion, noisy_counts
@@ -26,10 +25,8 @@ from heldout.intervals.readings import Contrast
 from heldout.intervals.release import Answer
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.pooling.effects import Effects
-from heldout.pooling.picture import forest
-from heldout.pooling.price import Price
-from heldout.pooling.site import Site
+from heldout.pooling.effects import Effects, Vector
+from heldout.pooling.site import Price, Site
 
 __all__ = [
     "Pooled",
@@ -41,9 +38,11 @@ __all__ = [
     "PooledShare",
 ]
 
+ROW_HEIGHT: Final = 30
+
 
 class Pooled(Answer):
-    """The same question, answered by several sites, as one answer. No row is read, nothing paid."""
+    """The same question, answered by several sites, as one answer. It reads no row and is free."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self.sites = tuple(sites)
@@ -64,24 +63,24 @@ class Pooled(Answer):
         return self.sites[0].range
 
     def prediction_interval(self, level: float = 0.95) -> Interval | None:
-        """Where the headline of one more site like these lies; None with two sites."""
-        found = self.effects.prediction_interval(checked_level(level))
-        return None if found is None else self._ranged(found)
+        """Return where the headline of one more site like these lies; None with two sites."""
+        ends = self.effects.prediction_interval(checked_level(level))
+        return None if ends is None else self._ranged(ends)
 
     def _ranged(self, ends: Interval) -> Interval:
         low, high = self.range
         return (low + ends[0] * (high - low), low + ends[1] * (high - low))
 
     def heterogeneity(self) -> str:
-        """How far the sites differ, in a sentence."""
-        found = self.effects
+        """Say how far the sites differ."""
+        effects = self.effects
         return (
-            f"Between the sites: Q {found.q:.2f} (p {found.q_p_value:.2g}), I² "
-            f"{found.i_squared:.0%}, tau² {found.tau_squared:.3g} on the logit scale"
+            f"Between the sites: Q {effects.q:.2f} (p {effects.q_p_value:.2g}), I² "
+            f"{effects.i_squared:.0%}, tau² {effects.tau_squared:.3g} on the logit scale"
         )
 
     def predicted(self, level: float = 0.95) -> str:
-        """Where one more site would lie, in a sentence; empty with two sites."""
+        """Say where one more site would lie; empty with two sites."""
         ends = self.prediction_interval(level)
         if ends is None:
             return ""
@@ -90,19 +89,19 @@ class Pooled(Answer):
         return f"One more site like these, with {level * 100:g}%: {low} to {high}"
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Stable JSON."""
-        found, predicted = self.effects, self.prediction_interval(level)
+        """Return stable JSON."""
+        effects, predicted = self.effects, self.prediction_interval(level)
         return {
             "kind": self.kind,
             "pooled": self.name,
             "value": self.value,
             "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
             "heterogeneity": {
-                "q": found.q,
-                "q_p_value": found.q_p_value,
-                "i_squared": found.i_squared,
-                "tau_squared": found.tau_squared,
-                "largest_tau_squared": found.largest_tau_squared,
+                "q": effects.q,
+                "q_p_value": effects.q_p_value,
+                "i_squared": effects.i_squared,
+                "tau_squared": effects.tau_squared,
+                "largest_tau_squared": effects.largest_tau_squared,
                 "prediction_interval": None if predicted is None else list(predicted),
             },
             "sites": [
@@ -125,8 +124,8 @@ class Pooled(Answer):
 
     @property
     @abstractmethod
-    def shown_weights(self) -> Any:
-        """What share of the pooled headline each site has."""
+    def shown_weights(self) -> Vector:
+        """The share of the pooled headline that each site has."""
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         return [forest(self, level=level)]
@@ -151,15 +150,16 @@ class PooledArea(Pooled):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        name, found = self.sites[0].headline[0], self.effects
+        name, effects = self.sites[0].headline[0], self.effects
+        fixed = f"{name}, fixed effect"
         return {
-            name: self._measure(name, found.random_mean, found.random_interval, random=True),
-            f"{name}, fixed effect": self._measure(
-                f"{name}, fixed effect", found.fixed, found.fixed_interval, random=False
-            ),
+            name: self._measure(name, effects.random_mean, effects.random_interval, random=True),
+            fixed: self._measure(fixed, effects.fixed, effects.fixed_interval, random=False),
         }
 
-    def _measure(self, name: str, value: float, interval: Any, *, random: bool) -> Measure:
+    def _measure(
+        self, name: str, value: float, interval: Callable[[float], Interval], *, random: bool
+    ) -> Measure:
         noise = self.effects.noise_interval
         return Measure(
             self._ranged((value, value))[0],
@@ -170,7 +170,7 @@ class PooledArea(Pooled):
         )
 
     @property
-    def shown_weights(self) -> Any:
+    def shown_weights(self) -> Vector:
         return self.effects.weights(self.effects.largest_tau_squared)
 
 
@@ -178,26 +178,20 @@ class _Summed(Pooled):
     """Sums over all rows of all sites: each row has the same weight."""
 
     @cached_property
-    def _each(self) -> tuple[NoisyCounts, ...]:
-        return tuple(self._noisy(each) for each in self.sites)
+    def _noisy_counts(self) -> tuple[NoisyCounts, ...]:
+        return tuple(self._noisy(site) for site in self.sites)
 
     @abstractmethod
     def _noisy(self, site: Site) -> NoisyCounts: ...
 
     @property
-    def shown_weights(self) -> Any:
-        rows = np.array([max(float(each.estimate.sum()), 0.0) for each in self._each])
+    def shown_weights(self) -> Vector:
+        rows = np.array([max(float(counts.estimate.sum()), 0.0) for counts in self._noisy_counts])
         return rows / rows.sum() if rows.sum() else np.full(len(rows), 1 / len(rows))
 
 
-class PooledConfusion(NoisyConfusion, _Summed):
-    """The confusion matrix of all rows of all sites; every ratio of it is free."""
-
-    def __init__(self, sites: Sequence[Site]) -> None:
-        _Summed.__init__(self, sites)
-        self.terms = self._terms
-        self.threshold = float(sites[0].content["parameters"]["threshold"])
-        self._counts = summed(self._each)
+class SummedConfusion(NoisyConfusion):
+    """A confusion matrix of several sites: its ratios and counts, and nothing by group."""
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -205,6 +199,16 @@ class PooledConfusion(NoisyConfusion, _Summed):
 
     def contrast(self, contrast: Contrast) -> Measure:
         raise ArgumentError(f"{contrast.name} is no ratio of counts, and cannot be pooled yet.")
+
+
+class PooledConfusion(SummedConfusion, _Summed):
+    """The confusion matrix of all rows of all sites; every ratio of it is free."""
+
+    def __init__(self, sites: Sequence[Site]) -> None:
+        _Summed.__init__(self, sites)
+        self.terms = self._terms
+        self.threshold = float(sites[0].content["parameters"]["threshold"])
+        self._counts = summed(self._noisy_counts)
 
     def _noisy(self, site: Site) -> NoisyCounts:
         negative_below, negative_above, positive_below, positive_above = site.noisy
@@ -231,7 +235,7 @@ class PooledMean(_Summed):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        ratio = share_of(summed(self._each))
+        ratio = share_of(summed(self._noisy_counts))
         return {self.name: mean(ratio, self.range[1], name=self.name, terms=self._terms)}
 
 
@@ -256,35 +260,35 @@ class SummedCounts(NoisyCounts):
     So it lies beyond the continuous law no further than one site's does.
     """
 
-    each: tuple[NoisyCounts, ...] = ()
+    sites: tuple[NoisyCounts, ...] = ()
 
     def granularity(self, combination: Any) -> float:
-        return max(one.granularity(combination) for one in self.each)
+        return max(site.granularity(combination) for site in self.sites)
 
     def squares_seen(self, combination: Any) -> tuple[float, float] | None:
-        found = [one.squares_seen(combination) for one in self.each]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found):
+        squares = [site.squares_seen(combination) for site in self.sites]
+        known = [each for each in squares if each is not None]
+        if len(known) < len(squares):
             return None
         return math.fsum(seen for seen, _ in known), math.hypot(*(noise for _, noise in known))
 
 
-def summed(each: tuple[NoisyCounts, ...]) -> SummedCounts:
-    """The sum, with all noises side by side: variances add."""
-    scale = float(np.linalg.norm([one.scale for one in each]))
-    rows = [one.rows for one in each]
+def summed(sites: tuple[NoisyCounts, ...]) -> SummedCounts:
+    """Return the sum, with all noises side by side: variances add."""
+    scale = float(np.linalg.norm([site.scale for site in sites]))
+    rows = [site.rows for site in sites]
     return SummedCounts(
-        estimate=np.sum([one.estimate for one in each], axis=0),
-        spread=np.hstack([one.spread * (one.scale / scale) for one in each]),
+        estimate=np.sum([site.estimate for site in sites], axis=0),
+        spread=np.hstack([site.spread * (site.scale / scale) for site in sites]),
         scale=scale,
-        unit=each[0].unit,
-        rows=None if None in rows else sum(one or 0 for one in rows),
-        each=each,
+        unit=sites[0].unit,
+        rows=None if None in rows else sum(count or 0 for count in rows),
+        sites=sites,
     )
 
 
 def _mechanism(site: Site) -> DiscreteLaplace:
-    """The noise that a site says it added; what it charged for is beside the point here."""
+    """Return the noise that a site says it added; its price does not matter here."""
     scale = Fraction(site.content["mechanism"]["scale"])
     return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(site.noisy))
 
@@ -313,7 +317,7 @@ class PooledReport:
         return first
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Stable JSON."""
+        """Return stable JSON."""
         answers = {name: each.as_dict(level) for name, each in self.answers.items()}
         return {
             "answers": answers,
@@ -322,8 +326,87 @@ class PooledReport:
         }
 
     def html(self, level: float = 0.95) -> str:
-        """The whole page, which needs nothing from anywhere else."""
+        """Return the whole page, which needs nothing from anywhere else."""
         return rendered("pooled.html", title="Pooled answers", pooled=self, level=level)
 
     def save(self, path: str | os.PathLike[str], level: float = 0.95) -> Path:
         return write_page(path, lambda: self.html(checked_level(level)))
+
+
+# --- the forest plot ---
+
+
+def forest(pooled: Pooled, *, level: float) -> Figure:
+    """Draw sites with their stated intervals, then the pooled measures of the same kind."""
+    sites = [
+        _row(each.name, each.value, each.interval, each.noise_interval, 30 + 120 * float(weight))
+        for each, weight in zip(pooled.sites, pooled.shown_weights, strict=True)
+    ]
+    headlines = [
+        each for each in pooled.measures.values() if each.name.startswith(pooled.headline.name)
+    ]
+    together = [
+        _row(f"pooled {each.name}", each.value, each.interval(level), each.noise_interval(level))
+        for each in headlines
+    ]
+    predicted = pooled.prediction_interval(level)
+    another = []
+    if predicted is not None:
+        middle = sum(predicted) / 2
+        another = [_row("one more site", middle, predicted, predicted)]
+    ends = [row[end] for row in (*sites, *together, *another) for end in ("low", "high")]
+    low, high = min(ends), max(ends)
+    show = numbers([low, high])
+    for row in (*sites, *together):
+        row["end"], row["shown"] = high, show(row["value"])
+    for row, site in zip(sites, pooled.sites, strict=True):
+        row["shown"] = row["shown"] if site.informative else "no information"
+    dots = [row for row, site in zip(sites, pooled.sites, strict=True) if site.informative]
+    thick, thin = {"strokeWidth": 9}, {"strokeWidth": 2}
+    beside = {"align": "left", "dx": 10, "fontSize": 12, "fontWeight": 600}
+    chart = Chart(
+        [
+            Layer("rule", another, "low", "name", "high", color=PALETTE[4], style=thin),
+            *_lines(sites, PALETTE[5], PALETTE[0], thick, thin),
+            *_lines(together, PALETTE[4], PALETTE[1], thick, thin),
+            *(
+                Layer("point", [row], "value", "name", color=colour, size=row["size"])
+                for rows, colour in ((dots, PALETTE[0]), (together, PALETTE[1]))
+                for row in rows
+            ),
+            Layer(
+                "text", [*sites, *together], "end", "name", text="shown", color=INK, style=beside
+            ),
+        ],
+        x=Numbers(pooled.headline.name, low, high),
+        y=Names([row["name"] for row in (*sites, *together, *another)]),
+        height=ROW_HEIGHT * (len(sites) + len(together) + len(another)),
+    )
+    described = "; ".join(f"{row['name']} {row['shown']}" for row in (*sites, *together))
+    stated = f"{pooled.sites[0].level * 100:g}%"
+    return Figure(
+        chart.svg(says=f"Forest plot of {pooled.headline.name}. {described}"),
+        f"Thin bar: interval ({stated} as the sites state it, {level * 100:g}% "
+        "pooled). Thick bar: noise interval. A larger dot has more weight."
+        + (" No information: noise hides this site's own value." if dots != sites else "")
+        + (" One more site: where the value of another site like these lies." if another else ""),
+    )
+
+
+def _lines(rows: Any, thick_colour: str, thin_colour: str, thick: Any, thin: Any) -> list[Layer]:
+    return [
+        Layer("rule", rows, "noise_low", "name", "noise_high", color=thick_colour, style=thick),
+        Layer("rule", rows, "low", "name", "high", color=thin_colour, style=thin),
+    ]
+
+
+def _row(name: str, value: float, ends: Any, noise: Any, size: float = 70.0) -> dict[str, Any]:
+    return {
+        "name": name,
+        "value": value,
+        "low": ends[0],
+        "high": ends[1],
+        "noise_low": noise[0],
+        "noise_high": noise[1],
+        "size": size,
+    }

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.drawing.chart import Figure
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure, checked_level
 from heldout.pooling.answer import PooledArea
@@ -118,9 +118,7 @@ class PooledCurves(PooledArea):
         return low >= -1e-3 and high <= 1 + 1e-3
 
     def figures(self, level: float = 0.95) -> list[Figure]:
-        from heldout.pooling.picture import curves
-
-        return [*super().figures(level), *curves(self)]
+        return [*super().figures(level), *pictures(self)]
 
     @property
     def _weights(self) -> tuple[Vector, Vector]:
@@ -197,3 +195,61 @@ def _of(site: Site, measure: str) -> Site:
     content: Mapping[str, Any] = site.content
     chosen = {**content, "measures": {measure: content["measures"][measure]}}
     return Site(site.name, chosen, site.range)
+
+
+# --- pictures ---
+
+
+def pictures(pooled: PooledCurves) -> list[Figure]:
+    """The curves over all rows of all sites; the ROC curve beside those of the sites."""
+    roc, pr = pooled.roc, pooled.precision_recall
+    thin = {"strokeWidth": 1}
+    apart = [
+        Layer("line", records(x=fpr, y=tpr), color=PALETTE[5], style=thin)
+        for tpr, fpr in pooled.apart
+    ]
+    # Above the largest score nothing is called, and there is no precision.
+    called = (roc.tpr > 0) | (roc.fpr > 0)
+    precise = records(x=pr.recall[called], y=pr.precision[called])
+    at_random = [{"x": x, "y": pr.prevalence} for x in (0.0, 1.0)]
+    no_band = "No band: those of the sites do not add up to one."
+    found = [
+        _curve(
+            ("ROC curve of all sites", "False positive rate", "True positive rate"),
+            [_dashed([{"x": x, "y": x} for x in (0.0, 1.0)]), *apart,
+             Layer("line", records(x=roc.fpr, y=roc.tpr))],
+            "True against false positive rate over all rows of all sites; thin lines are the "
+            f"sites'. The dashed line is chance. {no_band}",
+        ),
+        _curve(
+            ("Precision-recall curve of all sites", "Recall", "Precision"),
+            [_dashed(at_random), Layer("line", precise)],
+            "Precision against recall over all rows of all sites; the dashed line is chance. "
+            f"{no_band}",
+        ),
+    ]  # fmt: skip
+    if not pooled.are_probabilities:
+        return found
+    calibration = pooled.calibration
+    bins = records(x=calibration.predicted, y=calibration.observed)
+    most = float(calibration.share.max(initial=0.0)) or 1.0
+    for each, share in zip(bins, calibration.share.tolist(), strict=True):
+        each["size"] = 10 + 190 * share / most
+    diagonal = _dashed([{"x": x, "y": x} for x in (0.0, 1.0)])
+    titles = ("Reliability of all sites", "Mean score", "Observed share of positives")
+    said = (
+        "Observed share of positives against mean score in ten bins of the scores, over all rows "
+        "of all sites; a larger dot has more rows. On the dashed line a score is the probability "
+        "that it says."
+    )
+    return [*found, _curve(titles, [diagonal, Layer("point", bins, size=Field("size"))], said)]
+
+
+def _curve(titles: tuple[str, str, str], layers: list[Layer], said: str) -> Figure:
+    title, x, y = titles
+    chart = Chart(layers, x=Numbers(x), y=Numbers(y), title=title)
+    return Figure(chart.svg(says=f"{y} against {x.lower()}."), said)
+
+
+def _dashed(ends: Any) -> Layer:
+    return Layer("line", ends, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.2})

@@ -18,16 +18,15 @@ estimate in its place 84%.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
 from heldout.kernel.noise.exact import halved
 
-__all__ = ["Effects"]
+__all__ = ["Effects", "Vector"]
 
 Vector = NDArray[np.float64]
 CAUTION = 0.9  # of the bound on the variance between sites
@@ -76,12 +75,12 @@ class Effects:
         return np.asarray(centre + (self.shares - self._centre) / self._slope)
 
     def weights(self, between: float = 0.0) -> Vector:
-        """Of the sites, adding up to 1, if the variance between them is this."""
+        """Return those of the sites, adding up to 1, if the variance between them is this."""
         precision = self._precision(between)
         return np.asarray(precision / precision.sum())
 
-    def _precision(self, between: Any) -> Vector:
-        """Of the sites, in columns, at each of these variances between them."""
+    def _precision(self, between: ArrayLike) -> Vector:
+        """Return that of the sites, in columns, at each of these variances between them."""
         return np.asarray(1 / (self._variances / self._slope**2 + np.asarray(between)[..., None]))
 
     @cached_property
@@ -89,10 +88,10 @@ class Effects:
         """Cochran's Q: how far apart the sites are, in units of their errors."""
         return float(self._scatter(0.0))
 
-    def _scatter(self, between: Any) -> Any:
+    def _scatter(self, between: ArrayLike) -> Vector:
         precision = self._precision(between)
         mean = precision @ self._logits / precision.sum(axis=-1)
-        return (precision * (self._logits - mean[..., None]) ** 2).sum(axis=-1)
+        return np.asarray((precision * (self._logits - mean[..., None]) ** 2).sum(axis=-1))
 
     @property
     def q_p_value(self) -> float:
@@ -169,8 +168,8 @@ class Effects:
         high = halved(lambda each: above((1 - level) / 2, each), middle, middle + far, steps=30)[1]
         return _share(low), _share(high)
 
-    def _where_scatter_is(self, scatter: Any) -> Vector:
-        """The variances between sites at which they scatter so much; 0 where they never do."""
+    def _where_scatter_is(self, scatter: Vector) -> Vector:
+        """Return the variances between sites that make them scatter so much; 0 if none does."""
         # The more they scatter, the more precise they are: no root lies beyond the last of these.
         spread = float(((self._logits - self._logits.mean()) ** 2).sum())
         low, high = np.zeros_like(scatter), spread / np.minimum(scatter, self.q + 1e-300)
@@ -180,10 +179,10 @@ class Effects:
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         return np.where(scatter < self.q, high, 0.0)
 
-    def _error(self, between: Any) -> Any:
-        """The standard error of the mean (Hartung and Knapp), with weights by this variance."""
+    def _error(self, between: ArrayLike) -> Vector:
+        """Return the standard error of the mean (Hartung and Knapp) with these weights."""
         freedom, precision = len(self.shares) - 1, self._precision(between)
-        return np.sqrt(self._scatter(between) / freedom / precision.sum(axis=-1))
+        return np.asarray(np.sqrt(self._scatter(between) / freedom / precision.sum(axis=-1)))
 
     def _mean(self, between: float) -> float:
         return float(self.weights(between) @ self._logits)
@@ -195,8 +194,8 @@ class Effects:
         return _share(mean - half), _share(mean + half)
 
 
-def _inside(shares: Any, margin: float) -> Any:
-    return np.clip(shares, margin, 1 - margin)
+def _inside(shares: ArrayLike, margin: float) -> Vector:
+    return np.asarray(np.clip(shares, margin, 1 - margin))
 
 
 def _share(logit: float) -> float:

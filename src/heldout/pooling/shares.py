@@ -12,14 +12,12 @@ import numpy as np
 
 from heldout.arguments import as_whole, shown
 from heldout.errors import ArgumentError
-from heldout.intervals.confusion import NoisyConfusion, noisy_counts
-from heldout.intervals.measure import Measure
-from heldout.intervals.readings import Contrast
+from heldout.intervals.confusion import noisy_counts
 from heldout.kernel import Receipt
 from heldout.kernel.door import Request, release
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import NoiseShare
-from heldout.pooling.answer import summed
+from heldout.pooling.answer import SummedConfusion, summed
 from heldout.questions.counts import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
@@ -40,7 +38,7 @@ def hand_in(
     """Book a question at this site and hand its counts, with a share of the noise, to `into`.
 
     Nothing is returned but the receipt. `honest` is how many sites at least will add their share
-    and keep it to themselves: the number of sites less those that may drop out, lie or collude.
+    and keep it to themselves: the number of sites minus those that may drop out, lie or collude.
     The price is the whole question's, for people who are in this site alone.
     """
     if not isinstance(question, Confusion) or question.weighted:
@@ -82,7 +80,7 @@ def _renamed(asked: Request, shared: NoiseShare, honest: int) -> Request:
 def opened(
     total: Sequence[int], question: Confusion, *, sensitivity: int, honest: int, handed_in: int
 ) -> "SharedConfusion":
-    """The confusion matrix of all sites, of the sum that came out; everything read off it is free.
+    """Return the confusion matrix of all sites, from the sum; everything read off it is free.
 
     `sensitivity` is a count's at one site (2 for replace-one neighbours, 1 for add-remove, times
     the rows a unit may keep), and `handed_in` how many sites took part. Fewer than `honest` are
@@ -100,7 +98,7 @@ def opened(
     )
 
 
-class SharedConfusion(NoisyConfusion):
+class SharedConfusion(SummedConfusion):
     """The confusion matrix of all sites, with the noise of one release."""
 
     def __init__(
@@ -110,10 +108,3 @@ class SharedConfusion(NoisyConfusion):
         # More shares than must be honest are more noise, but less than so many whole draws.
         nothing = noisy_counts(np.zeros(4), mechanism, rows=None)
         self._counts = summed((self._counts, *[nothing] * (draws - 1)))
-
-    @property
-    def measures(self) -> dict[str, Measure]:
-        return {**self._ratios, **self._named_counts}
-
-    def contrast(self, contrast: Contrast) -> Measure:
-        raise ArgumentError(f"{contrast.name} is no ratio of counts, and cannot be pooled yet.")

@@ -13,12 +13,6 @@ on released (noisy) counts, because arithmetic on a release is free; see `auc_fr
 Reference: Boyd, 2014, chapters 3 and 4.
 """
 
-from heldout.precision_recall.aggregation import (
-    Aggregate,
-    PrevalenceWarning,
-    aggregate,
-    precision_at_prevalence,
-)
 from heldout.precision_recall.curve import Curve, curve
 from heldout.precision_recall.estimators import ESTIMATORS, auc, auc_from_counts, estimates
 from heldout.precision_recall.geometry import (
@@ -31,10 +25,14 @@ from heldout.precision_recall.geometry import (
 )
 from heldout.precision_recall.intervals import METHODS, Interval, interval
 from heldout.precision_recall.normalised import (
+    Aggregate,
+    PrevalenceWarning,
+    aggregate,
     f_score,
     f_score_contour,
     normalised_auc,
     normalised_f_score,
+    precision_at_prevalence,
 )
 
 __all__ = [

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.precision_recall.arguments import Floats
-from heldout.precision_recall.geometry import minimum_auc
+from heldout.precision_recall.geometry import Floats, minimum_auc
 
 _R_TOLERANCE = float(np.finfo(np.float64).eps) ** 0.25
 _REACH = 12.0  # standard normal quantiles beyond this weigh less than 1e-32
@@ -34,9 +33,9 @@ class NormalScores(NamedTuple):
 def fit(
     truth: NDArray[np.bool_], scores: Floats, weights: Floats | None = None
 ) -> NormalScores | None:
-    """Sample means and standard deviations (divisor n - 1); None where they are undefined.
+    """Return sample means and standard deviations (divisor n - 1); None where they are undefined.
 
-    Weights count as repeated examples, so the divisor is the total weight less one.
+    Weights count as repeated examples, so the divisor is the total weight minus one.
     """
     moments = []
     for side in (truth, ~truth):
@@ -56,7 +55,7 @@ def fit(
 
 
 def precision(model: NormalScores, prevalence: float, recall: ArrayLike) -> Floats:
-    """Precision at a recall, under the model."""
+    """Return the precision at a recall, under the model."""
     from scipy.special import ndtr, ndtri
 
     quantile = ndtri(np.asarray(recall, dtype=np.float64))
@@ -76,7 +75,7 @@ def precision(model: NormalScores, prevalence: float, recall: ArrayLike) -> Floa
 def reference_area(
     model: NormalScores, prevalence: float, recall: tuple[float, float] = (0.0, 1.0)
 ) -> float:
-    """The area as the dissertation's program integrates it."""
+    """Return the area as the dissertation's program integrates it."""
     from scipy.integrate import quad
     from scipy.special import ndtr
 
@@ -97,7 +96,7 @@ def reference_area(
 
 
 def exact_area(*, mean: ArrayLike, deviation: ArrayLike, prevalence: ArrayLike) -> Floats:
-    """Areas of many models at once; the three arguments broadcast.
+    """Return areas of many models at once; the three arguments broadcast.
 
     The step shrinks where the positives spread wider than the negatives.
     """

@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.drawing.chart import INK, MUTED, SHADE, Chart, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
-from heldout.precision_recall.arguments import Floats, fractions, labelled_scores
 from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
-from heldout.precision_recall.geometry import minimum_auc
+from heldout.precision_recall.geometry import Floats, fractions, minimum_auc, minimum_precision
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
-from heldout.precision_recall.levels import Levels, levels_from_scores
+from heldout.precision_recall.levels import Levels, labelled_scores, levels_from_scores
 from heldout.precision_recall.normalised import normalised_auc
 
 if TYPE_CHECKING:
+    from altair import LayerChart
     from numpy.random import Generator
+
+    from heldout.drawing.chart import Display
+
+
+_STEPS = 201
+_MOST_POINTS = 400
+_JUST_AFTER = 1e-9
+RECALL, PRECISION = Numbers("Recall"), Numbers("Precision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +79,7 @@ class Curve:
         method: str = "effective",
         random_state: int | Generator | None = None,
     ) -> Interval:
-        """A confidence interval for the area; see `heldout.precision_recall.interval`."""
+        """Return a confidence interval for the area; see `heldout.precision_recall.interval`."""
         return interval(
             y_true=self._truth,
             y_score=self._scores,
@@ -81,7 +90,7 @@ class Curve:
         )
 
     def precision_at(self, recall: ArrayLike) -> Floats:
-        """The height of the estimator's curve at any recall."""
+        """Return the height of the estimator's curve at any recall."""
         recall = fractions("recall", recall)
         if self.estimator == "binormal":
             model = binormal.fit(self._truth, self._scores)
@@ -93,7 +102,7 @@ class Curve:
     def band(
         self, recall: ArrayLike, *, confidence: float = 0.95
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A pointwise interval for the precision at each recall.
+        """Return a pointwise interval for the precision at each recall.
 
         Precision at recall r falls with S, the false positive rate there. S has a binomial
         variance and that of its threshold (slope taken over n^(-1/3) / 2 of recall on each side);
@@ -127,31 +136,54 @@ class Curve:
         floor = pi * r / (1.0 - pi + pi * r)
         return np.maximum(np.minimum(low, height), floor), np.maximum(high, height)
 
-    def plot(self, ax: Any = None, *, confidence: float | None = 0.95, title: str = "") -> Any:
-        """Unachievable region, guessing, points, curve and band.
+    def plot(
+        self, ax: Any = None, *, confidence: float | None = 0.95, title: str = ""
+    ) -> Display | LayerChart:
+        """Draw the unachievable region, guessing, points, curve and band.
 
         On matplotlib's axes where it is installed, else an Altair chart. `confidence=None` leaves
         the band out.
         """
-        from heldout.precision_recall.picture import draw
-
-        return draw(self, confidence=confidence, title=title).plot(ax)
+        return self.chart(confidence=confidence, title=title).plot(ax)
 
     def svg(self, *, confidence: float | None = 0.95, title: str = "") -> str:
-        """The same as an SVG picture."""
-        from heldout.precision_recall.picture import draw
-
+        """Return the same as an SVG picture."""
         says = (
             f"Area {self.auc:.3f} by {self.estimator}, prevalence {self.prevalence:.3f}, with the "
             "unachievable region in grey and a pointwise band."
         )
-        return draw(self, confidence=confidence, title=title).svg(says=says)
+        return self.chart(confidence=confidence, title=title).svg(says=says)
+
+    def chart(self, *, confidence: float | None = 0.95, title: str = "") -> Chart:
+        """Return the unachievable region, guessing, the band, the curve and the points."""
+        layers = space(self.prevalence)
+        if confidence is not None and self.negatives:
+            recall = np.linspace(0.005, 1.0, _STEPS)
+            low, high = self.band(recall, confidence=confidence)
+            band = records(x=recall, low=low, high=high)
+            layers.append(Layer("area", band, y="low", y2="high", opacity=0.18))
+        layers.append(Layer("line", self.path()))
+        if self.recall.size <= _MOST_POINTS:
+            points = records(x=self.recall[1:], y=self.precision[1:])
+            layers.append(Layer("point", points, color=INK, size=9, opacity=0.6))
+        name = self.estimator.replace("-", " ")
+        heading = title or f"Precision-recall curve ({name}, area {self.auc:.3f})"
+        return Chart(layers, x=RECALL, y=PRECISION, title=heading, width=380, height=320)
+
+    def path(self) -> list[dict[str, float]]:
+        """Return the estimator's curve as a polyline, jumps included."""
+        grid = np.linspace(0.0, 1.0, 4 * _STEPS)
+        levels = np.unique(self.recall[self.recall > 0])
+        if levels.size <= _MOST_POINTS:
+            after = np.minimum(levels + _JUST_AFTER, 1.0)
+            grid = np.unique(np.concatenate([grid, levels, after, [_JUST_AFTER]]))
+        return records(x=grid, y=self.precision_at(grid))
 
     def _levels(self) -> Levels:
         return levels_from_scores(self._truth, self._scores)
 
     def _false_rate(self, recall: Floats) -> Floats:
-        """False positive rate of the empirical ROC curve, straight between positives."""
+        """Return the false positive rate of the empirical ROC curve, straight between positives."""
         levels = self._levels()
         r = np.concatenate([[0.0], levels.recall])
         s = np.concatenate([[0.0], levels.false_positives[levels.first] / levels.negatives])
@@ -165,7 +197,7 @@ def curve(
     estimator: str = RECOMMENDED,
     positive: object = 1,
 ) -> Curve:
-    """The precision-recall curve of labelled scores.
+    """Return the precision-recall curve of labelled scores.
 
     >>> c = curve([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
     >>> [round(float(p), 3) for p in c.precision], c.recall.tolist()
@@ -193,3 +225,15 @@ def curve(
         _truth=truth,
         _scores=scores,
     )
+
+
+def space(prevalence: float) -> list[Layer]:
+    """Return what every picture of the space starts with: what no model reaches, and guessing."""
+    recall = np.linspace(0.0, 1.0, _STEPS)
+    lowest = np.asarray(minimum_precision(recall=recall, prevalence=prevalence))
+    guessing = [{"x": 0.0, "y": prevalence}, {"x": 1.0, "y": prevalence}]
+    dashed = {"strokeDash": [4, 3], "strokeWidth": 1.2}
+    return [
+        Layer("area", records(x=recall, y=lowest), color=SHADE),
+        Layer("line", guessing, color=MUTED, style=dashed),
+    ]

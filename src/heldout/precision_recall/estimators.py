@@ -33,9 +33,14 @@ from numpy.typing import ArrayLike
 from heldout.arguments.rules import OneOf
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
-from heldout.precision_recall.arguments import Floats, fraction, labelled_scores, recall_range
-from heldout.precision_recall.levels import Levels, levels_from_counts, levels_from_scores
-from heldout.precision_recall.pieces import Pieces
+from heldout.precision_recall.geometry import Floats, fraction, recall_range
+from heldout.precision_recall.levels import (
+    Levels,
+    Pieces,
+    labelled_scores,
+    levels_from_counts,
+    levels_from_scores,
+)
 
 RECOMMENDED = "lower-trapezoid"
 
@@ -50,7 +55,7 @@ def auc(
     prevalence: float | None = None,
     recall: tuple[float, float] = (0.0, 1.0),
 ) -> float:
-    """The area under the precision-recall curve, over a range of recall.
+    """Return the area under the precision-recall curve, over a range of recall.
 
     >>> truth = [1, 0, 0, 1, 1]
     >>> score = [0.9, 0.8, 0.6, 0.6, 0.2]
@@ -82,7 +87,7 @@ def estimates(
     prevalence: float | None = None,
     recall: tuple[float, float] = (0.0, 1.0),
 ) -> dict[str, float]:
-    """Several estimators on the same data, for the price of one sort (all eight by default)."""
+    """Return several estimates of the same data, for one sort (all eight by default)."""
     names = tuple(ESTIMATORS) if estimators is None else tuple(estimators)
     for name in names:
         known_estimator(name)
@@ -95,8 +100,7 @@ def estimates(
             answers[name] = _binormal_area(truth, scores, weights, prevalence, span)
             continue
         if levels is None:
-            levels = levels_from_scores(truth, scores, weights)
-            levels = levels if prevalence is None else levels.at_prevalence(prevalence)
+            levels = levels_from_scores(truth, scores, weights).at_prevalence(prevalence)
         answers[name] = pieces_of(levels, name).area(span)
     return answers
 
@@ -109,20 +113,19 @@ def auc_from_counts(
     prevalence: float | None = None,
     recall: tuple[float, float] = (0.0, 1.0),
 ) -> float:
-    """The area from running counts at falling thresholds, such as a released (noisy) curve.
+    """Return the area from running counts at falling thresholds, such as a released (noisy) curve.
 
     `binormal` needs scores and is refused here.
 
     >>> auc_from_counts(true_positives=[5, 10], false_positives=[0, 10])
     0.875
     """
-    levels = levels_from_counts(true_positives, false_positives)
-    levels = levels if prevalence is None else levels.at_prevalence(prevalence)
+    levels = levels_from_counts(true_positives, false_positives).at_prevalence(prevalence)
     return pieces_of(levels, estimator).area(recall_range(recall))
 
 
 def pieces_of(levels: Levels, estimator: str) -> Pieces:
-    """The curve that an estimator draws through the levels."""
+    """Return the curve that an estimator draws through the levels."""
     rule = ESTIMATORS[known_estimator(estimator)]
     if rule is None:
         raise ArgumentError(
@@ -135,7 +138,7 @@ def pieces_of(levels: Levels, estimator: str) -> Pieces:
 
 
 def known_estimator(name: str) -> str:
-    """`name`, if there is such an estimator."""
+    """Return `name`, if there is such an estimator."""
     return OneOf(ESTIMATORS, f"{RECOMMENDED} is a good choice.")(name, "estimator")
 
 
@@ -159,7 +162,7 @@ def _straight(levels: Levels, start: Floats, stop: Floats) -> Pieces:
 
 
 def _through(recall: Floats, precision: Floats) -> Pieces:
-    """Straight in ROC space through one point a recall; level before the first."""
+    """Return pieces straight in ROC space through one point per recall; level before the first."""
     predicted = recall / precision
     return Pieces(
         np.concatenate([[0.0], recall[:-1]]),
@@ -171,7 +174,7 @@ def _through(recall: Floats, precision: Floats) -> Pieces:
 
 
 def _convex(levels: Levels) -> Pieces:
-    """The lower convex hull of false positives over true positives, by pooling slopes."""
+    """Return the lower convex hull of false positives over true positives, by pooling slopes."""
     from scipy.optimize import isotonic_regression
 
     tp, fp = levels.true_positives, levels.false_positives[levels.first]

@@ -9,20 +9,22 @@ Reference: Boyd, 2014, Theorems 3.3, 3.4, 3.5, 4.1, 4.2 and Corollary 3.6.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from heldout.arguments import as_number, pair, shown
+from heldout.arguments import as_number, as_numbers, pair, shown
 from heldout.errors import ArgumentError
-from heldout.precision_recall.arguments import Floats, fraction, fractions, recall_range
 
+Floats: TypeAlias = NDArray[np.float64]
 _SMALL = 1e-2  # below this the series is more exact than the closed form
 _TERMS = 9
 _MOST = 100_000_000
 
 
 def minimum_precision(*, recall: ArrayLike, prevalence: float) -> Floats | float:
-    """The lowest precision that any ranking has at this recall (Theorem 3.3).
+    """Return the lowest precision that any ranking has at this recall (Theorem 3.3).
 
     At prevalence 0 there are no positives and precision is 0; at prevalence 1 it is 1.
 
@@ -38,7 +40,7 @@ def minimum_precision(*, recall: ArrayLike, prevalence: float) -> Floats | float
 
 
 def is_achievable(*, recall: float, precision: float, prevalence: float) -> bool:
-    """Can some confusion matrix with this prevalence have this recall and precision?
+    """Return whether some confusion matrix with this prevalence has this recall and precision.
 
     >>> is_achievable(recall=0.2, precision=0.2, prevalence=1 / 3)
     True
@@ -52,7 +54,7 @@ def is_achievable(*, recall: float, precision: float, prevalence: float) -> bool
 
 
 def minimum_auc(*, prevalence: float, recall: tuple[float, float] = (0.0, 1.0)) -> float:
-    """The area under the minimum curve, whole or over a range of recall (3.4 and 3.6).
+    """Return the area under the minimum curve, whole or over a range of recall (3.4 and 3.6).
 
     The limits are used at prevalence 0 (area 0) and 1 (all of the range).
 
@@ -80,7 +82,7 @@ def minimum_auc(*, prevalence: float, recall: tuple[float, float] = (0.0, 1.0)) 
 
 
 def minimum_average_precision(*, positives: float, negatives: float) -> float:
-    """The average precision of the worst ranking: all negatives first (Theorem 3.5).
+    """Return the average precision of the worst ranking: all negatives first (Theorem 3.5).
 
     >>> round(minimum_average_precision(positives=10, negatives=90), 6)
     0.056738
@@ -100,7 +102,7 @@ def minimum_average_precision(*, positives: float, negatives: float) -> float:
 def interpolate(
     recall: ArrayLike, *, start: tuple[float, float], stop: tuple[float, float]
 ) -> Floats | float:
-    """Precision between two points (recall, precision), straight in ROC space (Theorem 4.1).
+    """Return the precision between two points, straight in ROC space (Theorem 4.1).
 
     It does not depend on the prevalence. From a start at recall 0 it is the level line of the
     second point, as long as the start has no false positives; precision 0 at recall 0 does not
@@ -126,7 +128,7 @@ def interpolate(
 
 
 def interpolated_area(*, start: tuple[float, float], stop: tuple[float, float]) -> float:
-    """The area under `interpolate` between two points (Theorem 4.2), stable for all a and b.
+    """Return the area under `interpolate` between two points (Theorem 4.2), stable for all a and b.
 
     >>> round(interpolated_area(start=(0.25, 0.5), stop=(1.0, 0.4)), 6)
     0.318971
@@ -143,11 +145,12 @@ def interpolated_area(*, start: tuple[float, float], stop: tuple[float, float]) 
 
 
 def area_between(r1: Floats, d1: Floats, r2: Floats, d2: Floats) -> Floats:
-    """Areas of `r / d(r)`, `d` linear from `d1` at `r1` to `d2` at `r2`; `d` counts predictions.
+    """Return areas of `r / d(r)`, `d` linear from `d1` at `r1` to `d2` at `r2`.
 
-    With x = d2/d1 - 1 the integral is (r2-r1)/d1 * (r1 log1p(x)/x + (r2-r1) (x-log1p(x))/x^2).
-    Equation (4.9) divides by a^2 and cancels when `a` (here x) vanishes; this form does not. When
-    `d1` is 0 (nothing predicted yet) the precision is constant and the area is a rectangle.
+    `d` counts predictions. With x = d2/d1 - 1 the integral is
+    (r2-r1)/d1 * (r1 log1p(x)/x + (r2-r1) (x-log1p(x))/x^2). Equation (4.9) divides by a^2 and
+    cancels when `a` (here x) vanishes; this form does not. When `d1` is 0 (nothing predicted yet)
+    the precision is constant and the area is a rectangle.
     """
     width = r2 - r1
     empty = d1 <= 0.0
@@ -161,7 +164,7 @@ def area_between(r1: Floats, d1: Floats, r2: Floats, d2: Floats) -> Floats:
 
 
 def _log_ratio(x: Floats) -> tuple[Floats, Floats]:
-    """log1p(x)/x and (x - log1p(x))/x^2, both exact to a few ulp near x = 0."""
+    """Return log1p(x)/x and (x - log1p(x))/x^2, both exact to a few ulp near x = 0."""
     small = np.abs(x) < _SMALL
     level, slope = np.empty_like(x), np.empty_like(x)
     s = x[small]
@@ -188,3 +191,36 @@ def _point(name: str, point: tuple[float, float]) -> tuple[float, float]:
             "not say how many false positives it has."
         )
     return r, p
+
+
+# --- arguments: proportions and ranges of recall ---
+
+
+def fraction(name: str, value: float) -> float:
+    """Return `value` as a float in [0, 1]; the error names it."""
+    number = as_number(value)
+    if not 0.0 <= number <= 1.0:
+        raise ArgumentError(f"{name} must lie in [0, 1], got {shown(value)}. Give a proportion.")
+    return number
+
+
+def fractions(name: str, values: ArrayLike) -> Floats:
+    """Return proportions in an array of any shape; the error names them."""
+    array: Floats = as_numbers(values, name=name)
+    if not np.all((array >= 0.0) & (array <= 1.0)):
+        raise ArgumentError(f"{name} must lie in [0, 1]. Give proportions, not percentages.")
+    return array
+
+
+def recall_range(recall: tuple[float, float]) -> tuple[float, float]:
+    """Return a recall range (a, b) with 0 <= a < b <= 1."""
+    both = pair(recall)
+    if both is None:
+        raise ArgumentError(f"recall must be a range (a, b), got {shown(recall)}. Pass (0, 1).")
+    low, high = fraction("recall[0]", both[0]), fraction("recall[1]", both[1])
+    if not low < high:
+        raise ArgumentError(
+            f"recall must be a range (a, b) with a < b, got ({low:g}, {high:g}). "
+            "Use (0, 1) for the whole curve."
+        )
+    return low, high

@@ -57,12 +57,14 @@ class PrivateSession:
         self,
         dataset: PrivateTable,
         *,
-        budget: Budget | None = None,
+        budget: Budget | Epsilon | None = None,
         ledger: str | os.PathLike[str] | Ledger | None = None,
         account: str | None = None,
         analyst: str | None = None,
         new: bool = False,
     ) -> None:
+        if budget is not None and not isinstance(budget, Budget):
+            budget = Budget(epsilon=budget)
         if not isinstance(dataset, self.holds):
             raise ArgumentError(
                 f"A {type(self).__name__} needs a {self.holds.__name__}, got a "

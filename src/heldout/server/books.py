@@ -11,8 +11,7 @@ from fractions import Fraction
 
 import sqlalchemy as sa
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers
 from heldout.drawing.words import decimal
 from heldout.errors import LedgerTampered
 from heldout.kernel import Loss

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heldout import questions as q
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.drawing.pictures import interval_plot
 from heldout.drawing.words import spread
 from heldout.intervals.confusion import ConfusionRelease

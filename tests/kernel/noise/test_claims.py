@@ -23,7 +23,7 @@ from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015,
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.questions.curves.methods.counted import CountedCurves
-from heldout.questions.curves.methods.cuts import MedianCuts
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
@@ -89,6 +89,7 @@ CLAIMS: list[tuple[Any, Loss]] = [
     (IntervalChoice(epsilon=THIRD, protection=ROWS, cells=8, price=1), Loss.pure(THIRD)),
     (HilbertDawa(side=8, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (CumulativeCounts(cells=64, epsilon=THIRD, moved=2), Loss.pure(THIRD)),
+    (CrowdedCells(epsilon=THIRD, moved=2), Loss.pure(THIRD)),
     (MedianCuts(epsilon=THIRD, levels=3, moved=2, pseudo_rows=9), Loss.pure(THIRD)),
     (
         Disjoint(

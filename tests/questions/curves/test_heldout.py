@@ -16,10 +16,14 @@ from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import laplace_deviation
 from heldout.kernel.sealed import Sealed
-from heldout.questions.curves.methods.cuts import MedianCuts, choose_exactly
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts, choose_exactly
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
 from heldout.questions.curves.methods.influence import CountsWithArea
-from heldout.questions.curves.methods.public_measure import cumulative_measure, public_edges
+from heldout.questions.curves.methods.public_measure import (
+    cumulative_measure,
+    heap_weights,
+    public_edges,
+)
 from heldout.questions.curves.methods.registry import method
 
 REPLACE = Protection(neighbours="replace-one")
@@ -62,7 +66,7 @@ def test_the_price_is_epsilon_and_the_sum_of_the_parts(
     known = rows if protection.row_count_is_public else None
     one = made(protection=protection, rows=known, expected_rows=rows, epsilon=epsilon)
     assert price(one.event()) == Loss.pure(one.epsilon)
-    parts = [each for each in (one.cuts, one.first, one.counts) if each is not None]
+    parts = [each for each in (one.cuts, one.heaps, one.first, one.counts) if each]
     assert sum(price(each.event()).epsilon for each in parts) == epsilon
     if isinstance(one.counts, CountsWithArea):
         assert one.first is not None
@@ -78,16 +82,21 @@ def test_parameters_come_from_public_facts_alone() -> None:
     one, other = made(rows=250), made(rows=250)
     assert one.event() == other.event()
     assert one.levels == 0, "public bins where rows do not stand out"
-    assert [made(rows=rows).levels for rows in (1_000, 2_000, 100_000)] == [3, 4, 5]
+    assert [made(rows=rows).levels for rows in (1_000, 2_500, 100_000)] == [3, 4, 5]
     shares = [made(rows=rows).area_share for rows in (1_999, 2_000)]
-    assert shares == [0, Fraction(3, 5)]
+    assert shares == [0, Fraction(1, 2)]
     assert made(rows=1_999).first is None, "few counts tell the area as well as buying it does"
+    heaps = [made(rows=rows).heap_share for rows in (499, 500)]
+    assert heaps == [0, Fraction(1, 10)], "no heap stands out of few rows"
 
 
 @pytest.mark.parametrize(
     "bad",
     [
         {"area_share": "1"},
+        {"heap_share": "1"},
+        {"heap_share": "-1/10"},
+        {"heap_share": "1/10", "values": (3, 9)},
         {"levels": 9},
         {"levels": -1},
         {"named": (0,)},
@@ -318,3 +327,72 @@ def test_the_area_is_that_of_the_rows_on_the_grid() -> None:
     rows = sealed([0] * 100 + [1] * 100, places)
     areas = [made(rows=200, epsilon=Fraction(400)).sample(rows).area.value for _ in range(5)]
     assert abs(np.median(areas) - 0.875) < 0.005
+
+
+# --- crowded cells -------------------------------------------------------------------------------
+
+
+def cell_law(counts: Any, edges: Any, rate: Fraction) -> dict[tuple[int, ...], float]:
+    """The probability of every choice of one cell a bin."""
+    weights, law = heap_weights(len(counts)), {(): 1.0}
+    for left, right in itertools.pairwise(edges):
+        terms = weights[left:right] * np.exp(float(rate) * np.asarray(counts[left:right]))
+        law = {
+            (*before, left + place): chance * float(term / terms.sum())
+            for before, chance in law.items()
+            for place, term in enumerate(terms)
+        }
+    return law
+
+
+@pytest.mark.parametrize("moved", [1, 2, 4])
+def test_neighbours_cells_are_within_epsilon_and_half_the_noise_would_not_do(moved: int) -> None:
+    edges, epsilon = [0, 2, 5], Fraction(3)
+    cells = CrowdedCells(epsilon=epsilon, moved=moved)
+    most = 0.0
+    for counts in itertools.product(range(3), repeat=5):
+        one = cell_law(counts, edges, cells.rate)
+        # Rows that leave or arrive one by one; `moved` of them lose `moved` times as much.
+        for place in range(5):
+            more = list(counts)
+            more[place] += 1
+            other = cell_law(more, edges, cells.rate)
+            losses = [abs(math.log(one[each] / other[each])) for each in one]
+            most = max(most, *losses)
+    assert most <= float(epsilon) / moved * (1 + 1e-12)
+    heap = (
+        cell_law([0, 0, 0, 0, 0], edges, cells.rate),
+        cell_law([0, 0, 0, 0, moved], edges, cells.rate),
+    )
+    worst = max(abs(math.log(heap[0][each] / heap[1][each])) for each in heap[0])
+    assert worst > float(epsilon) / 2, "with twice the rate a row could lose more than epsilon"
+
+
+def test_cells_are_drawn_by_that_law() -> None:
+    counts, edges = np.array([2, 0, 1, 3, 0]), np.array([0, 2, 5])
+    cells = CrowdedCells(epsilon=Fraction(1), moved=1)
+    law = cell_law(counts, edges.tolist(), cells.rate)
+    runs = 4_000
+    found = Counter(tuple(cells.draw(counts, edges).tolist()) for _ in range(runs))
+    for each, chance in law.items():
+        deviation = math.sqrt(runs * chance * (1 - chance))
+        assert abs(found[each] - runs * chance) < 5.5 * deviation + 1
+
+
+def test_a_heap_is_found_and_is_a_bin_of_its_own() -> None:
+    random = np.random.default_rng(5)
+    places = np.where(random.random(4_000) < 0.2, 77, random.integers(0, POINTS, 4_000))
+    drawn = made(rows=4_000).sample(sealed(random.random(4_000) < 0.3, places))
+    assert 77 in drawn.heaps
+    place = drawn.edges.tolist().index(77)
+    assert drawn.edges[place + 1] == 78
+    assert drawn.negatives[place] + drawn.positives[place] == pytest.approx(800, abs=250)
+
+
+def test_declared_scores_are_the_bins_and_cost_nothing() -> None:
+    one = made(values=(0, 64, 128, 256), rows=2_500)
+    assert price(one.event()) == Loss.pure(Fraction(1))
+    assert one.cuts is one.heaps is None
+    drawn = one.sample(sealed([0, 1] * 1250, [64, 128] * 1250))
+    assert drawn.edges.tolist() == [0, 64, 128, 256, POINTS]
+    assert drawn.values.tolist() == [0, 64, 128, 256]

@@ -186,17 +186,6 @@ def test_influences_are_whole_and_within_bounds_whatever_the_first_table_says() 
             assert (np.diff(rates) <= 0).all()
 
 
-def test_bins_are_split_where_the_rates_rise_fastest() -> None:
-    placed = placements(
-        cuts=np.arange(9),
-        false=np.array([1, 0.3, 0.2, 0.1, 0.06, 0.03, 0.02, 0.01, 0.0]),
-        true=np.array([1, 0.99, 0.98, 0.97, 0.96, 0.8, 0.6, 0.3, 0.0]),
-    )
-    assert placed.chosen([0, 4, 8], bins=4).tolist() == [0, 2, 4, 6, 8]
-    assert placed.chosen([0, 4, 8], bins=6).tolist() == [0, 1, 2, 4, 6, 7, 8]
-    assert placed.chosen([0, 4, 8], bins=99).tolist() == list(range(9))
-
-
 def test_a_kept_area_reads_back_exactly() -> None:
     area = AreaBySum(placements=placements(), noisy=-5, noise_scale=Fraction(7, 3))
     again = from_plain(plain(area))

@@ -180,7 +180,7 @@ def test_a_caption_says_what_its_band_assumes() -> None:
     for release, smooth in ((fitted, True), (hidden, False), (plain, False)):
         assert release.roc.is_fitted is release.precision_recall.is_fitted is smooth
         caption = release.figures()[0].caption
-        assert ("assumes that the true one is smooth" in caption) is smooth
+        assert ("the share of positives changes smoothly" in caption) is smooth
         assert ("nothing of the curve between them but that it rises" in caption) is not smooth
 
 
@@ -203,3 +203,81 @@ def test_a_precision_that_no_threshold_reaches_is_said_to_be_so() -> None:
     curves = ho.roc_curve(labels, scores, epsilon="4")
     with pytest.raises(ArgumentError, match="no threshold of this curve reaches it"):
         curves.threshold_for(precision=0.999)
+
+
+# --- tied scores ---------------------------------------------------------------------------------
+
+
+def tenths(rows: int = 5_000, seed: int = 7) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    labels = (random.random(rows) < 0.3).astype(int)
+    return labels, np.clip(np.floor(5 + 2 * random.normal(1.5 * labels - 0.5)), 1, 10) / 10
+
+
+def test_tied_scores_are_found_counted_and_named() -> None:
+    labels, scores = tenths()
+    release = ho.roc_curve(labels, scores, epsilon="2")
+    assert set(np.round(release.heaps, 3)) <= set(np.round(np.arange(1, 11) / 10, 3))
+    assert len(release.heaps) >= 7
+    assert f"scores take few values: {len(release.heaps)} heaps found" in release.ties
+    assert release.as_dict()["ties"]["heaps"] == list(release.heaps)
+    for threshold in (0.3, 0.5, 0.7):
+        at = release.confusion(threshold)
+        true = float((scores[labels == 1] >= threshold).mean())
+        assert abs(at.recall - true) < 0.03, "a fitted law was off by .05 on average"
+        low, high = at.recall.noise_interval(0.9999)
+        assert low <= true <= high
+    assert ho.roc_curve(LABELS, SCORES, epsilon="2").ties == ""
+
+
+def test_a_threshold_for_a_recall_calls_a_whole_heap() -> None:
+    random = np.random.default_rng(8)
+    labels = (random.random(4_000) < 0.3).astype(int)
+    scores = np.where(random.random(4_000) < 0.9, 0.0, random.random(4_000))
+    for _ in range(5):
+        release = ho.roc_curve(labels, scores, epsilon="1")
+        threshold = release.threshold_for(recall=0.9)
+        assert (scores[labels == 1] >= threshold).mean() >= 0.9
+        exact = release.threshold_for(specificity=0.5)
+        assert (scores[labels == 0] < exact).mean() >= 0.5
+
+
+def test_with_nothing_assumed_intervals_go_by_the_edges_and_are_wider(noisy: CurvesRelease) -> None:
+    bare = noisy.nothing_assumed
+    for name, measure in noisy.measures.items():
+        if name in ("AUC of the curve", "average precision of the curve", "KS"):
+            low, high = measure.noise_interval()
+            least, most = bare.measures[name].noise_interval()
+            assert most - least > high - low, name
+    assert not bare.roc.is_fitted
+    at, edges = noisy.confusion(0.41), noisy.confusion(0.41, assume="nothing")
+    (low, high), (least, most) = at.recall.noise_interval(), edges.recall.noise_interval()
+    assert most - least > high - low
+    assert at.as_dict()["nothing_assumed"]["recall"]["noise_interval"] == [least, most]
+    with pytest.raises(ArgumentError, match="assume"):
+        noisy.confusion(0.4, assume="all")
+
+
+def test_declared_scores_are_counted_by_value() -> None:
+    labels, scores = tenths()
+    values = [k / 10 for k in range(1, 11)]
+    rows = ho.Dataset({"y": labels, "p": scores}, label="y", score="p", score_values=values)
+    session = ho.Session(rows, budget=ho.Budget(epsilon="10"))
+    release = session.curves(epsilon="2")
+    assert release.table.bins == 10
+    assert release.parameters["score_values"] == values
+    found = ho.roc_curve(labels, scores, epsilon="2")
+
+    def widths(one: CurvesRelease) -> float:
+        return sum(
+            high - low
+            for low, high in (one.confusion(at).recall.noise_interval() for at in (0.3, 0.5, 0.8))
+        )
+
+    assert widths(release) < widths(found)
+    for threshold in (0.2, 0.25, 0.7):
+        true = float((scores[labels == 1] >= threshold).mean())
+        assert abs(release.confusion(threshold).recall - true) < 0.02
+    for bad in ([0.5], [0.2, 1.5], "x", [np.nan, 0.5], list(np.arange(100) / 100)):
+        with pytest.raises(ArgumentError, match="score_values"):
+            ho.Dataset({"y": labels, "p": scores}, label="y", score="p", score_values=bad)

@@ -9,7 +9,7 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.questions.curves.threshold import BetweenEdges, FromFit, Named
+from heldout.questions.curves.threshold import BetweenEdges, FromDraws, Named
 
 
 def rows(number: int, *, seed: int) -> tuple[Any, Any]:
@@ -60,7 +60,7 @@ def test_between_the_edges_the_interval_holds_and_is_as_narrow_as_its_errors() -
         released = door.curves(epsilon=1)
         for threshold in (0.2, 0.35, 0.5, 0.65):
             found = released.confusion(threshold)
-            assert isinstance(found, FromFit)
+            assert isinstance(found, FromDraws)
             true = float(np.mean(scores[labels == 1] >= threshold))
             low, high = found.recall.noise_interval()
             errors.append(abs(found.recall.value - true))

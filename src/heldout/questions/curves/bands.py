@@ -14,16 +14,29 @@ are the multiples of square roots of primes, which fill the cube evenly, and the
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.questions.curves.draws import TAIL, ends_of, interval_of, normal_deviations
 
-__all__ = ["Band", "Rectangles", "evenly_filling", "normal_points", "rectangles"]
+if TYPE_CHECKING:
+    from heldout.questions.curves.posterior import Posterior
 
+__all__ = [
+    "Band",
+    "Rectangles",
+    "Region",
+    "evenly_filling",
+    "normal_points",
+    "read_curves",
+    "rectangles",
+]
+
+_PLACES: Final = np.unique(np.concatenate([np.linspace(0, 1, 129), np.linspace(0, 0.05, 26)]))
 _DRAWS: Final = 3000
 _MOST_SIMULATED: Final = 64  # bins; beyond, or without a known law, Bonferroni
 _MARGIN: Final = 1.02  # for plugging in estimated rates
@@ -77,6 +90,114 @@ class Rectangles:
             bounds.append(np.divide(true, called, out=np.ones_like(called), where=called > 0))
         bounds[0] = np.where(recall > 0, bounds[0], 0.0)
         return _holding(recall, bounds[0], np.where(recall > 0, bounds[1], 1.0), precision)
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What holds the curves of this much of the draws: at each place, or wholly."""
+
+    posterior: "Posterior"
+    level: float
+    simultaneous: bool
+    noise_only: bool
+
+    @property
+    def prevalence(self) -> tuple[float, float]:
+        return interval_of(self.posterior.prevalence(noise_only=self.noise_only), self.level)
+
+    def roc(self, fpr: Any, tpr: Any) -> Band:
+        """The band of the ROC curve at each fpr; it always holds the released curve."""
+        return self._band("roc", np.asarray(fpr, dtype=np.float64), np.asarray(tpr))
+
+    def precision(self, recall: Any, precision: Any) -> Band:
+        """The band of precision at each recall."""
+        return self._band("precision", np.asarray(recall, dtype=np.float64), np.asarray(precision))
+
+    def _band(self, kind: str, places: Any, curve: Any) -> Band:
+        below, above = self._heights(kind, places)
+        low, high = (ends_of(each, self.level) for each in (below, above))
+        first, last = low[0], high[1]
+        if self.simultaneous:
+            far = self._deviations(kind)
+            first = np.minimum(first, _mean(below) - far * _spread(below)[0])
+            last = np.maximum(last, _mean(above) + far * _spread(above)[1])
+        first, last = np.clip(first, 0.0, 1.0), np.clip(last, 0.0, 1.0)
+        if kind == "roc":
+            # Nothing is assumed of the order of rows in the cells where curves begin and end.
+            top, bottom = self._end_cells()
+            first = np.where(places < top, 0.0, first)
+            last = np.where(places > bottom, 1.0, last)
+            first = np.where(places >= 1, 1.0, first)
+        else:
+            first, last = np.where(places > 0, first, 0.0), np.where(places > 0, last, 1.0)
+        return Band(places, np.minimum(first, curve), np.maximum(last, curve))
+
+    def _end_cells(self) -> tuple[float, float]:
+        """The false positive rates where the highest cell ends and the lowest begins."""
+        rows = self.posterior
+        false, _ = rows.draws(noise_only=self.noise_only).rates
+        sizes = np.diff(np.append(rows.first, len(rows.starts)))
+        share = (1 - self.level) / 2
+        top = 0.0 if rows.tied[-1] else float(np.quantile(false[:, sizes[-1]], share))
+        bottom = 1.0 if rows.tied[0] else float(np.quantile(false[:, -1 - sizes[0]], 1 - share))
+        return top, bottom
+
+    def _deviations(self, kind: str) -> float:
+        """How many deviations hold this much of the draws wholly; on a grid of places."""
+        known = self.posterior.furthest
+        if (kind, self.noise_only) not in known:
+            drawn = self._heights(kind, _PLACES)
+            most = np.zeros(len(drawn[0]))
+            for heights in drawn:
+                away = heights - _mean(heights)
+                down, up = _spread(heights)
+                off = np.maximum(away / up, -away / down)
+                most = np.maximum(most, off.max(axis=1))
+            known[kind, self.noise_only] = most
+        most = known[kind, self.noise_only]
+        far = float(np.quantile(most, min(self.level, TAIL)))
+        if self.level > TAIL:
+            far *= normal_deviations(self.level) / normal_deviations(TAIL)
+        return far
+
+    def _heights(self, kind: str, places: Any) -> tuple[Any, Any]:
+        """Of each draw the least and largest height near each place: one row less, one more."""
+        draws = self.posterior.draws(noise_only=self.noise_only)
+        (false, true), (m, n) = draws.rates, draws.sizes
+        one_negative, one_positive = 1 / max(float(m.mean()), 1.0), 1 / max(float(n.mean()), 1.0)
+        if kind == "roc":
+            below, above = (
+                read_curves(false, true, np.clip(places + sign * one_negative, 0.0, 1.0))
+                + sign * one_positive
+                for sign in (-1, 1)
+            )
+            return np.maximum(below, 0.0), np.minimum(above, 1.0)
+        found = []
+        for sign in (1, -1):  # more negatives, less precision
+            wrong = read_curves(true, false, np.clip(places + sign * one_positive, 0.0, 1.0))
+            wrong = np.clip(wrong + sign * one_negative, 0.0, 1.0) * m[:, None]
+            right = places * n[:, None]
+            called = right + wrong
+            found.append(np.divide(right, called, out=np.ones_like(called), where=called > 0))
+        return found[0], found[1]
+
+
+def read_curves(x: Any, y: Any, places: Any) -> Any:
+    """Each draw's curve at the places."""
+    return np.stack([np.interp(places, *curve) for curve in zip(x, y, strict=True)])
+
+
+def _mean(heights: Any) -> Any:
+    return heights.mean(axis=0)
+
+
+def _spread(heights: Any) -> tuple[Any, Any]:
+    """Deviations below and above the mean, where a law may be lopsided."""
+    away = heights - _mean(heights)
+    least = 1e-6
+    return tuple(
+        np.sqrt(2 * (np.maximum(sign * away, 0.0) ** 2).mean(axis=0)) + least for sign in (-1, 1)
+    )
 
 
 def _holding(at: Any, low: Any, high: Any, curve: Any) -> Band:

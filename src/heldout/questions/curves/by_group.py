@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import PALETTE
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.intervals.groups import ByGroup
 from heldout.questions.curves.release import CurvesRelease
 

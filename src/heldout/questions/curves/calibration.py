@@ -19,7 +19,7 @@ def calibration_curve(
     table: NoisyTable, curve: Curve, *, score_range: tuple[float, float]
 ) -> CalibrationCurve:
     """The table's own bins, or a dozen joined ones if it has very many."""
-    kept = _kept_edges(table, curve, score_range)
+    kept = _diagram_edges(table, curve, score_range)
     edges = table.edges[kept]
     scores = grid_scores(edges, points=table.points, score_range=score_range)
     both = [np.array(curve.at(float(score))) for score in scores]
@@ -43,6 +43,7 @@ def calibration_curve(
         share=rows / rows.sum() if rows.sum() > 0 else np.full_like(rows, 1 / len(rows)),
         edges=np.minimum(scores, score_range[1]),
         _counts=(noisy[0], noisy[1], variance),
+        _grid_edges=edges,
     )
 
 
@@ -51,8 +52,11 @@ def _deviations(table: NoisyTable) -> tuple[Any, Any]:
     return positives, negatives
 
 
-def _kept_edges(table: NoisyTable, curve: Curve, score_range: tuple[float, float]) -> Any:
+def _diagram_edges(table: NoisyTable, curve: Curve, score_range: tuple[float, float]) -> Any:
     """Indices of the edges that bound a bin of the diagram."""
+    cuts = getattr(table, "cuts", None)
+    if cuts is not None:
+        return np.searchsorted(table.edges, cuts)
     if table.bins <= _MOST_BINS:
         return np.arange(table.bins + 1)
     scores = grid_scores(table.edges, points=table.points, score_range=score_range)

@@ -15,10 +15,10 @@ from heldout.intervals.curve import Curve
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import single_quantile
 from heldout.intervals.readings import Metric, range_of_costs
-from heldout.questions.curves.bands import Rectangles
+from heldout.questions.curves.bands import Rectangles, Region
 from heldout.questions.curves.calibration import check_probabilities
-from heldout.questions.curves.corridor import Corridor, partial_area_interval
-from heldout.questions.curves.fit import Fitted
+from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve
 from heldout.questions.curves.threshold import CurveConfusion
 
@@ -81,7 +81,7 @@ class ReadDecisions:
 
     @property
     @abstractmethod
-    def _law(self) -> Fitted | None: ...
+    def _posterior(self) -> Posterior | None: ...
 
     @property
     @abstractmethod
@@ -98,13 +98,17 @@ class ReadDecisions:
         """The confusion matrix at a threshold."""
 
     @abstractmethod
-    def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles: ...
+    def _region(self, level: float, noise_only: bool) -> Region | Rectangles: ...
 
     @abstractmethod
     def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure: ...
 
     @abstractmethod
     def _scores(self, images: Any) -> Any: ...
+
+    @property
+    @abstractmethod
+    def _grid_step(self) -> float: ...
 
     def surprise(self, name: str, value: float) -> float:
         """How often so far a number would be released, by its interval."""
@@ -136,12 +140,17 @@ class ReadDecisions:
         if name == "fpr":
             name, value = "specificity", 1 - value
         curve, (low, high) = self._curve, self.score_range
+        # Rows of a heap are called all or none: there is nothing between the ends of its step.
+        heap = np.append(-np.diff(curve.thresholds) < 0.5 * self._grid_step, False)
         if name == "recall":
             place = float(np.interp(value, curve.tpr, np.arange(len(curve.tpr))))
+            if heap[int(place)] and place > int(place):
+                place = float(int(place) + 2)  # below its cell
         elif name == "specificity":
             last = int(np.searchsorted(curve.fpr, 1 - value, side="right")) - 1
             step = curve.fpr[min(last + 1, len(curve.fpr) - 1)] - curve.fpr[last]
             part = min((1 - value - curve.fpr[last]) / step, 1.0) if step > 0 else 0.0
+            part = 0.0 if heap[last] and part < 1 else part
             place = last + float(part)
         else:
             # Where nothing is called positive there is no alarm to be right.
@@ -183,9 +192,10 @@ class ReadDecisions:
             return float(np.trapezoid(heights, places) / (high - low))
 
         def interval(level: float, noise_only: bool) -> Interval:
-            if self._law is not None:
-                words: Any = {"level": level, "noise_only": noise_only}
-                return partial_area_interval(self._law, mean(rates), (low, high), **words)
+            if self._posterior is not None:
+                return interval_of(
+                    self._posterior.partial_area(places, noise_only=noise_only), level
+                )
             band = self._region(level, noise_only).roc(places, rates)
             # A curve rises, so at each step it lies between the bounds of the step's two ends.
             steps = np.diff(places) / (high - low)
@@ -253,7 +263,8 @@ class ReadDecisions:
 
         def least(fpr: Any, tpr: Any) -> Any:
             costs = np.outer(weight, 1 - tpr) + np.outer(1 - weight, fpr)
-            return costs.argmin(axis=1), costs.min(axis=1)
+            last = costs.shape[1] - 1 - costs[:, ::-1].argmin(axis=1)
+            return last, costs.min(axis=1)
 
         which, cost = least(curve.fpr, curve.tpr)
         # Within a step the false positive rate may be that of its beginning, at the end's height.
@@ -292,7 +303,8 @@ class ReadDecisions:
             prices = _prices(*pair)
             merit = -(prices[0] * false + prices[1] * missed)
         low, high = self._scores(np.array(self.score_range))
-        return float(np.clip(self._scores(curve.thresholds)[int(np.argmax(merit))], low, high))
+        best = len(merit) - 1 - int(np.argmax(merit[::-1]))
+        return float(np.clip(self._scores(curve.thresholds)[best], low, high))
 
     # --- calibration -----------------------------------------------------------------------------
 
@@ -307,29 +319,36 @@ class ReadDecisions:
         return self._logistic("calibration intercept", 0)
 
     def _logistic(self, name: str, which: int) -> Measure:
-        """A logistic fit of the bins' noisy counts on the log odds of their mean scores."""
+        """A logistic fit of the bins' counts on the log odds of their mean scores.
+
+        Where there are draws of rows, of the mean count in each of their parts; a draw's own fit is
+        then that of one step from it.
+        """
+        posterior = self._posterior
         positives, negatives, variance = self.calibration._counts
-        rows = np.maximum(positives + negatives, 0.0)
+        scores = [self.calibration.predicted]
+        if posterior is not None:
+            drawn = posterior.rows_drawn
+            positives, negatives = drawn.positives.mean(axis=0), drawn.negatives.mean(axis=0)
+            # Nobody told where in its part a row lies.
+            scores = [posterior.part_scores(share) for share in (0.5, 0.25, 0.75)]
         seen = np.maximum(positives, 0.0), np.maximum(negatives, 0.0)
-        held = np.clip(self.calibration.predicted, 1e-9, 1 - 1e-9)
-        odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
-        design = np.stack([np.ones_like(odds), odds], axis=1)[:, : which + 1]
-        offset = odds if which == 0 else np.zeros_like(odds)
-        found = np.array([0.0, 1.0])[: which + 1]
-        ridge = 1e-6 * np.eye(which + 1)
-        for _ in range(_STEPS):
-            chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
-            weight = rows * chance * (1 - chance)
-            bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
-            step = bread @ (design.T @ (positives - (positives + negatives) * chance))
-            found = found + np.clip(step, -1, 1)
+        fits = [_logistic_fit(positives, negatives, each, slope=which == 1) for each in scores]
+        found, chance, design, bread = fits[0]
+        others = [float(each[0][which] - found[which]) for each in fits]
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if posterior is not None:
+                drawn = posterior.draws(noise_only=noise_only)
+                off = drawn.positives * (1 - chance) - drawn.negatives * chance
+                steps = found[which] + off @ design @ bread[which]
+                low, high = interval_of(steps, level, low=-_FURTHEST, high=_FURTHEST)
+                return low + min(others), high + max(others)
             meat = variance * (chance**2 + (1 - chance) ** 2)
             if not noise_only:
                 # As far as rows are off, not as the fit has it: it need not hold (Huber 1967).
                 off = seen[0] * (1 - chance) ** 2 + seen[1] * chance**2
-                meat = meat + np.maximum(off, weight)
+                meat = meat + np.maximum(off, (seen[0] + seen[1]) * chance * (1 - chance))
             spread = bread @ (design.T @ (design * meat[:, None])) @ bread
             half = single_quantile(level) * math.sqrt(max(float(spread[which, which]), 0.0))
             half = min(half, _FURTHEST)
@@ -339,6 +358,25 @@ class ReadDecisions:
         # intercept of 0, by what that makes of a probability of one half.
         share = (lambda x: max(x, 0.0) / (1 + max(x, 0.0))) if which else _logistic_law
         return self._measure(name, float(found[which]), interval, share)
+
+
+def _logistic_fit(
+    positives: Any, negatives: Any, scores: Any, *, slope: bool
+) -> tuple[Any, Any, Any, Any]:
+    """Intercept and slope (taken as 1 if not asked for), chances, design, inverse curvature."""
+    held = np.clip(scores, 1e-9, 1 - 1e-9)
+    odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
+    design = np.stack([np.ones_like(odds), odds], axis=1)[:, : 1 + slope]
+    offset = np.zeros_like(odds) if slope else odds
+    found, ridge = np.array([0.0, 1.0])[: 1 + slope], 1e-6 * np.eye(1 + slope)
+    rows = np.maximum(positives + negatives, 0.0)
+    for _ in range(_STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(offset + design @ found, -30, 30)))
+        weight = rows * chance * (1 - chance)
+        bread = np.linalg.inv(design.T @ (design * weight[:, None]) + ridge)
+        step = bread @ (design.T @ (positives - (positives + negatives) * chance))
+        found = found + np.clip(step, -1, 1)
+    return found, chance, design, bread
 
 
 def _logistic_law(odds: float) -> float:

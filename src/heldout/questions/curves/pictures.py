@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import MUTED, PALETTE
-from heldout.precision_recall.picture import space
+from heldout.drawing.chart import MUTED, PALETTE, Chart, Field, Figure, Layer, Numbers, records
+from heldout.precision_recall.curve import space
 from heldout.questions.curves.bands import Band
 from heldout.questions.curves.readings import CalibrationCurve, PrecisionRecallCurve, RocCurve
 
@@ -20,9 +19,9 @@ _BAND = (
     "noise and chance of the sample both."
 )
 _FITTED = (
-    " It lies around a fitted curve and assumes that the true one is smooth: binormal, bent where "
-    "the counts say so, with margins for misfit that were chosen on test data. A curve with sharp "
-    "corners, as tied scores give, may leave it."
+    " It holds the curves of the rows that the released counts leave possible. Scores that many "
+    "rows share were looked for and counted; between them it assumes that the share of positives "
+    "changes smoothly with the score. A curve with a sharp corner elsewhere may leave it."
 )
 _EDGES = (
     " It goes by the counts at the edges of the released table alone, and assumes nothing of the "

@@ -64,7 +64,6 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         "scores."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    draws: ClassVar[int] = 9
     grouped: ClassVar[type[ByGroup[Any]]] = CurvesByGroup
     formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
     stores: ClassVar[tuple[type, ...]] = (
@@ -196,8 +195,20 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
             points=points,
             rows=about.rows,
             named=self._named(about, points),
+            **self._declared(about, points),
             **self.options,
         )
+
+    def _declared(self, about: ScoredRows, points: int) -> dict[str, Any]:
+        """The grid points of declared scores, which the papers' methods make nothing of."""
+        if not about.score_values or self.method != "heldout":
+            return {}
+        low, high = about.score_range
+        places = {
+            grid_point(score, points=points, score_range=(low, high))
+            for score in about.score_values
+        }
+        return {"values": tuple(sorted(places))}
 
     def _named(self, about: ScoredRows, points: int) -> tuple[int, ...]:
         """The grid points of the named thresholds."""

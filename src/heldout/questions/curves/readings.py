@@ -9,9 +9,9 @@ import numpy as np
 from heldout.intervals.measure import Measure, checked_level, framed
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.questions.curves.bands import Band, Rectangles
-from heldout.questions.curves.corridor import Corridor, region
-from heldout.questions.curves.fit import Fitted
+from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
+from heldout.questions.curves.draws import interval_of
+from heldout.questions.curves.posterior import Posterior
 
 __all__ = ["CalibrationCurve", "Lift", "PrecisionRecallCurve", "RocCurve"]
 
@@ -22,25 +22,22 @@ class _Reading:
 
     kind: ClassVar[str]
     _table: NoisyTable = field(repr=False)
-    _law: Fitted | None = field(repr=False, default=None)
+    _posterior: Posterior | None = field(repr=False, default=None)
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the band lies around a fitted law and so assumes a smooth curve.
+        """Whether the band goes by draws of the rows, which assume how rows lie between edges.
 
         Otherwise it goes by the edges of the table, and assumes only that the curve rises: where
-        noise hides a class, and for the papers' methods.
+        noise hides a class, where that is asked for, and for the papers' methods.
         """
-        return self._law is not None
+        return self._posterior is not None
 
-    def _region(self, level: float, simultaneous: bool, noise_only: bool) -> Corridor | Rectangles:
-        return region(
-            self._table,
-            self._law,
-            level=checked_level(level),
-            simultaneous=simultaneous,
-            noise_only=noise_only,
-        )
+    def _region(self, level: float, simultaneous: bool, noise_only: bool) -> Region | Rectangles:
+        words: Any = {"level": checked_level(level), "simultaneous": simultaneous}
+        if self._posterior is not None:
+            return self._posterior.region(noise_only=noise_only, **words)
+        return rectangles(self._table, noise_only=noise_only, **words)
 
     def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
         """The curve and its simultaneous band, on matplotlib's axes where it is installed.
@@ -100,7 +97,8 @@ class RocCurve(_Reading):
 
         With `noise_only` it is the curve of these very rows, else that of the population that
         they were drawn from. `simultaneous` bands are for the whole curve at once. Where
-        `is_fitted`, they assume that the curve is smooth; otherwise only that it rises.
+        `is_fitted`, they assume how rows lie between the edges of the table; otherwise only that
+        the curve rises.
         """
         places = self.fpr if at is None else np.asarray(at, dtype=np.float64)
         tpr = self.tpr if at is None else np.interp(places, self.fpr, self.tpr)
@@ -180,6 +178,7 @@ class CalibrationCurve(_Reading):
     """Scores where the bins begin and end."""
     _counts: Any = field(repr=False)
     """Noisy positives and negatives of each bin, and the variance of their noise."""
+    _grid_edges: Any = field(repr=False, default=None)
 
     def __iter__(self) -> Iterator[Any]:
         """prob_true and prob_pred, as scikit-learn's `calibration_curve` gives them."""
@@ -189,6 +188,16 @@ class CalibrationCurve(_Reading):
         self, level: float = 0.95, *, simultaneous: bool = False, noise_only: bool = False
     ) -> Band:
         """Where the true share of positives of each bin lies."""
+        each = len(self.observed) if simultaneous else 1
+        if self._posterior is not None:
+            shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
+            alone = 1 - (1 - checked_level(level)) / each
+            ends = np.array([interval_of(share, alone) for share in shares.T])
+            return Band(
+                self.predicted,
+                np.minimum(ends[:, 0], self.observed),
+                np.maximum(ends[:, 1], self.observed),
+            )
         positives, negatives, variance = self._counts
         rows = np.maximum(positives + negatives, 0.0) + np.sqrt(2 * variance)
         low, high = ratio_bounds(
@@ -197,9 +206,7 @@ class CalibrationCurve(_Reading):
             top_variance=variance,
             rest_variance=variance,
             rows=0.0 if noise_only else rows,
-            quantile=single_quantile(
-                checked_level(level), of=len(self.observed) if simultaneous else 1
-            ),
+            quantile=single_quantile(checked_level(level), of=each),
         )
         observed = self.observed
         return Band(self.predicted, np.minimum(low, observed), np.maximum(high, observed))

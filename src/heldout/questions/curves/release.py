@@ -1,5 +1,6 @@
 """One released score table, and everything that can be read off it."""
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -11,24 +12,21 @@ from heldout.arguments.rules import OneOf
 from heldout.data.scores import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
-from heldout.intervals.areas import noise_reach
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.curve import Curve, grid_point, grid_scores, plain_curve
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
-from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.questions.curves.area import area_intervals, class_belief
-from heldout.questions.curves.bands import Rectangles, rectangles
+from heldout.questions.curves.bands import Rectangles, Region, rectangles
 from heldout.questions.curves.calibration import calibration_curve, check_probabilities
-from heldout.questions.curves.corridor import Corridor, area_interval, region
 from heldout.questions.curves.decisions import ReadDecisions
-from heldout.questions.curves.fit import Fitted, fitted
+from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
+from heldout.questions.curves.posterior import Posterior
 from heldout.questions.curves.readings import CalibrationCurve, Lift, PrecisionRecallCurve, RocCurve
-from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromFit, Named
+from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
 from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
 __all__ = ["CurvesRelease"]
@@ -46,9 +44,20 @@ class CurvesRelease(ReadDecisions, Release):
         assert isinstance(statistic, ScoreTable)
         self.table = table
         self._area: RankingRelease | None = None  # released beside the table
+        self._bare = False  # nothing is assumed
         self.score_range = statistic.score_range
         mapped = drawn.request.parameters.get("score_map")
         self.score_map = None if mapped is None else ScoreMap.parse(mapped)
+
+    @property
+    def mechanism(self) -> dict[str, object]:
+        """How it was drawn; of an answer from before crowded cells were, what its table shows."""
+        if isinstance(self.table, TableWithArea) and self.table.cuts is None:
+            return {"name": "heldout", "thresholds": "median cuts", "bins": self.table.bins}
+        return super().mechanism
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; {self.ties}" if self.ties else super().__str__()
 
     def plotted(self) -> dict[str, Measure]:
         """Return the measures that are better when they are higher."""
@@ -93,21 +102,58 @@ class CurvesRelease(ReadDecisions, Release):
         return np.array([self.score_map.score(float(each)) for each in images])
 
     @cached_property
-    def _fit(self) -> Fitted | None:
-        """The fitted law; None for the papers' methods, whose tables are read as they are."""
+    def _rows(self) -> Posterior | None:
+        """The rows as the table leaves them possible; None for the papers' methods."""
         if isinstance(self.table, TableWithArea):
-            return fitted(self.table, score_range=self.score_range)
+            return Posterior(self.table, score_range=self.score_range)
         return None
 
     @property
-    def _law(self) -> Fitted | None:
-        """The fitted law where the table says enough to believe in it."""
-        return self._fit if self._fit is not None and self._fit.seen else None
+    def _posterior(self) -> Posterior | None:
+        """The same where the table says enough to believe in it, unless nothing is assumed."""
+        if self._bare or self._rows is None or not self._rows.seen:
+            return None
+        return self._rows
+
+    @cached_property
+    def nothing_assumed(self) -> Self:
+        """Return the same release, read by counts at edges alone, and that rows rise. Free.
+
+        Its intervals are wider, and hold whatever the scores between the edges are.
+        """
+        bare = copy.copy(self)
+        for name in list(bare.__dict__):
+            if name != "_rows" and isinstance(getattr(type(self), name, None), cached_property):
+                del bare.__dict__[name]
+        bare._bare = True
+        return bare
+
+    @property
+    def heaps(self) -> tuple[float, ...]:
+        """Scores that many rows share, of which the release shows that they do."""
+        if self._rows is None or not self._rows.seen or not isinstance(self.table, TableWithArea):
+            return ()
+        cells = self._rows.low[self._rows.tied]
+        images = grid_scores(cells, points=self.table.points, score_range=self.score_range)
+        return tuple(float(score) for score in self._scores(images))
+
+    @property
+    def ties(self) -> str:
+        """Say whether rows pile up at few scores; empty where none is seen to."""
+        if not self.heaps:
+            return ""
+        found = f"{len(self.heaps)} heap{'' if len(self.heaps) == 1 else 's'} found"
+        many = self._rows is not None and self._rows.tied_share > 0.5
+        return f"scores take few values: {found}" if many else f"some scores are tied: {found}"
+
+    @property
+    def _grid_step(self) -> float:
+        return (self.score_range[1] - self.score_range[0]) / max(self.table.points - 1, 1)
 
     @cached_property
     def _curve(self) -> Curve:
-        if self._fit is not None:
-            return self._fit.curve
+        if self._rows is not None:
+            return self._rows.curve
         return plain_curve(self.table, score_range=self.score_range)
 
     def _measure(
@@ -124,8 +170,29 @@ class CurvesRelease(ReadDecisions, Release):
             reach=reach,
         )
 
-    def _region(self, level: float, noise_only: bool) -> Corridor | Rectangles:
-        return region(self.table, self._law, level=level, simultaneous=True, noise_only=noise_only)
+    def _region(self, level: float, noise_only: bool) -> Region | Rectangles:
+        words: Any = {"level": level, "simultaneous": True, "noise_only": noise_only}
+        if self._posterior is not None:
+            return self._posterior.region(**words)
+        return rectangles(self.table, **words)
+
+    def _drawn_measure(self, name: str, read: Any, value: float, interval: Any) -> Measure:
+        """By `read(noise_only)` of all draws; without any, `value` and `interval` at the edges."""
+
+        def ends(level: float, noise_only: bool) -> Interval:
+            if self._posterior is None:
+                return interval(level, noise_only)  # type: ignore[no-any-return]
+            return interval_of(read(noise_only), level)
+
+        mean = value if self._posterior is None else float(np.mean(read(True)))
+        return self._measure(name, mean, ends)
+
+    def _areas(self, which: int) -> Any:
+        def read(noise_only: bool) -> Any:
+            assert self._posterior is not None
+            return self._posterior.areas(noise_only=noise_only)[which]
+
+        return read
 
     # --- curves ----------------------------------------------------------------------------------
 
@@ -138,7 +205,7 @@ class CurvesRelease(ReadDecisions, Release):
             tpr=curve.tpr,
             thresholds=self._scores(curve.thresholds),
             _table=self.table,
-            _law=self._law,
+            _posterior=self._posterior,
         )
 
     @cached_property
@@ -153,14 +220,15 @@ class CurvesRelease(ReadDecisions, Release):
             average_precision=self.average_precision,
             normalised_auc=self._normalised_auc(),
             _table=self.table,
-            _law=self._law,
+            _posterior=self._posterior,
         )
 
     @cached_property
     def calibration(self) -> CalibrationCurve:
         """The reliability diagram; scores must be probabilities."""
         check_probabilities(self.score_range)
-        return calibration_curve(self.table, self._curve, score_range=self.score_range)
+        found = calibration_curve(self.table, self._curve, score_range=self.score_range)
+        return replace(found, _posterior=self._posterior)
 
     @property
     def judges_probabilities(self) -> bool:
@@ -182,29 +250,25 @@ class CurvesRelease(ReadDecisions, Release):
     @cached_property
     def auc(self) -> Measure:
         """The area under this ROC curve."""
+        value = self._curve.area if self._posterior is None else float(self._areas(0)(True).mean())
 
         def interval(level: float, noise_only: bool) -> Interval:
             if self._area is not None:
-                beside, value = self._area.headline, self._curve.area
+                beside = self._area.headline
                 low, high = beside.noise_interval(level) if noise_only else beside.interval(level)
                 return min(low, value), max(high, value)
-            if isinstance(self.table, TableWithArea) and isinstance(self.table.area, RankingDraw):
-                return area_intervals(self.table, self.table.area, level, noise_only=noise_only)
-            if self._law is not None:
-                return area_interval(self._law, level=level, noise_only=noise_only)
+            if self._posterior is not None:
+                return interval_of(self._areas(0)(noise_only), level)
             band = self._region(level, noise_only).roc(_GRID, np.interp(_GRID, *self._xy))
             return _area_of_steps(band)
 
         def reach(level: float) -> float:
             if self._area is not None and self._area.headline.reach is not None:
                 return self._area.headline.reach(level)
-            if isinstance(self.table, TableWithArea) and isinstance(self.table.area, RankingDraw):
-                known = class_belief(self.table, self.table.area)
-                return noise_reach(self.table.area, level=level, known=known)
             low, high = interval(level, True)  # of which one side may be cut
-            return max(high - self._curve.area, self._curve.area - low)
+            return max(high - value, value - low)
 
-        return self._measure("AUC of the curve", self._curve.area, interval, reach=reach)
+        return self._measure("AUC of the curve", value, interval, reach=reach)
 
     @property
     def _xy(self) -> tuple[Any, Any]:
@@ -219,9 +283,11 @@ class CurvesRelease(ReadDecisions, Release):
             return self._precision_area(self._region(level, noise_only))
 
         value = _area_under(curve.tpr, curve.precision())
-        return self._measure("average precision of the curve", value, interval)
+        return self._drawn_measure(
+            "average precision of the curve", self._areas(1), value, interval
+        )
 
-    def _precision_area(self, found: Corridor | Rectangles) -> Interval:
+    def _precision_area(self, found: Region | Rectangles) -> Interval:
         precision = np.interp(_GRID, self._curve.tpr, self._curve.precision())
         band = found.precision(_GRID, precision)
         # Precision at the far end of a step bounds it from below, as recall rises within.
@@ -238,6 +304,11 @@ class CurvesRelease(ReadDecisions, Release):
             return min(1.0, max(0.0, (area - least) / (1 - least))) if least < 1 else 1.0
 
         def interval(level: float, noise_only: bool) -> Interval:
+            if self._posterior is not None:
+                areas = self._posterior.areas(noise_only=noise_only)[1]
+                shares = self._posterior.prevalence(noise_only=noise_only)
+                both = zip(areas.tolist(), shares.tolist(), strict=True)
+                return interval_of(np.array([normalised(*each) for each in both]), level)
             half = level if noise_only else (1 + level) / 2
             found = self._region(half, True)
             low, high = self._precision_area(found)
@@ -258,12 +329,14 @@ class CurvesRelease(ReadDecisions, Release):
 
         def interval(level: float, noise_only: bool) -> Interval:
             found = self._region(level, noise_only)
+            assert isinstance(found, Rectangles)
             # The band jumps at the rectangles' sides, so the largest gaps are there.
             places = np.unique(np.concatenate([_GRID, found.low[0], found.high[0]]))
             band = found.roc(places, np.interp(places, *self._xy))
             return float(np.max(band.low - places)), float(np.max(band.high - places))
 
-        return self._measure("KS", float(np.max(self._curve.tpr - self._curve.fpr)), interval)
+        value = float(np.max(self._curve.tpr - self._curve.fpr))
+        return self._drawn_measure("KS", self._areas(2), value, interval)
 
     @cached_property
     def prevalence(self) -> Measure:
@@ -280,8 +353,18 @@ class CurvesRelease(ReadDecisions, Release):
         return self._measure(
             "expected calibration error",
             self.calibration.error,
-            lambda level, noise_only: self.calibration.error_interval(level, noise_only=noise_only),
+            self._error_interval,
         )
+
+    def _error_interval(self, level: float, noise_only: bool) -> Interval:
+        """What the bins' own bands leave possible, and no draw exceeds: each alone is too wide."""
+        low, high = self.calibration.error_interval(level, noise_only=noise_only)
+        if self._posterior is None or not isinstance(self.table, TableWithArea):
+            return low, high
+        drawn = self._posterior.calibration_error(
+            self.calibration._grid_edges, noise_only=noise_only
+        )
+        return low, max(low, min(high, interval_of(drawn, level)[1]))
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -293,35 +376,45 @@ class CurvesRelease(ReadDecisions, Release):
 
     # --- decisions -------------------------------------------------------------------------------
 
-    def confusion(self, threshold: float = 0.5) -> CurveConfusion:
-        """The confusion matrix where rows with score >= threshold are called positive."""
+    def confusion(self, threshold: float = 0.5, *, assume: str | None = None) -> CurveConfusion:
+        """The confusion matrix where rows with score >= threshold are called positive.
+
+        With assume="nothing" its intervals go by the counts at the edges around the threshold
+        alone: they are wider, and hold whatever the scores between the edges are.
+        """
         low, high = self.score_range
         at = self._image(threshold)
         if not low <= at <= high:
             raise ArgumentError(
                 f"threshold must lie within score_range ({low:g}, {high:g}), got {threshold!r}."
             )
-        told: Any = {
+        if assume not in (None, "nothing"):
+            raise ArgumentError(f'assume must be left out or "nothing", got {assume!r}.')
+        words: Any = {
             "threshold": float(threshold), "terms": self.terms, "rows": self.table.rows,
         }  # fmt: skip
-        if isinstance(self.table, TableWithArea) and self.table.named is not None:
-            edge = grid_point(at, points=self.table.points, score_range=(low, high))
-            if edge in self.table.named.edges:
-                return Named(named=self.table.named, table=self.table, edge=edge, **told)
-        if self._law is not None:
-            return FromFit(at=float(at), fit=self._law, **told)
+        place = grid_point(at, points=self.table.points, score_range=(low, high))
+        named = self.table.named if isinstance(self.table, TableWithArea) else None
+        if named is not None and place in named.edges:
+            return Named(named=named, table=self.table, edge=place, **words)
         scores = grid_scores(self.table.edges, points=self.table.points, score_range=(low, high))
         near = 1e-9 * (high - low)
         below = int(np.searchsorted(scores, at + near, side="right")) - 1
         above = int(np.searchsorted(scores, at - near, side="left"))
-        return BetweenEdges(
-            at=float(at), curve=self._curve, table=self.table, edges=(below, above), **told
+        if isinstance(self.table, TableWithArea):  # rows are counted at the nearest grid point
+            below = int(np.searchsorted(self.table.edges, place, side="right")) - 1
+            above = int(np.searchsorted(self.table.edges, place, side="left"))
+        bare = BetweenEdges(
+            at=float(at), curve=self._curve, table=self.table, edges=(below, above), **words
         )
+        if self._posterior is None or assume == "nothing":
+            return bare
+        return FromDraws(grid_point=place, posterior=self._posterior, bare=bare, **words)
 
     def tie_bound(self, level: float = 0.95) -> TieBound:
         """How far the order of rows within the cells of the grid can move the metrics. Free."""
         found = rectangles(self.table, level=level, simultaneous=True, noise_only=True)
-        low, high = self.average_precision.noise_interval(level)
+        low, high = self.nothing_assumed.average_precision.noise_interval(level)
         return TieBound(bin_ties(found.low, found.high) / 2, high - low, level, "the curves")
 
     # --- for people and machines -----------------------------------------------------------------
@@ -353,7 +446,18 @@ class CurvesRelease(ReadDecisions, Release):
         return found
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        return {**super().as_dict(level), "curves": self.curves_as_dict(level)}
+        found = {**super().as_dict(level), "curves": self.curves_as_dict(level)}
+        if self._posterior is None:
+            return found
+        bare = {
+            name: {
+                "interval": list(measure.interval(level)),
+                "noise_interval": list(measure.noise_interval(level)),
+            }
+            for name, measure in self.nothing_assumed.measures.items()
+        }
+        ties = {"heaps": list(self.heaps), "says": self.ties}
+        return {**found, "ties": ties, "nothing_assumed": bare}
 
     def curves_as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """The curves alone."""

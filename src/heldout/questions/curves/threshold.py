@@ -4,27 +4,20 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from heldout.intervals.curve import Curve, grid_scores
+from heldout.intervals.curve import Curve
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.intervals.readings import CELLS, ConfusionReadings, Metric
 from heldout.kernel.noise.tables.table import NoisyTable, laplace_deviation
-from heldout.questions.curves.fit import Fitted
+from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts
+from heldout.questions.curves.posterior import Posterior
 
-__all__ = ["BetweenEdges", "CurveConfusion", "FromFit", "Named"]
-
-# Chosen on adult and the made-up scores of benchmarks.accuracy at 1,000 to 20,000 rows, epsilon 1,
-# for intervals of level .95 that hold in .94 to .98; cps_march2000 and acs2018 were kept aside.
-BETWEEN: Final = (0.1, 0.3)
-"""How uneven rows lie within a bin: deviation of a rate, over what a class has in the bin, and
-over how far the curve already departs from a straight line there."""
-LEAST: Final = 0.3
-"""The least deviation of a count, over the scale of its noise."""
+__all__ = ["BetweenEdges", "CurveConfusion", "FromDraws", "Named"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,14 +74,7 @@ class CurveConfusion(ConfusionReadings):
         most = math.inf if self.rows is None else float(self.rows)
 
         def interval(level: float) -> Interval:
-            ends: list[float] = []
-            for cells, covariance in self._seen():
-                half = single_quantile(level) * math.sqrt(covariance[index, index]) + 0.5
-                ends += [cells[index] - half, cells[index] + half]
-            return (
-                float(np.clip(min(ends), 0, most)),
-                float(np.clip(max(ends), 0, most)),
-            )
+            return self._count_interval(index, level)
 
         # A count speaks of these rows alone, so both intervals are that of the noise.
         return Measure(
@@ -99,6 +85,14 @@ class CurveConfusion(ConfusionReadings):
             interval=interval,
             whole=True,
         )
+
+    def _count_interval(self, index: int, level: float) -> Interval:
+        most = math.inf if self.rows is None else float(self.rows)
+        ends: list[float] = []
+        for cells, covariance in self._seen():
+            half = single_quantile(level) * math.sqrt(covariance[index, index]) + 0.5
+            ends += [cells[index] - half, cells[index] + half]
+        return float(np.clip(min(ends), 0, most)), float(np.clip(max(ends), 0, most))
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         measures = {name: each.as_dict(level) for name, each in self.measures.items()}
@@ -126,48 +120,55 @@ def _cells_at(curve: Curve, at: float) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FromFit(CurveConfusion):
-    """At any threshold, by the fitted law and a margin for what it may miss.
+class FromDraws(CurveConfusion):
+    """At any threshold, by the draws of the rows that the release leaves possible."""
 
-    The law has the noise of the whole table (`Fitted.stray`). Between two edges of the table rows
-    may lie unevenly, by chance or because scores pile up: a share v of a bin's rows is off by
-    about `BETWEEN` of sqrt(v (1 - v)), and the more so the more crooked the law is there.
-    """
+    grid_point: int
+    posterior: Posterior = field(repr=False)
+    bare: CurveConfusion = field(repr=False)
+    """The same by the counts at the table's edges, with nothing assumed between them."""
 
-    at: float
-    """The threshold on the table's own scale, where scores were mapped."""
-    fit: Fitted = field(repr=False)
+    @cached_property
+    def _rows(self) -> Any:
+        return self._drawn(noise_only=True)
+
+    @cached_property
+    def _population(self) -> Any:
+        return self._drawn(noise_only=False)
+
+    def _drawn(self, *, noise_only: bool) -> Any:
+        """The four counts of each draw, in the order of `CELLS`."""
+        draws = self.posterior.draws(noise_only=noise_only)
+        (false, true), (m, n) = self.posterior.above(self.grid_point, draws), draws.sizes
+        return np.stack([true, false, np.maximum(n - true, 0.0), np.maximum(m - false, 0.0)])
 
     @property
     def cells(self) -> Any:
-        return _cells_at(self.fit.curve, self.at)
+        return self._rows.mean(axis=1)
 
     def _seen(self) -> list[tuple[Any, Any]]:
-        return [(self.cells, self._covariance)]
+        return [(self.cells, np.cov(self._rows))]
 
-    @cached_property
-    def _covariance(self) -> Any:
-        fit, curve = self.fit, self.fit.curve
-        found = fit.stray(lambda each: _cells_at(each, self.at))
-        least = LEAST * fit.table_scale
-        scores = grid_scores(fit.table.edges, points=fit.table.points, score_range=fit.score_range)
-        place = int(np.clip(np.searchsorted(scores, self.at, side="right") - 1, 0, len(scores) - 2))
-        low, high = scores[place], scores[place + 1]
-        straight = (high - self.at) / (high - low)
-        rates = zip(curve.at(self.at), curve.at(low), curve.at(high), strict=True)
-        for (rate, most, few), size, (above, below) in zip(
-            rates, (curve.negatives, curve.positives), ((1, 3), (0, 2)), strict=True
-        ):
-            inside = (most - few) * size
-            part = (rate - few) / (most - few) if most > few else 0.5
-            uneven = BETWEEN[0] ** 2 * max(part * (1 - part), 0.0)
-            crooked = (BETWEEN[1] * (part - straight)) ** 2 if 0 < straight < 1 else 0.0
-            variance = inside**2 * (uneven + crooked) + least**2
-            found[above, above] += variance
-            found[below, below] += variance
-            found[above, below] -= variance
-            found[below, above] -= variance
-        return found
+    def _ratio_interval(self, metric: Metric, level: float, *, noise_only: bool) -> Interval:
+        drawn = self._rows if noise_only else self._population
+        top, whole = np.array(metric.numerator) @ drawn, np.array(metric.denominator) @ drawn
+        ratios = np.divide(top, whole, out=np.full_like(whole, 0.5), where=whole > 0.5)
+        return interval_of(ratios, level)
+
+    def _count_interval(self, index: int, level: float) -> Interval:
+        most = math.inf if self.rows is None else float(self.rows)
+        low, high = interval_of(self._rows[index], level, high=most)
+        return max(math.floor(low), 0), min(math.ceil(high), most)
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        bare = {
+            name: {
+                "interval": list(measure.interval(level)),
+                "noise_interval": list(measure.noise_interval(level)),
+            }
+            for name, measure in self.bare.measures.items()
+        }
+        return {**super().as_dict(level), "nothing_assumed": bare}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -220,7 +221,7 @@ class Named(CurveConfusion):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BetweenEdges(CurveConfusion):
-    """Off the papers' tables, which have no law between their edges.
+    """By the counts at the edges around the threshold: what the papers' tables tell, and any other.
 
     A threshold between two edges has counts between theirs, and nothing more is known: intervals
     hold whatever the rows between the edges are.

@@ -35,6 +35,7 @@ from heldout.kernel.ranking.mechanism import METHODS, RankingDraw, RankingMechan
 from heldout.kernel.ranking.statistic import METRICS, InfluenceMoments, RankingMetric, ScoreTable
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
+from heldout.questions.ranking.fitted_curve import fitted_curve
 
 __all__ = ["RankingStages"]
 
@@ -179,10 +180,8 @@ class RankingStages:
     # --- what the answers say ------------------------------------------------------------------
 
     def curves(self, answers: Answers) -> list[Curve]:
-        from heldout.questions.curves.fit import fitted
-
         return [
-            fitted(answers[f"table of {model}"], score_range=self.ends(model)).curve
+            fitted_curve(answers[f"table of {model}"], score_range=self.ends(model))
             for model in self.models
         ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from heldout.drawing.chart import Figure
-from heldout.drawing.place import write_page
+from heldout.drawing.page import write_page
 from heldout.intervals.groups import ByGroup, Gap
 from heldout.intervals.measure import NO_INFORMATION, Measure
 from heldout.questions.regression.measures import MEAN_RESIDUAL, RegressionMetrics

@@ -4,8 +4,18 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Numbers, records
-from heldout.drawing.colours import INK, MUTED, PALETTE, SHADE
+from heldout.drawing.chart import (
+    INK,
+    MUTED,
+    PALETTE,
+    SHADE,
+    Chart,
+    Field,
+    Figure,
+    Layer,
+    Numbers,
+    records,
+)
 from heldout.drawing.svg import side_by_side
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION

@@ -12,7 +12,7 @@ import numpy as np
 from heldout.arguments import as_number
 from heldout.arrays import Floats, Ints
 from heldout.drawing.chart import Figure
-from heldout.drawing.place import write_page
+from heldout.drawing.page import write_page
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio

@@ -11,7 +11,7 @@ import numpy as np
 from heldout.arguments import as_edges, as_number, as_numbers, as_whole, shown
 from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
-from heldout.examples.chance import uniform
+from heldout.examples import uniform
 
 __all__ = [
     "Bounds",

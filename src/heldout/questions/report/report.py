@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import heldout
 from heldout.data.classes import ClassifiedRows
 from heldout.data.description import ScoredRows
-from heldout.drawing.page import measures_card
-from heldout.drawing.place import write_page
+from heldout.drawing.page import measures_card, write_page
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Exported, Measure
 from heldout.intervals.release import Release

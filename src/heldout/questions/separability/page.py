@@ -3,8 +3,18 @@
 from collections.abc import Iterable
 from typing import Any
 
-from heldout.drawing.chart import Chart, Field, Figure, Layer, Names, Numbers, records
-from heldout.drawing.colours import INK, MUTED, PALETTE
+from heldout.drawing.chart import (
+    INK,
+    MUTED,
+    PALETTE,
+    Chart,
+    Field,
+    Figure,
+    Layer,
+    Names,
+    Numbers,
+    records,
+)
 from heldout.drawing.page import rendered
 from heldout.questions.separability.deep_dive import BINS, DeepDive, Grouping
 from heldout.questions.separability.result import CUSTODIAN_ONLY, WHY_CUSTODIAN, Separability

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.drawing.page import card
-from heldout.drawing.place import write_page
+from heldout.drawing.page import card, write_page
 from heldout.intervals.measure import Interval, checked_level
 from heldout.questions.separability.deep_dive import DeepDive
 from heldout.questions.separability.fits import NAME, Ensemble

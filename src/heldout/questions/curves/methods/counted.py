@@ -51,6 +51,8 @@ class CountedCurves:
     area_share: Rational | None = None
     named: tuple[int, ...] = ()
     named_share: Rational | None = None
+    heap_share: Rational | None = None
+    values: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         # What the curves of some count refuse is refused for every count, before the booking: few
@@ -79,6 +81,8 @@ class CountedCurves:
             area_share=self.area_share,
             named=self.named,
             named_share=self.named_share,
+            heap_share=self.heap_share,
+            values=self.values,
         )
 
     def event(self) -> Event:
@@ -110,6 +114,8 @@ def build(
     area_share: Rational | None = None,
     named: tuple[int, ...] = (),
     named_share: Rational | None = None,
+    heap_share: Rational | None = None,
+    values: tuple[int, ...] = (),
 ) -> HeldoutCurves | CountedCurves:
     """The default method: for a public or guessed number of rows, or for one that it finds out."""
     if rows is None and expected_rows is None and levels is None:
@@ -120,6 +126,8 @@ def build(
             area_share=area_share,
             named=named,
             named_share=named_share,
+            heap_share=heap_share,
+            values=values,
         )
     return heldout.build(
         epsilon=epsilon,
@@ -131,4 +139,6 @@ def build(
         area_share=area_share,
         named=named,
         named_share=named_share,
+        heap_share=heap_share,
+        values=values,
     )

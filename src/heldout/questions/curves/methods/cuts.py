@@ -1,8 +1,10 @@
-"""Where the bins begin: cuts near the medians of all rows, of each half, of each quarter, ..."""
+"""Where the bins begin: cuts near the medians of all rows, of each half, of each quarter, ...; and
+in each bin the cell of the grid that holds most rows."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +14,9 @@ from heldout.errors import ArgumentError
 from heldout.kernel.noise.exact import Randomness, rational, working_precision
 from heldout.kernel.noise.mechanism import Primitive
 from heldout.kernel.noise.source import below, random_bytes
-from heldout.questions.curves.methods.public_measure import cumulative_measure
+from heldout.questions.curves.methods.public_measure import cumulative_measure, heap_weights
 
-__all__ = ["MedianCuts", "choose_exactly"]
+__all__ = ["CrowdedCells", "MedianCuts", "choose_exactly"]
 
 _BITS: Final = 40  # of the heaviest proposal weight; 2^20 of them fit 64 bits
 _MARGIN: Final = 1 + 2.0**-30  # over the rounding of doubles, 700 * 2^-50 at most
@@ -159,3 +161,54 @@ class MedianCuts(Primitive):
             "edges_epsilon": str(self.epsilon),
             "pseudo_rows": self.pseudo_rows,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrowdedCells(Primitive):
+    """In each bin one cell of the grid, likely the one that holds most rows.
+
+    Scores that take few values lie in heaps; a heap is then a bin of its own. Where scores are
+    smooth the cell is an arbitrary one. A cell with `n` rows and the public weight `w` is drawn
+    with a probability proportional to `w exp(rate n)`.
+
+    Claim:       pure DP, epsilon, for bins that are public.              [claim: curve-heaps]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row lies in one bin and moves one term of that bin's law by a factor of
+                 exp(rate); the sum of the terms moves in the same direction and no further, so
+                 that a row costs one rate and not two, and neighbours differ in `moved` rows.
+    Numerics:    exact, see `choose_exactly`.
+    Refuses:     an epsilon that is not positive.
+    Reference:   McSherry and Talwar 2007; proofs/curve-heaps.md shows that one rate is enough.
+    Cost:        about 3 ms on a grid of 65,537 points.
+
+    >>> CrowdedCells(epsilon=Fraction(1, 10), moved=2).rate
+    Fraction(1, 20)
+    """
+
+    epsilon: Fraction
+    moved: int
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.moved < 1:
+            raise ArgumentError("epsilon and rows moved must be positive.")
+
+    @property
+    def rate(self) -> Fraction:
+        """What one row adds to the logarithm of its cell's weight."""
+        return self.epsilon / self.moved
+
+    def draw(self, counts: Any, edges: Any, *, randomness: Randomness | None = None) -> Any:
+        """Return one grid point for each bin between the edges; counts are exact."""
+        counts = np.asarray(counts, dtype=np.int64)
+        weights = heap_weights(len(counts))
+        cells = [
+            left
+            + choose_exactly(
+                weights[left:right], -counts[left:right], self.rate, randomness=randomness
+            )
+            for left, right in pairwise(np.asarray(edges).tolist())
+        ]
+        return np.array(cells, dtype=np.int64)
+
+    def describe(self) -> dict[str, object]:
+        return {"heaps": "most crowded cells", "heaps_epsilon": str(self.epsilon)}

@@ -1,6 +1,7 @@
-"""The default method: few bins where the curve bends, one joint table, the area under the ROC
-curve, and counts of their own at thresholds that were named beforehand."""
+"""The default method: few bins, in each its most crowded cell, one joint table, the area under the
+ROC curve, and counts of their own at thresholds that were named beforehand."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,23 +19,24 @@ from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.kernel.rational import Rational, exact
 from heldout.kernel.sealed import Sealed
-from heldout.questions.curves.methods.cuts import MedianCuts
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import AreaBySum, CountsWithArea, Placements
 from heldout.questions.curves.methods.public_measure import public_edges
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 
-AREA_SHARE: Final = Fraction(3, 5)
-"""Chosen on adult and made-up scores: more costs ROC and PR errors under replace-one, and less
-gains nothing there under add-remove. docs/accuracy.md has what other shares give."""
+AREA_SHARE: Final = Fraction(1, 2)
 LEAST_VISIBLE: Final = 2_000
 """Below so many visible rows no area: counts tell it as well as buying it does."""
 FIRST_SHARE: Final = Fraction(1, 10)
 """For the table that says where rows stand, where an area is bought."""
 FIRST_BINS: Final = 8
 EDGES_SHARE: Final = Fraction(1, 20)
-FEW_EDGES_SHARE: Final = Fraction(1, 10)
-"""Of eight bins without an area: more pays there, docs/accuracy.md has what it gives."""
+HEAP_SHARE: Final = Fraction(1, 10)
+LEAST_VISIBLE_HEAPS: Final = 500
+"""Below so many visible rows no heap stands out."""
+VISIBLE_LEVELS: Final = (2_500, 40_000)
+"""From so many visible rows on 16 bins, and 32; 8 below."""
 NAMED_SHARE: Final = Fraction(2, 3)
 """With named thresholds: their noise is then 3/2 of that of a confusion matrix for all of epsilon.
 The shares above are of the rest."""
@@ -73,7 +75,13 @@ class TableWithArea(NoisyTable):
     releases, it is a draw of its own."""
     named: NamedCounts | None = None
     first: NamedCounts | None = None
-    """Between some of the edges, before the others were chosen."""
+    """Between some of the cuts, before the area was bought."""
+    cuts: Any = None
+    """The edges that divide the rows about evenly; None in older releases: all of them."""
+    heaps: Any = None
+    """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
+    values: Any = None
+    """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
 
     @property
     def beside(self) -> tuple[NamedCounts, ...]:
@@ -82,33 +90,37 @@ class TableWithArea(NoisyTable):
 
     def as_dict(self) -> dict[str, Any]:
         more = {"named": self.named, "first": self.first}
-        kept = {name: each.as_dict() for name, each in more.items() if each is not None}
+        beside = {name: each.as_dict() for name, each in more.items() if each is not None}
         area = None if self.area is None else self.area.as_dict()
-        return {**super().as_dict(), "area": area, **kept}
+        places = {"cuts": self.cuts, "heaps": self.heaps, "values": self.values}
+        chosen = {name: each.tolist() for name, each in places.items() if each is not None}
+        return {**super().as_dict(), "area": area, **beside, **chosen}
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldoutCurves:
-    """Cuts, noisy counts by class between them, the noisy area, and counts at named thresholds.
+    """Cuts and crowded cells, noisy counts by class between them, the noisy area, named thresholds.
 
-    Where an area is bought, a first table comes before it: it says which cuts to count between and
-    how much a row moves the area. All parameters are public. Named thresholds are edges too.
+    A crowded cell is a bin of its own. Where an area is bought, a first table comes before it: it
+    says how much a row moves the area. All parameters are public. Named thresholds are edges too.
+    Where the scores' values are declared, they are the bins, and cuts and cells cost nothing.
 
     Claim:       pure DP, epsilon, the exact sum of the parts.        [claim: curves-heldout]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: cuts: `MedianCuts`; counts of both classes in bins that are public once the cuts
-                 are: disjoint, so `moved` rows move them by `moved`; the first table and counts
-                 between the named thresholds likewise; with an area: `CountsWithArea`.
+    Sensitivity: cuts: `MedianCuts`; cells: `CrowdedCells`; counts of both classes in bins that are
+                 public once the cuts and cells are: disjoint, so `moved` rows move them by
+                 `moved`; the first table and counts between the named thresholds likewise; with an
+                 area: `CountsWithArea`.
     Numerics:    exact.
     Refuses:     a table of other than 2 * points counts; shares that leave nothing for the counts.
-    Reference:   sequential composition of the four.
+    Reference:   sequential composition of the five.
     Cost:        10 to 60 ms on a grid of 65,537 points.
 
     >>> from heldout.kernel import price
     >>> one = build(epsilon=Fraction(1), protection=Protection(neighbours="replace-one"),
     ...             points=65537, rows=5000)
-    >>> one.levels, one.cuts.levels, one.counts.epsilon, str(price(one.event()))
-    (4, 5, Fraction(17, 20), 'epsilon 1')
+    >>> one.levels, one.heaps.epsilon, one.counts.epsilon, str(price(one.event()))
+    (4, Fraction(1, 10), Fraction(3, 4), 'epsilon 1')
     """
 
     epsilon: Fraction
@@ -125,13 +137,20 @@ class HeldoutCurves:
     named_share: Fraction = Fraction(0)
     first_share: Fraction = Fraction(0)
     """Goes with an area."""
+    heap_share: Fraction = Fraction(0)
+    """0: no crowded cells."""
+    values: tuple[int, ...] = ()
+    """Grid points that rise, where the scores' values are declared."""
 
     def __post_init__(self) -> None:
-        shares = (self.area_share, self.edges_share, self.named_share, self.first_share)
+        shares = (
+            self.area_share, self.edges_share, self.named_share, self.first_share, self.heap_share,
+        )  # fmt: skip
         if min(shares) < 0 or sum(shares) >= 1:
             raise ArgumentError(
-                "area_share, edges_share, named_share and first_share must leave a part of epsilon "
-                f"for the counts, got {', '.join(map(str, shares))}. Leave them out."
+                "area_share, edges_share, named_share, first_share and heap_share must leave a "
+                f"part of epsilon for the counts, got {', '.join(map(str, shares))}. Leave them "
+                "out."
             )
         if (self.area_share > 0) != (self.first_share > 0):
             raise ArgumentError("first_share must go with area_share. Leave it out.")
@@ -148,8 +167,10 @@ class HeldoutCurves:
             raise ArgumentError(
                 f"levels must go with edges_share, got {self.levels} and {self.edges_share}."
             )
+        if self.values and (self.levels or self.heap_share):
+            raise ArgumentError("score_values must go without levels and heap_share.")
         # What is wrong is refused here, before anything is booked.
-        _ = self.first, self.cuts, self.counts, self.named_counts
+        _ = self.first, self.cuts, self.heaps, self.counts, self.named_counts
 
     @property
     def moved(self) -> int:
@@ -162,15 +183,22 @@ class HeldoutCurves:
         # A third of the rows, and about as many as this much epsilon cannot tell from none.
         unseen = min(30 * self.moved / self.epsilon, Fraction(10**9))
         return MedianCuts(
-            levels=min(self.levels + 1, 8) if self.area_share else self.levels,
+            levels=self.levels,
             epsilon=self.edges_share * self.epsilon,
             moved=self.moved,
             pseudo_rows=round(Fraction(3, 10) * self.expected_rows + unseen),
         )
 
+    @cached_property
+    def heaps(self) -> CrowdedCells | None:
+        if self.heap_share == 0:
+            return None
+        return CrowdedCells(epsilon=self.heap_share * self.epsilon, moved=self.moved)
+
     @property
     def most_bins(self) -> int:
-        bins = 2**self.levels if self.levels else PUBLIC_BINS
+        bins = 2**self.levels if self.levels else len(self.values) or PUBLIC_BINS
+        bins *= 1 if self.heaps is None else 3  # a cell and what lies below and above it
         return int(min(bins + len(self.named), self.points))
 
     @cached_property
@@ -186,7 +214,8 @@ class HeldoutCurves:
     @property
     def counts_epsilon(self) -> Fraction:
         """For the counts, and the area with them."""
-        return self.epsilon * (1 - self.edges_share - self.named_share - self.first_share)
+        others = self.edges_share + self.heap_share + self.named_share + self.first_share
+        return self.epsilon * (1 - others)
 
     @cached_property
     def first(self) -> DiscreteLaplace | None:
@@ -207,7 +236,7 @@ class HeldoutCurves:
         return DiscreteLaplace.for_epsilon(epsilon, l1_sensitivity=self.moved, dimension=2 * bins)
 
     def event(self) -> Event:
-        parts = (self.cuts, self.first, self.counts, self.named_counts)
+        parts = (self.cuts, self.heaps, self.first, self.counts, self.named_counts)
         return Event.composed([part.event() for part in parts if part is not None])
 
     def sample(self, sealed: Sealed[Any]) -> TableWithArea:
@@ -215,50 +244,56 @@ class HeldoutCurves:
         if table.shape != (2 * self.points,):
             raise ArgumentError("points must be that of the score table.")
         by_class = table.reshape(2, self.points)
-        if self.cuts is None:
-            edges = public_edges(self.points, bins=PUBLIC_BINS)
-        else:
-            edges = self.cuts.draw(by_class.sum(axis=0))
+        cuts, heaps = self._drawn_edges(by_class.sum(axis=0))
         named = self._drawn_named(by_class)
+        thresholds = np.array(self.named, dtype=np.int64)
+        edges = np.unique(np.concatenate([cuts, thresholds]))
+        if heaps is not None:
+            edges = np.unique(np.concatenate([edges, heaps, heaps + 1]))
+        released = {"edges": edges, "rows": self.rows, "named": named, "cuts": cuts, "heaps": heaps}
+        released["values"] = np.array(self.values, dtype=np.int64) if self.values else None
         if isinstance(self.counts, CountsWithArea):
-            return self._with_area(by_class, edges, named)
-        edges = np.union1d(edges, np.array(self.named, dtype=np.int64))
+            return self._with_area(by_class, released)
         bins = len(edges) - 1
         noise = self._noise(self.counts_epsilon, bins)
         noisy = noise.sample(_summed(by_class, edges)).reshape(2, bins)
         return TableWithArea(
-            edges=edges,
             negatives=noisy[0],
             positives=noisy[1],
             noise=independent_noise(noise.scale, bins=bins),
-            rows=self.rows,
             area=None,
-            named=named,
+            **released,
         )
 
-    def _with_area(self, by_class: Any, cuts: Any, named: NamedCounts | None) -> TableWithArea:
-        """A first table between few of the cuts; then counts where it says that the curve bends."""
+    def _drawn_edges(self, counts: Any) -> tuple[Any, Any]:
+        """The cuts, and of each bin between them the cell that seems most crowded."""
+        if self.values:
+            return np.array([0, *self.values[1:], self.points]), None
+        if self.cuts is None:
+            cuts = public_edges(self.points, bins=PUBLIC_BINS)
+        else:
+            cuts = self.cuts.draw(counts)
+        return cuts, None if self.heaps is None else self.heaps.draw(counts, cuts)
+
+    def _with_area(self, by_class: Any, released: Mapping[str, Any]) -> TableWithArea:
+        """A first table between few of the cuts; then the counts, and the area with them."""
         assert isinstance(self.counts, CountsWithArea)
+        cuts = released["cuts"]
         every = -(-(len(cuts) - 1) // FIRST_BINS)
         coarse = np.append(cuts[:-1:every], self.points)
         first = self._noise(self.first_share * self.epsilon, len(coarse) - 1)
         seen = first.sample(_summed(by_class, coarse)).reshape(2, -1)
-        cuts = np.union1d(cuts, np.array(self.named, dtype=np.int64))
         placements = Placements.of_table(
             cuts, coarse=np.searchsorted(cuts, coarse), noisy=seen, scale=float(first.scale)
         )
-        begin = np.searchsorted(cuts, np.union1d(coarse, np.array(self.named, dtype=np.int64)))
-        edges = cuts[placements.chosen(begin, bins=self.most_bins)]
-        noisy, noise, area = self.counts.draw(by_class, edges, placements)
+        noisy, noise, area = self.counts.draw(by_class, released["edges"], placements)
         return TableWithArea(
-            edges=edges,
             negatives=noisy[0],
             positives=noisy[1],
             noise=noise,
-            rows=self.rows,
             area=area,
-            named=named,
             first=NamedCounts(edges=tuple(coarse[1:-1].tolist()), counts=seen, scale=first.scale),
+            **released,
         )
 
     def _drawn_named(self, by_class: Any) -> NamedCounts | None:
@@ -274,6 +309,7 @@ class HeldoutCurves:
         return {
             "name": "heldout",
             **edges,
+            **(self.heaps.describe() if self.heaps else {}),
             "bins": self.most_bins,
             "counts": self.counts.describe(),
             **({"first": self.first.describe()} if self.first else {}),
@@ -297,13 +333,16 @@ def build(
     area_share: Rational | None = None,
     named: tuple[int, ...] = (),
     named_share: Rational | None = None,
+    heap_share: Rational | None = None,
+    values: tuple[int, ...] = (),
 ) -> HeldoutCurves:
     """The method with parameters from public facts.
 
     `expected_rows` is a public guess where the row count is private; a wrong one costs accuracy
     and never privacy. `levels` sets the number of bins, 2^levels; 0 takes public ones. `named` are
     grid points that become edges of the table, and `named_share` of epsilon counts the rows
-    between them once more; `area_share` is of what that leaves.
+    between them once more; `area_share` and `heap_share` are of what that leaves. `values` are the
+    grid points of declared scores.
     """
     usual = NAMED_SHARE if named else Fraction(0)
     bought = usual if named_share is None else exact(named_share, name="named_share")
@@ -322,13 +361,16 @@ def build(
     else:
         least = LEAST_AREA_EPSILON * protection.rows_moved  # of millions of rows
         area = AREA_SHARE if AREA_SHARE * rest * epsilon >= least else Fraction(0)
-    if levels is None:
+    if values:
+        levels = 0
+    elif levels is None:
         if (rows is not None or expected_rows is not None) and visible < 375:
             levels = 0
         else:
-            fine, finest = (0, 40_000) if area else (1_500, 15_000)
-            levels = 3 + (visible >= fine) + (visible >= finest)
-    edges = FEW_EDGES_SHARE if levels == 3 and not area else EDGES_SHARE
+            levels = 3 + sum(visible >= least for least in VISIBLE_LEVELS)
+    heaps = HEAP_SHARE if levels and visible >= LEAST_VISIBLE_HEAPS else Fraction(0)
+    if heap_share is not None:
+        heaps = exact(heap_share, name="heap_share")
     return HeldoutCurves(
         epsilon=epsilon,
         protection=protection,
@@ -337,8 +379,10 @@ def build(
         expected_rows=guess,
         levels=levels,
         area_share=area * rest,
-        edges_share=edges * rest if levels else Fraction(0),
+        edges_share=EDGES_SHARE * rest if levels else Fraction(0),
         named=named,
         named_share=bought,
         first_share=FIRST_SHARE * rest if area else Fraction(0),
+        heap_share=heaps * rest,
+        values=values,
     )

@@ -8,7 +8,6 @@ then move its count by nearly all of epsilon.
 
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -94,18 +93,6 @@ class Placements:
         positives = self.smaller / self.positives * (1 - below - self.area)
         found = np.rint(STEPS * np.stack([negatives, positives])).astype(np.int64)
         return np.clip(found, -STEPS, STEPS)
-
-    def chosen(self, begin: Any, *, bins: int) -> Any:
-        """Places among the cuts: those to begin with, and others where the rates rise fastest."""
-        along, chosen = self.false + self.true, sorted(int(each) for each in begin)
-        while len(chosen) <= bins:
-            ends = pairwise(chosen)
-            steps = [along[i] - along[j] if j > i + 1 else -1.0 for i, j in ends]
-            widest = int(np.argmax(steps))
-            if steps[widest] < 0:
-                break
-            chosen.insert(widest + 1, (chosen[widest] + chosen[widest + 1]) // 2)
-        return np.array(chosen)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

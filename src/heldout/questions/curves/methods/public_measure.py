@@ -1,13 +1,16 @@
 """A public guess of where scores lie: half evenly over the range, half by their log odds."""
 
+import math
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["cumulative_measure", "public_edges"]
+__all__ = ["cumulative_measure", "heap_weights", "public_edges"]
 
 _BY_LOG_ODDS: Final = 0.45
+_LARGEST_PARTS: Final = 100  # percents are the finest fractions that count as simple
+_HEAP_STEPS: Final = 2**31
 _FURTHEST: Final = 7.0  # log odds; a probability of 0.0009 at the ends
 
 
@@ -39,3 +42,26 @@ def public_edges(points: int, *, bins: int) -> Any:
     share = cumulative_measure(points)
     inner = np.searchsorted(share, np.arange(1, bins) / bins, side="left")
     return np.unique(np.concatenate([[0], np.clip(inner, 1, points - 1), [points]]))
+
+
+@lru_cache(maxsize=16)
+def heap_weights(points: int) -> Any:
+    """Whole weights of the grid points: where scores pile up, as far as that is known beforehand.
+
+    Half of the weight goes by the public measure. The other half lies at simple fractions p/q of
+    the range, where votes, deciles and rounded scores are: the less, the larger q is.
+
+    >>> weights = heap_weights(65537)
+    >>> bool(weights[32768] > weights[21845] > weights[6554] > weights[6555])
+    True
+    """
+    anywhere = np.diff(cumulative_measure(points))
+    simple = np.zeros(points)
+    for below in range(1, _LARGEST_PARTS + 1):
+        for part in range(below + 1):
+            if math.gcd(part, below) == 1:
+                simple[(2 * part * (points - 1) + below) // (2 * below)] += below**-2.5
+    share = anywhere / anywhere.sum() + simple / simple.sum()
+    weights = np.maximum(np.rint(share * _HEAP_STEPS), 1).astype(np.int64)
+    weights.setflags(write=False)
+    return weights

@@ -1,9 +1,11 @@
-"""The family of ROC curves that is fitted to a noisy table: binormal, bent where rows say so.
+"""A curve fitted to a small table: what the sampling error of a ranking metric is worked out from.
 
-Bins run from the highest scores down. The negatives' share of each bin is free. At the edges of
-the bins the true positive rate is Phi(a + b Phi^-1(fpr) + bend), with a bend that is smooth beyond
-what the sampling of rows explains; between the edges the curve is bent likewise, or straighter if
-the area says that a bin's rows are tied. All of this is arithmetic on released numbers.
+The family is binormal, bent where rows say so. Bins run from the highest scores down. The
+negatives' share of each bin is free. At the edges of the bins the true positive rate is
+Phi(a + b Phi^-1(fpr) + bend), with a bend that is smooth beyond what the sampling of rows explains;
+between the edges the curve is bent likewise. All of this is arithmetic on released numbers. It says
+which influence each row is given before the moments of the influences are drawn, so that an answer
+that was stored is read with the curve it was drawn by.
 """
 
 from dataclasses import dataclass
@@ -11,10 +13,24 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile, normal_share
+from heldout.kernel.noise.tables.table import NoisyTable
+from heldout.questions.curves.bands import evenly_filling
+from heldout.questions.curves.methods.influence import worse_than_chance
+from heldout.questions.curves.methods.monotone import monotone_cubic
 
-__all__ = ["Family", "Guess", "first_guess"]
+__all__ = ["fitted_curve"]
 
+SOFTNESS: Final = 1.3  # in noise scales: nearer than that a residual counts squared, beyond plain
+NOISE_COST: Final = 3.55  # E[2 sqrt(r^2 + SOFTNESS^2)] of Laplace noise of scale 1
+_STEP: Final = 1e-5
+_ITERATIONS: Final = 30
+_ENOUGH: Final = 1e-3  # of minus twice the log likelihood
+_FEW: Final = 16  # bins
+_PAIRS: Final = 300
+_WIDER: Final = 1.2  # deviations of the points that the mean is taken over
+_HEAVIEST: Final = 20  # points that share the largest weight, so that no single one decides
 STOPS: Final = np.array(
     [0, 0.003, 0.015, 0.05, 0.12, 0.25, 0.42, 0.6, 0.75, 0.88, 0.95, 0.985, 0.997, 1.0]
 )
@@ -32,6 +48,146 @@ ROUNDNESS: Final = (0.95, 0.3)  # 1: bent within bins, 0: straight
 PREVALENCE: Final = (-0.5, 1.4)  # mean and deviation of the log odds
 TOTAL: Final = 0.7  # deviation of the log of an unknown row count around its estimate
 _TINY: Final = 1e-7
+
+
+def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
+    """The posterior mean of the parameters; Laplace likelihoods, softened at zero.
+
+    Around the maximum, which damped Gauss-Newton steps find. Where little is seen the posterior is
+    lopsided, and its mean is nearer to the truth than its maximum. Nothing random.
+    """
+    assert table.noise.scale is not None
+    counts = np.stack([table.negatives, table.positives])[:, ::-1]
+    scales = table.noise.scales[:, ::-1]
+    turned = worse_than_chance(table.negatives, table.positives, scales=table.noise.scales)
+    as_parts = counts[::-1] if turned else counts
+    guess = first_guess(*as_parts, scale=float(table.noise.scale), rows=table.rows)
+    family = Family(guess, rows_known=table.rows is not None, turned=turned)
+
+    def residuals(parameters: Any) -> tuple[Any, Any]:
+        rates = family.curves(parameters)
+        sizes = family.counts(parameters)[::-1]
+        noisy = []
+        for index, (rate, size) in enumerate(zip(rates, sizes, strict=True)):
+            held = size[:, None] * (rate[:, :, -1] - rate[:, :, 0])
+            noisy.append((counts[index] - held) / scales[index])
+        return np.concatenate(noisy, axis=1), family.prior(parameters)
+
+    best = _best_of_starts(residuals, family)
+    if family.bins <= _FEW:
+        best = _averaged(residuals, best, family.doubt)
+    rates = tuple(rate[0] for rate in family.curves(best[None]))
+    classes = tuple(float(size[0]) for size in family.counts(best[None]))
+    return _assembled(table, rates, classes, score_range)
+
+
+def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
+    """Noise and prior distances, and how each changes with each parameter."""
+    noisy, prior = residuals(np.concatenate([here + np.eye(len(here)) * _STEP, here[None]]))
+    moved = ((each[:-1] - each[-1]) / _STEP for each in (noisy, prior))
+    return noisy[-1], prior[-1], *moved
+
+
+def _cost(residuals: Any, parameters: Any, doubt: Any) -> Any:
+    """Prior distances squared and twice the softened noise, for each row of parameters.
+
+    Where `doubt` is not 0, a prior distance counts squared only up to about one over its root, and
+    by its logarithm beyond.
+    """
+    noisy, prior = residuals(parameters)
+    squared = prior**2
+    doubted = np.log1p(doubt * squared) / np.where(doubt > 0, doubt, 1.0)
+    held = np.where(doubt > 0, doubted, squared)
+    return 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
+
+
+def _curvature_root(residuals: Any, here: Any, doubt: Any) -> tuple[Any, Any]:
+    """A root of the curvature of half the cost, by Gauss and Newton; and its gradient."""
+    noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
+    weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
+    believed = 1 / (1 + doubt * prior**2)
+    root = np.hstack([slopes * np.sqrt(weights), prior_slopes * np.sqrt(believed)])
+    return root, slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
+
+
+def _triangular(root: Any) -> Any:
+    """The triangular root R'R of the same matrix: exact where its square would lose all digits."""
+    return np.linalg.qr(np.hstack([root, 3e-5 * np.eye(len(root))]).T, mode="r")
+
+
+def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
+    """The mean by importance: pairs of points on either side of the best, normal around it.
+
+    The points fill the space evenly and are the same at each call: no privacy mechanism.
+    """
+    root = _triangular(_curvature_root(residuals, best, doubt)[0])
+    normal = normal_quantile(evenly_filling(len(best))[:_PAIRS])
+    normal = np.concatenate([normal, -normal])
+    points = best + _WIDER * np.linalg.solve(root, normal.T).T
+    logs = ((normal**2).sum(axis=1) - _cost(residuals, points, doubt)) / 2
+    most = np.sort(logs)[-_HEAVIEST]
+    weights = np.exp(np.minimum(logs - most, 0.0))
+    return weights @ points / weights.sum()
+
+
+def _best_of_starts(residuals: Any, family: "Family") -> Any:
+    """The parameters of least cost from what is believed beforehand, and from the counts as they
+    are if that leaves more of them unexplained than noise does: a curve unlike the belief is too
+    far from it to be found."""
+    usual = _minimised(residuals, family.start(), family.doubt)
+    noisy, _ = residuals(usual[None])
+    if _cost(residuals, usual[None], family.doubt)[0] <= NOISE_COST * noisy.size:
+        return usual
+    found = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
+    return found[np.argmin(_cost(residuals, found, family.doubt))]
+
+
+def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
+    """The parameters of least cost, from `start`."""
+    here, damping = start, 1e-2
+    least = _cost(residuals, here[None], doubt)[0]
+    for _ in range(_ITERATIONS):
+        root, gradient = _curvature_root(residuals, here, doubt)
+        curvature = root @ root.T
+        for _ in range(8):
+            damped = curvature + damping * np.diag(np.diag(curvature) + 1e-9)
+            furthest = 1.5 + np.abs(here) / 2
+            step = np.clip(np.linalg.solve(damped, -gradient), -furthest, furthest)
+            found = _cost(residuals, (here + step)[None], doubt)[0]
+            if found < least:
+                break
+            damping *= 5
+        else:
+            return here
+        here, won, least = here + step, least - found, found
+        damping = max(damping / 5, 1e-7)
+        if won < _ENOUGH:
+            break
+    return here
+
+
+def _rising(rate: Any) -> Any:
+    """Midway between the least rising curve above and the largest below."""
+    rate = np.clip(rate, 0.0, 1.0)
+    up, down = np.maximum.accumulate(rate), np.minimum.accumulate(rate[::-1])[::-1]
+    return np.maximum.accumulate((up + down) / 2)
+
+
+def _assembled(
+    table: NoisyTable, rates: Any, classes: Any, score_range: tuple[float, float]
+) -> Curve:
+    """One rising curve with a threshold a point."""
+    (fpr, tpr), (n, m) = rates, classes
+    false, true = (_rising(np.append(each[:, :-1].ravel(), 1.0)) for each in (fpr, tpr))
+    false[0] = true[0] = 0.0
+    false[-1] = true[-1] = 1.0
+    # Within a bin the rows of both classes together are spread smoothly over the scores.
+    called = false * m + true * n + np.linspace(0.0, 1e-6 * (n + m), len(false))
+    scores = grid_scores(table.edges, points=table.points, score_range=score_range)[::-1]
+    at_edges = called[:: len(STOPS) - 1]
+    thresholds = np.minimum.accumulate(monotone_cubic(at_edges, scores, called))
+    thresholds[:: len(STOPS) - 1] = scores
+    return Curve(fpr=false, tpr=true, thresholds=thresholds, positives=n, negatives=m)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,252 @@
+"""The verification server: `heldout serve`, `heldout worker`, and `heldout verify` of its pages."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heldout.arguments import visible
+from heldout.cli.output import (
+    Flag,
+    Json,
+    Several,
+    console,
+    one_line,
+    print_json,
+    print_measures,
+    text_of,
+)
+from heldout.errors import ArgumentError, NotGenuine
+
+if TYPE_CHECKING:
+    from heldout.server.signing import Genuine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """How to serve; the arguments of `heldout.server.run.serve`.
+
+    Parameters
+    ----------
+    host
+        The address that it listens at; 0.0.0.0 is reached from other machines.
+    port
+        The port that it listens at.
+    database
+        A PostgreSQL database for the server's tables and the ledger.
+    workers
+        How many workers to start; with 0, start them elsewhere by `heldout worker`. One person has
+        one of them at a time, so with two nobody waits for one other person's model.
+    processes
+        How many web processes share the port.
+    rows
+        The one folder from which custodians may register files. Left out: any file of this
+        machine, by its whole path.
+    address
+        What people type to reach the server, where a proxy stands before it. With https, cookies
+        travel by https alone.
+    hosts
+        Further names that people type to reach the server. Requests for any name but these, the
+        one in `address` and localhost are refused.
+    demo
+        Begin with a made-up hospital: a data set, a custodian, an analyst and a model.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    database: str | None = None
+    workers: int = 2
+    processes: int = 1
+    rows: Path | None = None
+    address: str | None = None
+    hosts: Several = ()
+    demo: Flag = False
+
+
+USUAL = Serving()
+
+
+def serve(
+    folder: Path,
+    /,
+    *,
+    serving: Annotated[Serving, Parameter(name="*")] = USUAL,
+    prepare: Flag = False,
+    accept_ledger: Flag = False,
+) -> None:
+    """Let analysts ask about data that nobody may look at: web pages, API and workers.
+
+    The first start makes the folder and prints the administrator's sign-in link. Everything is
+    kept in the folder, in SQLite files, unless `--database` names a PostgreSQL database. Ctrl-C
+    stops it; a job that was begun is finished first. Examples:
+
+    ```
+    heldout serve hospital --demo
+    heldout serve hospital --rows /srv/rows --port 8080
+    heldout serve hospital --database postgresql://heldout@db/heldout --workers 0
+    ```
+
+    Parameters
+    ----------
+    folder
+        Where the server keeps its files.
+    prepare
+        As the owner of the PostgreSQL database, make or upgrade the tables, give the roles
+        heldout_web and heldout_worker their rights, and end.
+    accept_ledger
+        Once, if the newest ledger is lost for good: take the older copy for the truth. Bookings
+        after its end are forgotten; the log says which. Without it such a ledger is refused.
+    """
+    from heldout.server.run import serve as run
+
+    run(folder, **vars(serving), prepare_only=prepare, accept_ledger=accept_ledger)
+
+
+def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = None) -> None:
+    """Do the server's work on private rows: check, score, book and answer.
+
+    Start as many as there are cores, on machines that may read the rows. SIGTERM stops one; a job
+    that was begun is finished first. Examples:
+
+    ```
+    heldout worker hospital
+    heldout worker hospital --database postgresql://heldout@db/heldout
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder; workers share `private` and `artifacts` in it.
+    database
+        As in `heldout serve`.
+    rows
+        As in `heldout serve`.
+    """
+    from heldout.server.run import work
+
+    work(folder, database=database, rows=rows)
+
+
+def verify(
+    page: Path,
+    /,
+    *,
+    server_key: str,
+    server: str | None = None,
+    token_file: Path | None = None,
+    model: Path | None = None,
+    out: Path | None = None,
+    as_json: Json = False,
+) -> None:
+    """Is this page what a server signed?
+
+    Checks the signature with the server's public key, builds the answer again from the signed
+    numbers and compares the page with it, byte by byte. Needs no server and reads no row. Exits
+    with 1 if the page was changed. Examples:
+
+    ```
+    heldout verify report.html --server-key signing.pub
+    heldout verify report.html --server-key signing.pub --model model.onnx
+    heldout verify report.html --server-key signing.pub --out again.html --json
+    heldout verify report.html --server-key signing.pub \\
+      --server https://evaluate.example.org --token-file token.txt
+    ```
+
+    Parameters
+    ----------
+    page
+        The .html file.
+    server_key
+        The server's public key, or a file that holds it; from its custodian, not from the page.
+    server
+        Ask this server whether the booking is still in its ledger.
+    token_file
+        A file that holds your token for it.
+    model
+        Check that the answer is about this file: a model, or predictions, as it was submitted.
+    out
+        Write the page that the signed numbers make to this .html file.
+    """
+    from heldout.drawing.page import write_page
+    from heldout.drawing.words import amount
+    from heldout.server.signing import Genuine, key_of
+
+    if (server is None) != (token_file is None):
+        raise ArgumentError("--server must go with --token-file.")
+    given = text_of(page, "a page of an answer")
+    genuine = Genuine.in_page(given, key=key_of(server_key))
+    about_model = None if model is None else genuine.check_model(model)
+    again = genuine.page()
+    if out is not None:
+        write_page(out, lambda: again)
+    in_ledger = None
+    if server is not None and token_file is not None:
+        in_ledger = _end_of_ledger(server, token_file, genuine)
+    receipt, same = genuine.answered.receipt, given == again
+    if as_json:
+        print_json(
+            {
+                "evaluation": genuine.evaluation,
+                "ledger": genuine.head["ledger"],
+                "receipt": receipt.as_dict(),
+                "questions": [question.as_dict() for question in genuine.answered.questions],
+                "answers": [release.as_dict() for release in genuine.answered.releases],
+                "page": "as signed" if same else "another",
+                "in_ledger": in_ledger,
+                "subject": genuine.subject,
+                "model": about_model,
+            }
+        )
+    else:
+        _print_numbers(genuine)
+        say = console()
+        say.print("Signature: good.")
+        _print_subject(genuine, model)
+        say.print(f"Paid: {amount(receipt.loss)}, entry {receipt.sequence} of the ledger.")
+        print(f"Receipt: {receipt.hash}")
+        if in_ledger is not None:
+            say.print(f"The booking is in the server's ledger, which ends at entry {in_ledger}.")
+    if not same:
+        raise NotGenuine(
+            f"{page.name} is not the page that the signed numbers make: it was changed, or made "
+            "by other versions of heldout and its libraries. The numbers that were signed are "
+            "those printed here; --out writes their page."
+        )
+    if not as_json:
+        print("Page: every byte is as the signed numbers make it.")
+
+
+def _print_subject(genuine: "Genuine", model: Path | None) -> None:
+    """Print what the answer is about, where the statement says so."""
+    subject = genuine.subject
+    if subject is None:
+        return
+    for signed in subject["models"]:
+        print(f"Model: {visible(signed['name'])}, SHA-256 {signed['sha256']}")
+    registration = subject["registration"]["revision"]
+    print(f"Data set: {visible(subject['dataset'])}, registration {registration}")
+    print(f"Evaluation: {genuine.evaluation}, {subject['time']}")
+    if model is not None:
+        print(f"{visible(model.name)} is the file that the answer is about.")
+
+
+def _end_of_ledger(address: str, token_file: Path, genuine: "Genuine") -> int:
+    """Return where the server's ledger ends, if it holds the booking and was not put back."""
+    from heldout.cli.frame import open_server
+    from heldout.client.server import not_put_back
+
+    server, receipt = open_server(address, token_file), genuine.answered.receipt
+    now = server.head()
+    not_put_back(seen=genuine.head, now=now)
+    server.find(receipt.hash, sequence=receipt.sequence)
+    return int(now["sequence"])
+
+
+def _print_numbers(genuine: "Genuine") -> None:
+    from heldout.questions.report import Report
+
+    about = genuine.answered.drawn.about
+    console().print(one_line(f"{about.model} on {about.name}"), style="bold")
+    for release in genuine.answered.releases:
+        print_measures(release.measures() if isinstance(release, Report) else release.measures)

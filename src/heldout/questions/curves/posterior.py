@@ -1,0 +1,736 @@
+"""What a released table leaves possible: many tables of rows, each as likely as the others.
+
+The rows' true counts by class and cell of the table are drawn from their posterior law: given the
+noisy counts with the scales of their noise, the counts beside them and the noisy area. Beforehand
+the share of positives is believed to change smoothly from cell to cell, with room for jumps at
+heaps; how far it bends is learnt. Within a cell rows lie evenly or in lumps, as often as the
+division of the bins at their crowded cells says. Every reading is then a quantile of draws.
+
+All of it is arithmetic on released numbers, hence free. The numbers that drive the draws are the
+same at each call, and on every machine: whole-numbered hashes of counters. The last bits of
+floating-point arithmetic differ between machines, and what is read with them, in the last bits:
+no step amplifies them, and a draw is accepted or not by a comparison that such a difference flips
+about once in 10^9 releases.
+"""
+
+import math
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from heldout.intervals.curve import Curve, grid_scores
+from heldout.intervals.noise import normal_quantile
+from heldout.intervals.tuned import CLASS_PRIOR
+from heldout.kernel.ranking.mechanism import RankingDraw
+from heldout.questions.curves.bands import Region, read_curves
+from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform
+from heldout.questions.curves.methods.heldout import TableWithArea
+from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
+from heldout.questions.curves.methods.monotone import monotone_cubic
+
+__all__ = ["Posterior"]
+
+# --- what is believed beforehand, the same for all data ------------------------------------------
+MASS: Final = 0.1
+"""Dirichlet: how evenly rows lie over cells."""
+SLOPE: Final = (1.5, 1.5)
+"""Mean and deviation of how fast log odds rise with the probit of the rank."""
+LEVEL: Final = 3.0
+"""Deviation of the log odds of the prevalence around those of the noisy counts."""
+TOTAL: Final = 2.0
+"""Deviation of the log of an unknown number of rows around its estimate."""
+REACH: Final = 0.8
+"""How far a bend of the log odds goes, in probits of the rank."""
+BENDS: Final = ((0.4, 0.55), (0.8, 0.3), (1.6, 0.12), (4.0, 0.03))
+"""Deviations of the bend, each with its probability."""
+JUMP: Final = (0.3, 1.5)
+"""Deviations of the own jump of a cell and of a heap, over that of the bend."""
+ENDS: Final = (1.0, 1.2)
+"""Per probit beyond the second, how far the lowest and highest cells may leave the law."""
+USUAL: Final = 0.25
+"""By so much the shares of positives on either side of a cell differ where scores are smooth."""
+STEEPER: Final = (1.0, 3.0, 10.0)
+STEEPER_CHANCES: Final = (0.85, 0.1)
+"""How much faster than between cells log odds may rise within one, and how likely the first are."""
+STEEPEST: Final = 20.0
+"""How far log odds may rise over one cell."""
+LUMPY: Final = 0.7
+EVEN: Final = 2.0 ** np.arange(2, 11)
+"""Concentrations of rows over the parts of a bin: of a lumpy one, and of even ones."""
+LUMPS: Final = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.96])
+"""Shares of bins that are lumpy, all as likely."""
+# --- how it is computed --------------------------------------------------------------------------
+SEEN: Final = 3.0
+"""Deviations of noise by which a heap, or a class, must stand out to be there."""
+SOFTNESS: Final = 0.6
+"""In noise scales: nearer than that the Laplace law is rounded off."""
+PARTS: Final = 6
+CHAINS: Final = 64
+WARM: Final = 25
+KEPT: Final = 16
+LEAPS: Final = 6
+FEWEST: Final = 150
+"""So many draws, effectively, must be left when the area weighs them."""
+_CURVED: Final = 1.3  # rounding of the Laplace law for the steps of Newton
+_FINEST: Final = 1e-6  # of all rows: what noise is less than, nobody reads
+
+
+class Posterior:
+    """Draws of the rows behind a table, and what is read off them."""
+
+    def __init__(
+        self,
+        table: TableWithArea,
+        *,
+        score_range: tuple[float, float],
+        chains: int = CHAINS,
+        warm: int = WARM,
+        kept: int = KEPT,
+    ) -> None:
+        self.table = table
+        self.score_range = score_range
+        self._chains, self._warm, self._kept = chains, warm, kept
+        self._lay_out_cells()
+        self._lay_out_parts()
+
+    # --- the cells -------------------------------------------------------------------------------
+
+    def _lay_out_cells(self) -> None:
+        table = self.table
+        edges, scales = table.edges, table.noise.scales
+        counts = np.stack([table.negatives, table.positives])
+        declared = table.values is not None
+        chosen = np.zeros(table.bins, dtype=bool)
+        if table.heaps is not None:
+            chosen = np.isin(edges[:-1], table.heaps) & (np.diff(edges) == 1)
+        stands_out = counts.sum(axis=0) > SEEN * np.sqrt(2 * (scales**2).sum(axis=0))
+        # A crowded cell that holds nothing that can be seen is a division of its bin, no more.
+        use = ~chosen | stands_out
+        self.low, self.high = edges[:-1][use], edges[1:][use]
+        self.tied = (chosen & stands_out)[use] | (declared & np.ones(use.sum(), dtype=bool))
+        self.counts, self.scales = counts[:, use], scales[:, use]
+        self.cells = int(use.sum())
+        rows = float(self.counts.sum())
+        least = 5 * math.sqrt(2 * float((self.scales**2).sum()))
+        self.rows = float(table.rows) if table.rows is not None else max(rows, least)
+        self.rows = max(self.rows, 2.0)
+        self.scales = np.maximum(self.scales, _FINEST * self.rows)
+        held = np.maximum(self.counts.sum(axis=0), 0.5 * self.scales.mean(axis=0))
+        self.shares = held / held.sum()
+
+    @property
+    def heaps(self) -> int:
+        """How many scores stand out as heaps of rows."""
+        return int(self.tied.sum())
+
+    @property
+    def tied_share(self) -> float:
+        """Which share of the rows lies in heaps."""
+        return float(self.shares[self.tied].sum())
+
+    @cached_property
+    def seen(self) -> bool:
+        """Whether either class stands out of the noise; else the curve is what was believed."""
+        noise = float(self.table.noise.above_deviation[:, 0].max())
+        counts = [float(each.sum()) for each in (self.table.negatives, self.table.positives)]
+        if self.table.rows is not None:  # what is missing of them is noise, of both alike
+            missing, noise = self.table.rows - sum(counts), noise / math.sqrt(2)
+            counts = [each + missing / 2 for each in counts]
+        return min(counts) > SEEN * noise
+
+    def _lay_out_parts(self) -> None:
+        """Parts of the cells, how rows are expected to lie in them."""
+        low, high, width = self.low, self.high, self.high - self.low
+        parts = [
+            np.array([start])
+            if tied
+            else start + (size * np.arange(min(PARTS, size))) // min(PARTS, size)
+            for start, size, tied in zip(
+                low.tolist(), width.tolist(), self.tied.tolist(), strict=True
+            )
+        ]
+        sizes = np.array([len(each) for each in parts])
+        self.starts = np.concatenate(parts)
+        self.cell = np.repeat(np.arange(self.cells), sizes)
+        self.first = np.cumsum(sizes) - sizes
+        self.ends = np.append(self.starts[1:], high[-1])
+        self.ends[np.cumsum(sizes) - 1] = high
+        smooth = ~self.tied
+        base = np.ones(len(self.starts))
+        if smooth.any():
+            # Heaps are jumps: what lies between them is interpolated.
+            places = np.append(low[smooth], self.table.points).astype(float)
+            held = np.append(0.0, np.cumsum(self.shares[smooth]))
+            inner = smooth[self.cell]
+            rise = [
+                monotone_cubic(places, held, each[inner].astype(float))
+                for each in (self.starts, self.ends)
+            ]
+            base[inner] = np.maximum(rise[1] - rise[0], 1e-12)
+        base /= self._summed(base)[self.cell]
+        base = 0.9 * base + 0.1 * (self.ends - self.starts) / width[self.cell]
+        self.base = base / self._summed(base)[self.cell]
+        area = self.table.area
+        if isinstance(area, AreaBySum):
+            weights = np.pad(np.cumsum(area.placements.weights(), axis=1), ((0, 0), (1, 0)))
+            inside = (weights[:, self.ends] - weights[:, self.starts]) / (self.ends - self.starts)
+            self.area_scale = max(float(area.noise_scale), _FINEST * STEPS * self.rows)
+            self.weights = inside / self.area_scale
+
+    def _summed(self, of_parts: Any) -> Any:
+        return np.add.reduceat(of_parts, self.first, axis=-1)
+
+    # --- the law of the cells --------------------------------------------------------------------
+
+    @cached_property
+    def _beside(self) -> tuple[Any, Any, Any]:
+        """Which cells other counts of the same rows sum over, these counts and their scales."""
+        sums, counts, scales = [np.zeros((0, self.cells))], [np.zeros((2, 0))], [np.zeros(0)]
+        for each in self.table.beside:
+            part = np.searchsorted(np.array(each.edges), self.low, side="right")
+            sums.append((np.arange(len(each.edges) + 1)[:, None] == part).astype(float))
+            counts.append(np.asarray(each.counts, dtype=float))
+            scale = max(float(each.scale), _FINEST * self.rows)
+            scales.append(np.full(len(each.edges) + 1, scale))
+        return np.concatenate(sums), np.concatenate(counts, axis=1), np.concatenate(scales)
+
+    @cached_property
+    def _rank(self) -> Any:
+        """The probit of the rank of each cell, and of its two ends."""
+        least = 0.5 / max(self.rows, 10.0)
+        ends = np.clip(np.append(0.0, np.cumsum(self.shares)), least, 1 - least)
+        middle = np.clip(np.cumsum(self.shares) - self.shares / 2, least, 1 - least)
+        return normal_quantile(middle), normal_quantile(ends)
+
+    @cached_property
+    def _prior(self) -> tuple[Any, Any, Any]:
+        """Mean of the log odds of the cells; their covariance, but for the bend; and that of it."""
+        place, _ = self._rank
+        counts, scales = self.counts, self.scales
+        turned = worse_than_chance(*counts, scales=scales)
+        n, m = (max(float(each.sum()), 2 * float(scales.mean())) for each in counts[::-1])
+        mean = math.log(n / m) + (-1 if turned else 1) * SLOPE[0] * place
+        per_end, begins = ENDS
+        ends = (per_end * np.maximum(np.abs(place) - begins, 0.0)) ** 2
+        trend = LEVEL**2 + SLOPE[1] ** 2 * np.outer(place, place) + np.diag(ends)
+        gaps = (place[:, None] - place) / REACH
+        own = np.where(self.tied, JUMP[1], JUMP[0]) ** 2
+        return mean, trend, np.exp(-(gaps**2) / 2) + np.diag(own)
+
+    def _unpacked(self, points: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """Log masses, log odds, shares, rows and chances of being positive, by cell."""
+        logs, odds = points[..., : self.cells], points[..., self.cells : 2 * self.cells]
+        mass = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        shares = mass / mass.sum(axis=-1, keepdims=True)
+        rows = self.rows * shares
+        if self.table.rows is None:
+            rows = rows * np.exp(np.clip(points[..., -1:], -20.0, 20.0))
+        return logs, odds, shares, rows, 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
+
+    @cached_property
+    def _area_of_cells(self) -> Any:
+        """What rows by cell make of the area less the noisy one, in its scales; and its slopes."""
+        area = self.table.area
+        if area is None:
+            return None
+        if isinstance(area, AreaBySum):
+            weights = self._summed(self.weights * self.base)
+            noisy = area.noisy / self.area_scale
+
+            def of_sum(negatives: Any, positives: Any) -> tuple[Any, Any, Any]:
+                found = negatives @ weights[0] + positives @ weights[1] - noisy
+                return found, weights[0], weights[1]
+
+            return of_sum
+        scale = _drawn_scale(area, self)
+
+        def of_pairs(negatives: Any, positives: Any) -> tuple[Any, Any, Any]:
+            m, n = (
+                np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (negatives, positives)
+            )
+            below = (np.cumsum(negatives, axis=-1) - negatives / 2) / m
+            above = (np.cumsum(positives[..., ::-1], axis=-1)[..., ::-1] - positives / 2) / n
+            found = (positives * below).sum(axis=-1, keepdims=True) / n
+            to_negatives, to_positives = (above - found) / m / scale, (below - found) / n / scale
+            return ((found - area.unclamped) / scale)[..., 0], to_negatives, to_positives
+
+        return of_pairs
+
+    def _cost(self, points: Any, precision: Any) -> tuple[Any, Any]:
+        """Minus the log posterior of many points, and its gradient."""
+        sums, sum_counts, sum_scales = self._beside
+        logs, odds, shares, rows, chance = self._unpacked(points)
+        parts = (rows * (1 - chance), rows * chance)
+        cost, slopes = 0.0, []
+        for index, held in enumerate(parts):
+            off = (held - self.counts[index]) / self.scales[index]
+            size = np.sqrt(off**2 + SOFTNESS**2)
+            cost, slope = cost + size.sum(axis=1), off / size / self.scales[index]
+            if len(sum_scales):
+                off = (held @ sums.T - sum_counts[index]) / sum_scales
+                size = np.sqrt(off**2 + SOFTNESS**2)
+                cost, slope = cost + size.sum(axis=1), slope + (off / size / sum_scales) @ sums
+            slopes.append(slope)
+        if self._area_of_cells is not None:
+            off, *along = self._area_of_cells(*parts)
+            size = np.sqrt(off**2 + SOFTNESS**2)
+            cost = cost + size
+            slopes = [
+                slope + (off / size)[:, None] * each
+                for slope, each in zip(slopes, along, strict=True)
+            ]
+        mean, _, _ = self._prior
+        mass = np.exp(np.minimum(logs, 50))
+        away = odds - mean
+        pulled = (
+            away @ precision if precision.ndim == 2 else np.matmul(away[:, None], precision)[:, 0]
+        )
+        cost = cost + (mass - MASS * logs).sum(axis=1) + (away * pulled).sum(axis=1) / 2
+        moved = rows * (slopes[1] * chance + slopes[0] * (1 - chance))
+        total = moved.sum(axis=1, keepdims=True)
+        gradient = [
+            moved - shares * total + mass - MASS,
+            rows * chance * (1 - chance) * (slopes[1] - slopes[0]) + pulled,
+        ]
+        if self.table.rows is None:
+            more = points[:, -1:]
+            cost = cost + (more[:, 0] / TOTAL) ** 2 / 2
+            gradient.append(total + more / TOTAL**2)
+        return cost, np.concatenate(gradient, axis=1)
+
+    def _curvature(self, point: Any, precision: Any) -> Any:
+        """That of Gauss and Newton, at one point."""
+        sums, sum_counts, sum_scales = self._beside
+        logs, _, shares, rows, chance = self._unpacked(point)
+        by_mass = np.diag(rows) - np.outer(rows, shares)
+        by_odds = np.diag(rows * chance * (1 - chance))
+        found = np.zeros((len(point), len(point)))
+        parts, leads = (rows * (1 - chance), rows * chance), []
+        for index, (held, part, sign) in enumerate(
+            zip(parts, (1 - chance, chance), (-1, 1), strict=True)
+        ):
+            lead = np.hstack([part[:, None] * by_mass, sign * by_odds])
+            if self.table.rows is None:
+                lead = np.hstack([lead, held[:, None]])
+            leads.append(lead)
+            off = (held - self.counts[index]) / self.scales[index]
+            found += (lead.T / np.sqrt(off**2 + _CURVED**2) / self.scales[index] ** 2) @ lead
+            if len(sum_scales):
+                off = (sums @ held - sum_counts[index]) / sum_scales
+                joined = sums @ lead
+                found += (joined.T / np.sqrt(off**2 + _CURVED**2) / sum_scales**2) @ joined
+        if self._area_of_cells is not None:
+            off, *along = self._area_of_cells(*parts)
+            lead = along[0] @ leads[0] + along[1] @ leads[1]
+            found += np.outer(lead, lead) / math.sqrt(float(off) ** 2 + _CURVED**2)
+        k = self.cells
+        found[:k, :k] += np.diag(np.exp(np.minimum(logs, 50)) + MASS)
+        found[k : 2 * k, k : 2 * k] += precision
+        if self.table.rows is None:
+            found[-1, -1] += 1 / TOTAL**2
+        return found + 1e-6 * np.eye(len(point))
+
+    @cached_property
+    def _best(self) -> tuple[Any, Any, Any, Any]:
+        """Most likely point, its curvature, and by bend: precisions of the log odds, chances."""
+        _, trend, smooth = self._prior
+        counts, scales = np.maximum(self.counts, 0.0), self.scales
+        odds = np.clip(np.log((counts[1] + scales[1]) / (counts[0] + scales[0])), -6, 6)
+        here = np.concatenate([np.log(MASS * self.cells * self.shares + 1e-3), odds])
+        if self.table.rows is None:
+            here = np.append(here, 0.0)
+        points, curvatures, precisions, evidence = [], [], [], []
+        for bend, chance in BENDS:
+            covariance = trend + bend**2 * smooth
+            precision = np.linalg.inv(covariance)
+            here = self._descended(here, precision)
+            curvature = self._curvature(here, precision)
+            cost = float(self._cost(here[None], precision)[0][0])
+            both = np.linalg.slogdet(curvature)[1] + np.linalg.slogdet(covariance)[1]
+            points.append(here)
+            curvatures.append(curvature)
+            precisions.append(precision)
+            evidence.append(math.log(chance) - cost - float(both) / 2)
+        weights = np.exp(np.array(evidence) - max(evidence))
+        best = int(np.argmax(weights))
+        return points[best], curvatures[best], np.stack(precisions), weights / weights.sum()
+
+    def _descended(self, here: Any, precision: Any) -> Any:
+        damping = 1e-2
+        cost, gradient = self._cost(here[None], precision)
+        for _ in range(30):
+            curvature = self._curvature(here, precision)
+            for _ in range(6):
+                damped = curvature + damping * np.diag(np.diag(curvature))
+                step = np.clip(np.linalg.solve(damped, -gradient[0]), -2, 2)
+                less, onwards = self._cost((here + step)[None], precision)
+                if less[0] < cost[0]:
+                    break
+                damping *= 4
+            else:
+                break
+            won = float(cost[0] - less[0])
+            here, cost, gradient, damping = here + step, less, onwards, max(damping / 4, 1e-6)
+            if won < 1e-2:
+                break
+        return here
+
+    @property
+    def _bend(self) -> float:
+        return float(self._best[3] @ np.array([bend for bend, _ in BENDS]))
+
+    def _walk(self) -> Any:
+        """Points by Hamiltonian chains in coordinates where the law is nearly round (Neal 2011).
+
+        Each chain has a bend of its own, as often as that is likely.
+        """
+        best, curvature, precisions, likely = self._best
+        chains, size = self._chains, len(best)
+        own = np.searchsorted(np.cumsum(likely), (np.arange(chains) + 0.5) / chains)
+        own = np.minimum(own, len(likely) - 1)
+        precision = precisions[own[0]] if (own == own[0]).all() else precisions[own]
+        root = np.linalg.inv(np.linalg.cholesky(curvature)).T  # root @ root.T is its inverse
+
+        def pulled(places: Any) -> tuple[Any, Any]:
+            cost, gradient = self._cost(best + places @ root.T, precision)
+            return cost, gradient @ root
+
+        steps = self._warm + self._kept
+        kicks = normal(11, steps + 1, chains, size)
+        tries, lengths = np.log(uniform(12, steps, chains)), 0.7 + 0.5 * uniform(13, steps)
+        here, stride, found = 0.6 * kicks[-1], 0.9 / size**0.25, []
+        cost, gradient = pulled(here)
+        for step in range(steps):
+            length, speed = stride * lengths[step], kicks[step]
+            energy = cost + (speed**2).sum(axis=1) / 2
+            place, slope, speed = here, gradient, speed - length / 2 * gradient
+            for leap in range(LEAPS):
+                place = place + length * speed
+                there, slope = pulled(place)
+                speed = speed - (length if leap < LEAPS - 1 else length / 2) * slope
+            accepted = tries[step] < energy - there - (speed**2).sum(axis=1) / 2
+            here, gradient = (
+                np.where(accepted[:, None], *each) for each in ((place, here), (slope, gradient))
+            )
+            cost = np.where(accepted, there, cost)
+            if step < self._warm:
+                stride *= 1.1 if accepted.mean() > 0.75 else 0.85
+            if step == self._warm - 1:  # chains that got stuck go on from where others are
+                stuck = cost > np.median(cost) + 4 * math.sqrt(size)
+                here = here.copy()
+                here[stuck] = here[np.argsort(cost, kind="stable")[: stuck.sum()]]
+                cost, gradient = pulled(here)
+            if step >= self._warm:
+                found.append(here)
+        return best + np.concatenate(found) @ root.T
+
+    # --- within the cells ------------------------------------------------------------------------
+
+    @cached_property
+    def _lumps(self) -> tuple[Any, Any]:
+        """How likely each bin divides so at its crowded cell, lumpy or even; which have heaps."""
+        table, edges = self.table, self.table.edges
+        bins = len(table.cuts) - 1
+        likely = np.ones((bins, 1 + len(EVEN)))
+        has_heap = np.zeros(bins, dtype=bool)
+        has_heap[np.searchsorted(table.cuts, self.low[self.tied], side="right") - 1] = True
+        totals = table.negatives + table.positives
+        noise = 2 * (table.noise.scales**2).sum(axis=0)
+        held = np.maximum(np.add.reduceat(totals, np.searchsorted(edges, table.cuts[:-1])), 1.0)
+        above = np.append(0.0, np.cumsum(held))
+        usual = monotone_cubic(table.cuts.astype(float), above, table.heaps.astype(float))
+        places = (np.arange(100) + 0.5) / 100
+        for index, (start, end, cell) in enumerate(
+            zip(table.cuts[:-1], table.cuts[1:], table.heaps, strict=True)
+        ):
+            if has_heap[index] or cell - start < 1 or end - cell < 2:
+                continue
+            lower = (edges[:-1] >= start) & (edges[:-1] < cell)
+            upper = (edges[:-1] > cell) & (edges[:-1] < end)
+            (few, many), (one, two) = (
+                (float(each[lower].sum()), float(each[upper].sum())) for each in (totals, noise)
+            )
+            rows = few + many
+            if rows < SEEN * math.sqrt(one + two):
+                continue
+            part = min(max((float(usual[index]) - above[index]) / held[index], 0.02), 0.98)
+            evenness = np.append(LUMPY, EVEN)
+            # Rows divide as chance has it, too.
+            evenness = np.maximum(1 / (1 / (evenness + 1) + 1 / (rows + 1)) - 1, 0.2)[:, None]
+            logs = (evenness * part - 1) * np.log(places) + (evenness * (1 - part) - 1) * np.log(
+                1 - places
+            )
+            law = np.exp(logs - logs.max(axis=1, keepdims=True))
+            law /= law.sum(axis=1, keepdims=True)
+            deviation = math.sqrt(one * (1 - part) ** 2 + two * part**2) / rows + 0.01
+            seen = np.exp(-math.sqrt(2) * np.abs(few / rows - places) / deviation)
+            likely[index] = law @ seen + 1e-9
+        return likely, has_heap
+
+    def _evenness(self, draws: int) -> tuple[Any, Any]:
+        """Of each draw and cell, how evenly its rows lie, and whether in lumps."""
+        table = self.table
+        if table.values is not None:
+            return np.full((draws, self.cells), EVEN[-1]), np.zeros((draws, self.cells), dtype=bool)
+        cuts = table.edges if table.cuts is None else table.cuts
+        bin_of = np.searchsorted(cuts, self.low, side="right") - 1
+        likely, has_heap = np.ones((len(cuts) - 1, 1 + len(EVEN))), np.zeros(len(cuts) - 1, bool)
+        if table.heaps is not None:
+            likely, has_heap = self._lumps
+        lump, even = likely[:, :1], likely[:, 1:]
+        mixed = LUMPS[:, None, None] * lump + (1 - LUMPS)[:, None, None] * even
+        logs = np.log(mixed[:, ~has_heap]).sum(axis=1) + has_heap.sum() * np.log(LUMPS)[:, None]
+        weights = np.exp(logs - logs.max())
+        ends = np.cumsum(weights.ravel() / weights.sum())
+        pick = np.minimum(np.searchsorted(ends, uniform(21, draws)), weights.size - 1)
+        share, which = LUMPS[pick // len(EVEN)][:, None], pick % len(EVEN)
+        chance = share * lump[:, 0] / (share * lump[:, 0] + (1 - share) * even[:, which].T)
+        chance = np.where(has_heap, share, chance)
+        lumpy = uniform(22, *chance.shape) < chance
+        return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
+
+    @cached_property
+    def _drawn(self) -> tuple[Draws, Any]:
+        """Rows by part, and where in its part a lump lies; NaN where rows lie evenly."""
+        points = self._walk()
+        draws, cell = len(points), self.cell
+        _, odds, _, rows, chance = self._unpacked(points)
+        evenness, lumpy = self._evenness(draws)
+        place = np.where(lumpy[:, cell], uniform(23, draws, len(cell)), np.nan)
+        mass = gamma(31, np.maximum(evenness[:, cell] * self.base, 1e-3)) + 1e-300
+        # Log odds go on within a cell as between its neighbours, and bend as they do between cells.
+        tilt = self._tilts(odds)[:, cell] * self._inside
+        by_class = []
+        for stream, held, lean in (
+            (33, rows * (1 - chance), -chance),
+            (35, rows * chance, 1 - chance),
+        ):
+            law = mass * np.exp(tilt * lean[:, cell])
+            law = law / self._summed(law)[:, cell]
+            inside = held[:, cell]
+            scattered = gamma(stream, law * np.maximum(inside, 0.2) + 1e-4) + 1e-300
+            by_class.append(scattered / self._summed(scattered)[:, cell] * inside)
+        chosen, self._sum_error = self._weighed(points, *by_class)
+        negatives, positives = (each[chosen] for each in by_class)
+        return Draws(negatives, positives), place[chosen]
+
+    @cached_property
+    def _inside(self) -> Any:
+        """Where in its cell the rows of a part lie, from -1/2 to 1/2."""
+        below = np.cumsum(self.base)
+        return below - self.base / 2 - (below - self.base)[self.first][self.cell] - 0.5
+
+    def _slopes(self, odds: Any) -> Any:
+        """How far log odds rise over each cell, by those beside it."""
+        shares = self.shares
+        middle = np.cumsum(shares) - shares / 2
+        slopes = np.zeros_like(odds)
+        if self.cells > 1:
+            last = np.maximum(np.diff(middle), 1e-6)
+            step = np.diff(odds, axis=1)
+            slopes[:, 0], slopes[:, -1] = step[:, 0] / last[0], step[:, -1] / last[-1]
+            slopes[:, 1:-1] = (odds[:, 2:] - odds[:, :-2]) / np.maximum(
+                middle[2:] - middle[:-2], 1e-6
+            )
+        return slopes * shares
+
+    def _tilts(self, odds: Any) -> Any:
+        """The same as it may be within: steeper, and bent as the law bends between cells."""
+        bent = self._bend * np.diff(self._rank[1]) / REACH
+        steeper = np.array(STEEPER)[
+            np.searchsorted(np.cumsum(STEEPER_CHANCES), uniform(25, *odds.shape))
+        ]
+        tilts = self._slopes(odds) * steeper + bent * nearly_normal(24, *odds.shape)
+        return np.clip(tilts, -STEEPEST, STEEPEST)
+
+    def _weighed(self, points: Any, negatives: Any, positives: Any) -> tuple[Any, Any]:
+        """Which draws stay, some of them twice: the area also knows of places within cells.
+
+        And by how much the area of each is off, by what its places within cells add to the sum.
+        """
+        draws = len(points)
+        if not isinstance(self.table.area, AreaBySum):
+            return np.arange(draws), 0.0
+        area = self.table.area
+        noisy = area.noisy / self.area_scale
+        _, _, _, rows, chance = self._unpacked(points)
+        of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
+        of_parts = negatives @ self.weights[0] + positives @ self.weights[1] - noisy
+        logs = np.sqrt(of_cells**2 + SOFTNESS**2) - np.sqrt(of_parts**2 + SOFTNESS**2)
+        while True:  # tempered where few draws would decide
+            weights = np.exp(logs - logs.max())
+            weights /= weights.sum()
+            if 1 / (weights**2).sum() > min(FEWEST, draws / 4):
+                break
+            logs = 0.7 * logs
+        chosen = np.searchsorted(np.cumsum(weights), (np.arange(draws) + 0.5) / draws)
+        chosen = np.minimum(chosen, draws - 1)
+        # What places within cells add to the sum has the mean of the cells' and is no more known.
+        smaller = np.minimum(
+            rows.sum(axis=1) - (rows * chance).sum(axis=1), (rows * chance).sum(axis=1)
+        )
+        smaller = np.maximum(smaller, area.placements.smaller / 4)
+        error = (of_parts - of_cells) * self.area_scale / (STEPS * smaller)
+        return chosen, error[chosen] + self._order_deviation(points) * nearly_normal(26, draws)
+
+    def _order_deviation(self, points: Any) -> float:
+        """That of the area by the order of rows within cells, which nobody told.
+
+        None where the rows beside a cell are mixed about as its own are; where those above are of
+        one class and those below of the other, all of its pairs may be in order or none.
+        """
+        _, _, _, rows, chance = self._unpacked(points)
+        share, held = chance.mean(axis=0), rows.mean(axis=0)
+        beside = np.pad(share, 1, mode="edge")
+        uneven = np.maximum(np.abs(beside[2:] - beside[:-2]) - USUAL, 0.0) / math.sqrt(12)
+        n, m = max(float(held @ share), 1.0), max(float(held @ (1 - share)), 1.0)
+        pairs = np.where(self.tied, 0.0, held**2 * share * (1 - share) / (n * m))
+        return float(np.sqrt(((uneven * pairs) ** 2).sum()))
+
+    @property
+    def rows_drawn(self) -> Draws:
+        """These very rows, as noise leaves them possible."""
+        return self._drawn[0]
+
+    @cached_property
+    def population_drawn(self) -> Draws:
+        """The population of the rows: a Bayesian bootstrap (Rubin 1981) of each draw."""
+        rows = self.rows_drawn
+        return Draws(gamma(41, rows.negatives + 1e-3), gamma(43, rows.positives + 1e-3))
+
+    def draws(self, *, noise_only: bool) -> Draws:
+        return self.rows_drawn if noise_only else self.population_drawn
+
+    # --- readings --------------------------------------------------------------------------------
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The mean of the draws."""
+        return self._assembled(self.rows_drawn)
+
+    def _assembled(self, draws: Draws) -> Curve:
+        """One curve; a threshold is a little below the lowest score of the part that it calls."""
+        points, order, again = self.table.points, *self._vertices
+        starts = np.append(self.starts, points)[::-1][order] - 0.49
+        # All rows of a heap lie at one score: a threshold anywhere in its cell may call them.
+        starts = starts + np.where(again, 0.97, 0.0)
+        thresholds = grid_scores(starts, points=points, score_range=self.score_range)
+        thresholds[0] = grid_scores([points], points=points, score_range=self.score_range)[0]
+        thresholds[-1] = self.score_range[0]
+        rates = []
+        for rate in draws.rates:
+            mean = np.clip(np.maximum.accumulate(rate.mean(axis=0)), 0.0, 1.0)[order]
+            mean[0], mean[-1] = 0.0, 1.0
+            rates.append(mean)
+        m, n = (float(size.mean()) for size in draws.sizes)
+        return Curve(fpr=rates[0], tpr=rates[1], thresholds=thresholds, positives=n, negatives=m)
+
+    @cached_property
+    def _vertices(self) -> tuple[Any, Any]:
+        """Which starts the curve passes, highest first and heaps' twice; which are first times."""
+        heap = np.append(False, (self.ends - self.starts == 1)[::-1])
+        order = np.repeat(np.arange(len(heap)), 1 + heap)
+        return order, np.append(order[1:] == order[:-1], False)
+
+    def above(self, grid_point: int, draws: Draws) -> tuple[Any, Any]:
+        """Negatives and positives with this grid point or a higher one, whole rows of each draw."""
+        part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
+        start, end = int(self.starts[part]), int(self.ends[part])
+        share: Any = min(max((end - grid_point) / (end - start), 0.0), 1.0)
+        at = self._drawn[1][:, part]
+        share = np.where(np.isnan(at), share, at < share)
+        if self.table.values is not None:  # all rows of a bin are at its value
+            value = self.table.values[
+                max(np.searchsorted(self.table.values, start, side="right") - 1, 0)
+            ]
+            share = float(grid_point <= max(value, start))
+        return tuple(
+            np.rint(above[:, part + 1] + share * each[:, part])
+            for above, each in zip(draws.above, (draws.negatives, draws.positives), strict=True)
+        )
+
+    def areas(self, *, noise_only: bool) -> tuple[Any, Any, Any]:
+        """Of each draw: the area under its ROC curve, its average precision, its largest gap."""
+        draws = self.draws(noise_only=noise_only)
+        false, true = draws.rates
+        area = (np.diff(false, axis=1) * (true[:, 1:] + true[:, :-1])).sum(axis=1) / 2
+        area = np.clip(area - self._sum_error, 0.0, 1.0)
+        called = [each[:, ::-1] for each in draws.above]
+        precision = called[1] / np.maximum(called[0] + called[1], 1e-9)
+        precision[:, 0] = precision[:, 1]
+        single = (self.ends - self.starts == 1)[::-1]
+        if self.table.values is not None:
+            single = np.ones_like(single)
+        heights = np.where(single, precision[:, 1:], (precision[:, 1:] + precision[:, :-1]) / 2)
+        average = (np.diff(true, axis=1) * heights).sum(axis=1)
+        return area, average, (true - false).max(axis=1)
+
+    def prevalence(self, *, noise_only: bool) -> Any:
+        """Of each draw."""
+        m, n = self.draws(noise_only=noise_only).sizes
+        return n / np.maximum(n + m, 1e-9)
+
+    def part_scores(self, share: float = 0.5) -> Any:
+        """The scores so far along the parts."""
+        middles = self.starts + share * (self.ends - 1 - self.starts)
+        if self.table.values is not None:
+            values = self.table.values
+            at = np.searchsorted(values, self.starts, side="right") - 1
+            middles = np.maximum(values[np.maximum(at, 0)], self.starts)
+        return grid_scores(middles, points=self.table.points, score_range=self.score_range)
+
+    def bin_shares(self, edges: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the share of positives in each bin of scores, with half a row of either."""
+        draws, first = self.draws(noise_only=noise_only), np.searchsorted(self.starts, edges[:-1])
+        m, n = (np.add.reduceat(each, first, axis=1) for each in (draws.negatives, draws.positives))
+        sign = np.where(np.arange(len(n)) % 2, 0.5, -0.5)[:, None]  # shares of whole rows
+        return np.clip((n + sign) / np.maximum(n + m, 1.0), 0.0, 1.0)
+
+    def calibration_error(self, edges: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the mean distance of observed from predicted shares, over bins."""
+        draws, scores = self.draws(noise_only=noise_only), self.part_scores()
+        first = np.searchsorted(self.starts, edges[:-1])
+        rows = draws.negatives + draws.positives
+        # What each bin's rows are worth less what they score, in rows.
+        off = np.add.reduceat(draws.positives - rows * scores, first, axis=1)
+        return np.abs(off).sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-9)
+
+    def partial_area(self, places: Any, *, noise_only: bool) -> Any:
+        """Of each draw: the mean true positive rate over a range of false positive rates."""
+        heights = read_curves(*self.draws(noise_only=noise_only).rates, places)
+        return np.trapezoid(heights, places, axis=1) / (places[-1] - places[0])
+
+    @cached_property
+    def furthest(self) -> dict[tuple[str, bool], Any]:
+        return {}
+
+    def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> Region:
+        """Where the rows' own curve lies, or that of the population, with this confidence."""
+        return Region(self, level, simultaneous, noise_only)
+
+
+def _drawn_scale(area: RankingDraw, posterior: Posterior) -> float:
+    """The size that the noise of an area drawn by itself exceeds as often as Laplace its scale.
+
+    Over the class counts that the table leaves possible: where it hides a class, the area's noise
+    may be as large as that of few rows.
+    """
+    table, local = posterior.table, area.mechanism.local
+    away = np.linspace(-2.5, 2.5, 21)
+    weights = np.exp(-(away**2) / 2)
+    noise = table.noise.above_deviation[:, 0]
+    n = table.positives.sum() + noise[1] * away
+    m = table.negatives.sum() - noise[0] * away
+    if table.rows is not None:
+        n = (n + table.rows - m) / 2
+        m = table.rows - n
+    rungs = local.rung_size(positives=np.maximum(n, 1.0), negatives=np.maximum(m, 1.0))
+    weights = weights * (1 + CLASS_PRIOR * float(noise.max()) / np.maximum(rungs, 0.5))
+    rungs = rungs / local.protection.rows_per_unit
+    low, high = math.log(_FINEST), math.log(1e2)
+    for _ in range(30):
+        middle = (low + high) / 2
+        beyond = float(area.law.survival(rungs, math.exp(middle)) @ weights / weights.sum())
+        low, high = (middle, high) if beyond > math.exp(-1) else (low, middle)
+    return math.exp(high)
