@@ -27,7 +27,7 @@ from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stage
 from heldout.questions.features.selection import METHODS, Plan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
-from heldout.questions.worst_cases import Pair, WorstCase
+from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
 __all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]
 
@@ -65,6 +65,10 @@ class Selection(Question[SelectionRelease]):
     of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     rules: ClassVar[int] = LATEST
     known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = tuple(
+        {"method": method, "k": 2} if method in BY_NUMBER else {"method": method}
+        for method in METHODS
+    )
     method: Annotated[str, OneOf(METHODS), "The private selection method."] = "noisy-counts"
     score: Annotated[str, Text(), "The score by which features are ranked."] = "total-count"
     k: Count = None
@@ -161,6 +165,13 @@ class Training(Question[ModelRelease]):
     of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     rules: ClassVar[int] = LATEST
     known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"classifier": "logistic"},
+        {"select": JOINT},
+        {"select": "noisy-top-k", "k": 2},
+        {"select": "sparse-vector", "k": 2, "classifier": "logistic"},
+    )
     classifier: Annotated[
         str, OneOf((AUTO, *CLASSIFIERS)), "The model to train; auto chooses by public facts."
     ] = "naive-bayes"
@@ -416,4 +427,17 @@ _TRAINED: Final = (
     ),
     Pair("a row changes its label", _row([1, 0], 1), _row([1, 0], 0)),
     Pair("a row changes its features", _row([1, 0], 1), _row([0, 1], 1)),
+)
+_FEATURES: Final = tuple(f"f{place}" for place in range(5))
+declare_rows(
+    FeatureRows,
+    {"y": FLAG, **dict.fromkeys(_FEATURES, Column((0.0, 1.0, 2.5, None)))},
+    partial(
+        FeatureMatrix.from_table,
+        label="y",
+        features=_FEATURES,
+        features_per_row=3,
+        most_rows=100,
+        name="made up",
+    ),
 )

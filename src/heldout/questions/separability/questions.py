@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from random import Random
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from heldout.questions.separability.separator import (
     called_true,
     power_of_two,
 )
-from heldout.questions.worst_cases import Pair, WorstCase, numbers
+from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 
 __all__ = ["Separability", "as_columns"]
 
@@ -106,6 +107,17 @@ class Separability(Question[SeparabilityRelease]):
     )
     of: ClassVar[tuple[type, ...]] = (TruthRows,)
     cannot_pool: ClassVar[str] = "every site trains a separator of its own"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {
+            "privatized": {
+                "numbers": {
+                    "a": [0.0, 1.0, 0.5, 1.0, 2.0, 0.0] * 3,
+                    "b": [1.0, 0.0, 0.5, 1.0, 3.0, 1.0] * 3,
+                },
+                "texts": {"t": ["x", "y", "x", "z", "y", "x"] * 3},
+            }
+        },
+    )
     privatized: Annotated[
         Mapping[str, Any],
         Columns(),
@@ -259,3 +271,13 @@ def _seen(pair: Pair, release: Any) -> list[float]:
         called_true(weights, side(rows, slice(-1, None))[0]) for rows in (pair.first, pair.second)
     )
     return [*found, float((first - second) @ left)]
+
+
+declare_rows(
+    TruthRows,
+    {
+        **dict.fromkeys(("a", "b"), Column((0.0, 1.0, 9.0, -9.0, None), Random.random)),
+        "t": Column(("x", "y", "new", None), type="text"),
+    },
+    partial(Truth, numbers=("a", "b"), texts=("t",), expected_rows=18, name="made up"),
+)
