@@ -33,7 +33,7 @@ def test_a_session_takes_a_budget_or_an_epsilon_and_nothing_like_it(budget: Any)
     with pytest.raises(ArgumentError, match="epsilon must be"):
         ho.Session(dataset, budget=budget)
     for plain in (1, "1", 1.0):
-        assert ho.Session(dataset, budget=plain).remaining == ho.Budget(epsilon=1)
+        assert str(ho.Session(dataset, budget=plain).remaining) == "epsilon 1"
 
 
 @pytest.mark.parametrize("name", ["a\0b", "p" * 5000, "\ud800", "a\nb", "\x1b[31m"], ids=range(5))
