@@ -116,7 +116,8 @@ DATA ?= ../shared/data
 bench-accuracy: .venv/dev
 	$(BIN)/python -m benchmarks.accuracy $(if $(wildcard $(DATA)),--data $(DATA))
 
-# Tries to prove the claims wrong, in one run. AUDIT_MINUTES=300 AUDIT_SAMPLES=100000 looks closer.
+# Tries to prove the claims wrong, in one run. AUDIT_MINUTES=300 AUDIT_SAMPLES=100000 looks closer;
+# HELDOUT_TEST_SPARK=1 replays through Spark too (make .venv/spark installs it).
 AUDIT_MINUTES ?= 45
 AUDIT_SAMPLES ?= 20000
 AUDIT_LATTICE ?= 10000000

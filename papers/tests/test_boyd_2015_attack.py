@@ -1,6 +1,6 @@
 """The attack of the 2015 paper, on made-up scores."""
 
-from heldout.audit.exposure import most_success
+from heldout.audit.attacks import most_success
 from heldout_papers.boyd_2015_attack import _attacked, _Job, _scores
 from heldout_papers.registry import Context, find
 

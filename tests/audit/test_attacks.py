@@ -14,9 +14,8 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from heldout import errors
 from heldout import questions as q
 from heldout.audit import exposure, label_from_auc, label_from_average_precision, label_from_roc
-from heldout.audit.attacks import metric_value
-from heldout.audit.doors import session_on
-from heldout.audit.exposure import most_success
+from heldout.audit.attacks import metric_value, most_success
+from heldout.audit.subjects import open_session
 from heldout.cli import main
 from heldout.questions.worst_cases import WorstCase, rows, table_pair
 
@@ -106,7 +105,7 @@ def test_against_a_private_release_no_attacker_beats_the_bound() -> None:
     up, down = [0.55, 0.65, 0.75, 0.85, 0.9, 0.95], [0.1, 0.2, 0.3, 0.5, 0.6]
     pair = table_pair("a label", [*rows(up, down), (0, 0.01)], [*rows(up, down), (1, 0.99)])
     for truth in (0, 1):
-        session = session_on(WorstCase(pairs=(pair,)), pair, truth, "replay")
+        session = open_session(WorstCase(pairs=(pair,)), pair, truth, "replay")
         for _ in range(trials // 2):
             noisy = session.ask(q.Auc(epsilon="1"))._noisy()
             count = min(noisy["noisy_counts"], key=lambda look: look["scale"])["positives"]

@@ -8,11 +8,10 @@ from scipy import stats
 import heldout as ho
 from heldout import errors
 from heldout.audit import audit
-from heldout.audit.bounds import delta_bound, epsilon_bound, lower, upper
-from heldout.audit.events import as_table, best_event, learn, lowest_bit
-from heldout.audit.learned import telling
+from heldout.audit.events import as_table, best_event, learn, lowest_bit, telling
+from heldout.audit.result import delta_bound, epsilon_bound, lower, upper
 from heldout.audit.subjects import Pair, Subject, register, registered
-from heldout.audit.violators import snapped
+from heldout.audit.violators import snap
 from heldout.kernel.loss import Loss
 
 
@@ -84,7 +83,7 @@ def test_what_many_numbers_show_together_is_learned() -> None:
 
     def spread(pair, side, epsilon, count, door):
         random = np.random.default_rng()
-        noise = snapped(random.laplace(size=(count, 38)))
+        noise = snap(random.laplace(size=(count, 38)))
         noise[:, 3:27:3] += 0.5 * side
         return noise
 
@@ -105,7 +104,7 @@ def test_numbers_that_differ_in_place_or_in_spread_are_told_from_the_others() ->
 def test_the_worst_pair_is_found_and_tested_most() -> None:
     def draw(pair, side, epsilon, count, door):
         shift = {"far": 1.0, "near": 0.1, "same": 0.0}[pair.name]
-        return snapped(side * shift + np.random.default_rng().laplace(size=count))
+        return snap(side * shift + np.random.default_rng().laplace(size=count))
 
     cases = tuple(Pair(name, 0, 1) for name in ("same", "near", "far"))
     register(Subject("test-pairs", "test", cases, Loss.pure, draw))

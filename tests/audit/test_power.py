@@ -8,9 +8,17 @@ import pytest
 
 from heldout import questions as q
 from heldout.audit import audit, auditor, registered
-from heldout.audit.doors import session_on
-from heldout.audit.sparse_vectors import sparse_vector
-from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find, register
+from heldout.audit.subjects import (
+    MECHANISM,
+    RELEASE,
+    VIOLATOR,
+    Pair,
+    Subject,
+    find,
+    open_session,
+    register,
+)
+from heldout.audit.violators import sparse_vector
 from heldout.kernel import Ledger
 from heldout.kernel.loss import Loss
 from heldout.questions.worst_cases import WorstCase
@@ -231,7 +239,7 @@ def test_the_request_at_the_door_is_the_same_on_both_neighbours() -> None:
         for pair in subject.pairs:
             seen = []
             for side in (0, 1):
-                answer = session_on(WorstCase(pairs=()), pair, side, "public").ask(asked)
+                answer = open_session(WorstCase(pairs=()), pair, side, "public").ask(asked)
                 request = answer._drawn.request
                 told = [request.name, request.parameters, request.event().encode()]
                 content = answer.as_dict()

@@ -280,7 +280,7 @@ def test_only_statistics_ask_for_exact_columns() -> None:
     outside = {each for each in users_of("_fetch") if not each.startswith("heldout.kernel.")}
     # A feature matrix puts its rows beside what the base gives it. The audit's own attack looks at
     # the rows, for the custodian's eyes.
-    known = {"heldout.data.dataset", "heldout.data.feature_matrix", "heldout.audit.exposure"}
+    known = {"heldout.data.dataset", "heldout.data.feature_matrix", "heldout.audit.attacks"}
     assert outside <= known
 
 

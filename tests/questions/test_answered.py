@@ -169,7 +169,7 @@ def test_what_was_paid_for_is_delivered_though_the_ledger_cannot_be_read_again(
     def away(*_: Any) -> None:
         raise LedgerError("The ledger did not answer.")
 
-    monkeypatch.setattr(Ledger, "_standing", away)
+    monkeypatch.setattr(Ledger, "standing", away)
     assert session.report(epsilon="1/4").remaining == ho.Loss.pure("3/4")
     assert session.answer(q.Confusion(epsilon="1/4")).as_dict()["remaining"]["epsilon"] == "1/2"
 

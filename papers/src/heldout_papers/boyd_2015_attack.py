@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heldout.audit.attacks import label_from_auc, metric_value
-from heldout.audit.exposure import most_success
+from heldout.audit.attacks import label_from_auc, metric_value, most_success
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
 from heldout_papers.registry import Claim, Context, Reproduction, figure
@@ -171,7 +170,7 @@ def _attacked(job: _Job) -> _Success:
         known = (up[:n], down[:m])
         scores = np.concatenate([*known, up[n:] if truth else down[m:]])
         labels = np.concatenate([np.ones(n), np.zeros(m), [truth]]).astype(int)
-        published = metric_value("auc", labels, scores)
+        published = float(metric_value("auc", labels, scores))
         for digits in _DIGITS:
             guess = label_from_auc(known[0], known[1], published, decimals=digits)
             total[f"{digits} digits"] += 0.5 if guess == 0.5 else guess == truth

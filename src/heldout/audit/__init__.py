@@ -6,9 +6,14 @@
 True
 """
 
-from heldout.audit.attacks import label_from_auc, label_from_average_precision, label_from_roc
+from heldout.audit.attacks import (
+    Exposure,
+    exposure,
+    label_from_auc,
+    label_from_average_precision,
+    label_from_roc,
+)
 from heldout.audit.auditor import audit, audit_all
-from heldout.audit.exposure import Exposure, exposure
 from heldout.audit.result import AuditResult, Finding
 from heldout.audit.subjects import Pair, Subject, register, registered
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from heldout.arguments import shown
 from heldout.arguments.rules import OneOf, Share, Whole
-from heldout.audit.bounds import epsilon_bound
-from heldout.audit.doors import DOORS
-from heldout.audit.events import Event, Features, as_table, best_event, learn, stacked
+from heldout.audit.events import Event, Features, as_table, best_event, learn, stack
 from heldout.audit.parallel import Progress, mapper
-from heldout.audit.result import AuditResult, Finding
-from heldout.audit.subjects import VIOLATOR, Subject, find, registered
+from heldout.audit.result import AuditResult, Finding, Floats, epsilon_bound
+from heldout.audit.subjects import DOORS, VIOLATOR, Subject, find, registered
 from heldout.errors import ArgumentError
 from heldout.kernel import exact
 from heldout.questions.session import Epsilon
@@ -75,24 +73,26 @@ def audit(
     delta, error = float(claimed.delta), 1 - confidence
     with mapper(workers, 2 * (1 + samples // _CHUNK[door])) as mapped:
 
-        def draw(wanted: Mapping[str, int], through: str) -> dict[tuple[str, int], Any]:
+        def draw(wanted: Mapping[str, int], through: str) -> dict[tuple[str, int], Floats]:
             jobs = list(_jobs(checked, wanted, price, through))
             return _drawn(mapped, jobs, checked.name, progress)
 
         def explore(among: Sequence[str], many: int) -> None:
             for key, rows in draw(dict.fromkeys(among, max(LEAST // 4, many)), "replay").items():
-                seen[key] = stacked([seen[key], rows]) if key in seen else rows
+                seen[key] = stack([seen[key], rows]) if key in seen else rows
             for name in among:
-                found[name] = _explore(seen[name, 0], seen[name, 1], error, delta, trials=samples)
+                explored[name] = _explore(
+                    seen[name, 0], seen[name, 1], error, delta, trials=samples
+                )
 
-        seen: dict[tuple[str, int], Any] = {}
-        found: dict[str, _Found] = {}
+        seen: dict[tuple[str, int], Floats] = {}
+        explored: dict[str, _Explored] = {}
         ranked = names
         if len(names) > PROMISING:
             explore(names, samples // EVERY)
-            ranked = sorted(names, key=lambda name: -found[name].promise)
+            ranked = sorted(names, key=lambda name: -explored[name].promise)
         explore(ranked[:PROMISING], samples // CLOSER)
-        worst = max(ranked[:PROMISING], key=lambda name: found[name].promise)
+        worst = max(ranked[:PROMISING], key=lambda name: explored[name].promise)
         few = max(LEAST // 4, samples // BESIDE)
         tested = draw({name: samples if name == worst else few for name in names}, door)
     findings = []
@@ -100,7 +100,7 @@ def audit(
         # Half of the error is for the worst pair, the other half for all others together.
         share = 1 if len(names) == 1 else 0.5 if name == worst else 0.5 / (len(names) - 1)
         outcomes = tested[name, 0], tested[name, 1]
-        findings.append(found[name].test(name, *outcomes, error=error * share, delta=delta))
+        findings.append(explored[name].test(name, *outcomes, error=error * share, delta=delta))
     return AuditResult(
         subject=checked.name,
         kind=checked.kind,
@@ -114,7 +114,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Explored:
     """The most promising event on a pair, found on samples that test nothing."""
 
     features: Features
@@ -123,11 +123,13 @@ class _Found:
     promise: float
     width: int
 
-    def test(self, pair: str, first: Any, second: Any, *, error: float, delta: float) -> Finding:
+    def test(
+        self, pair: str, first: Floats, second: Floats, *, error: float, delta: float
+    ) -> Finding:
         """Count the event on fresh samples."""
         here, there = (
-            self.features.hits(self.event, _fitted(each, self.width))
-            for each in ((second, first) if self.swapped else (first, second))
+            self.features.hits(self.event, _fitted(side, self.width))
+            for side in ((second, first) if self.swapped else (first, second))
         )
         trials = min(len(first), len(second))
         bound = float(epsilon_bound(here, there, trials, error=error, delta=delta))
@@ -135,11 +137,13 @@ class _Found:
         return Finding(pair, towards, str(self.event), here, there, trials, bound)
 
 
-def _explore(first: Any, second: Any, error: float, delta: float, *, trials: int) -> _Found:
+def _explore(
+    first: Floats, second: Floats, error: float, delta: float, *, trials: int
+) -> _Explored:
     """Half of the samples teach features, the other half chooses an event."""
-    both = as_table(stacked([first, second]))
+    both = as_table(stack([first, second]))
     halves = [
-        (each[: len(each) // 2], each[len(each) // 2 :]) for each in np.split(both, [len(first)])
+        (side[: len(side) // 2], side[len(side) // 2 :]) for side in np.split(both, [len(first)])
     ]
     features = learn(halves[0][0], halves[1][0])
     best = None
@@ -147,12 +151,12 @@ def _explore(first: Any, second: Any, error: float, delta: float, *, trials: int
         here, there = halves[swapped][1], halves[not swapped][1]
         event, promise = best_event(features, here, there, error=error, delta=delta, trials=trials)
         if best is None or promise > best.promise:
-            best = _Found(features, event, swapped, promise, both.shape[1])
+            best = _Explored(features, event, swapped, promise, both.shape[1])
     assert best is not None
     return best
 
 
-def _fitted(rows: Any, width: int) -> Any:
+def _fitted(rows: Floats, width: int) -> Floats:
     """As many numbers as the explored outcomes had; features know no others."""
     missing = width - rows.shape[1]
     padded = np.pad(rows, ((0, 0), (0, max(0, missing))), constant_values=np.nan)
@@ -170,26 +174,26 @@ def audit_all(
     there, missing = present(kinds)
     one = own_confidence(there, confidence)
     results = [
-        audit(each.name, confidence=confidence if each.kind == VIOLATOR else one, **words)
-        for each in there
+        audit(subject.name, confidence=confidence if subject.kind == VIOLATOR else one, **words)
+        for subject in there
     ]
     return results, missing
 
 
 def present(kinds: Sequence[str] | None = None) -> tuple[list[Subject], Mapping[str, str]]:
     """The subjects of these kinds that are there, and why the others are not."""
-    subjects = [each for each in registered() if kinds is None or each.kind in kinds]
-    missing = {each.name: why for each in subjects if (why := each.missing()) is not None}
-    return [each for each in subjects if each.name not in missing], missing
+    subjects = [subject for subject in registered() if kinds is None or subject.kind in kinds]
+    missing = {subject.name: why for subject in subjects if (why := subject.missing()) is not None}
+    return [subject for subject in subjects if subject.name not in missing], missing
 
 
 def own_confidence(subjects: Sequence[Subject], confidence: float, *, more: int = 0) -> float:
     """Each of ours, and so many more audits, may err with the same part of the whole."""
-    own = sum(each.kind != VIOLATOR for each in subjects) + more
+    own = sum(subject.kind != VIOLATOR for subject in subjects) + more
     return 1 - (1 - confidence) / max(own, 1)
 
 
-def _columns(rows: Any) -> Any:
+def _columns(rows: Floats) -> Floats:
     rows = np.asarray(rows, dtype=np.float64)
     return rows[:, None] if rows.ndim == 1 else rows
 
@@ -207,16 +211,16 @@ def _jobs(
 
 def _drawn(
     mapped: Callable[..., Any], jobs: Sequence[Job], name: str, progress: Progress | None
-) -> dict[tuple[str, int], Any]:
-    drawn: dict[tuple[str, int], list[Any]] = {}
+) -> dict[tuple[str, int], Floats]:
+    drawn: dict[tuple[str, int], list[Floats]] = {}
     for done, (job, rows) in enumerate(mapped(_work, jobs), start=1):
         drawn.setdefault((job[1], job[2]), []).append(_columns(rows))
         if progress is not None:
             progress(name, done, len(jobs))
-    return {key: stacked(tables) for key, tables in drawn.items()}
+    return {key: stack(tables) for key, tables in drawn.items()}
 
 
-def _work(job: Job) -> tuple[Job, Any]:
+def _work(job: Job) -> tuple[Job, Floats]:
     name, pair, side, epsilon, count, door = job
     subject = find(name)
     return job, np.asarray(subject.draw(subject.pair(pair), side, epsilon, count, door))
@@ -225,7 +229,7 @@ def _work(job: Job) -> tuple[Job, Any]:
 def _names(checked: Subject, pairs: Sequence[str] | None) -> list[str]:
     """The pairs to audit, each once: all of the subject's unless some are named."""
     if pairs is None:
-        return [each.name for each in checked.pairs]
+        return [pair.name for pair in checked.pairs]
     given = (
         [pairs] if isinstance(pairs, str) else list(pairs) if isinstance(pairs, Sequence) else []
     )

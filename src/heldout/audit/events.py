@@ -8,16 +8,26 @@ value. Which one is best is decided on samples that test nothing; others test th
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from heldout.audit.bounds import epsilon_bound, lower, upper
-from heldout.audit.learned import laplace_ratio, learned_score, telling
+from heldout.audit.result import Floats, epsilon_bound, lower, upper
 
-__all__ = ["Event", "Features", "as_table", "best_event", "learn", "stacked"]
+__all__ = [
+    "Event",
+    "Features",
+    "as_table",
+    "best_event",
+    "laplace_ratio",
+    "learn",
+    "learned_score",
+    "stack",
+    "telling",
+]
 
-Feature = Callable[[Any], Any]
+Feature = Callable[[Floats], Floats]
 _ATOMS = 512  # a feature with no more values than this is taken value by value
 _BINS = 32
 _MOST_PLAIN = 96  # numbers of an outcome that are looked at one by one
@@ -37,10 +47,10 @@ class Event:
     def __str__(self) -> str:
         return f"{self.feature} {self.relation} {self.value:.6g}"
 
-    def holds(self, found: Any) -> Any:
+    def holds(self, numbers: Floats) -> npt.NDArray[np.bool_]:
         if self.relation == ">=":
-            return found >= self.value
-        return found <= self.value if self.relation == "<=" else found == self.value
+            return numbers >= self.value
+        return numbers <= self.value if self.relation == "<=" else numbers == self.value
 
 
 @dataclass
@@ -49,67 +59,67 @@ class Features:
 
     functions: dict[str, Feature] = field(default_factory=dict)
 
-    def hits(self, event: Event, outcomes: Any) -> int:
+    def hits(self, event: Event, outcomes: Floats) -> int:
         return int(np.count_nonzero(event.holds(self.functions[event.feature](outcomes))))
 
 
-def as_table(outcomes: Any) -> Any:
+def as_table(outcomes: npt.ArrayLike) -> Floats:
     """Outcomes as rows of finite doubles; what is missing has a number of its own."""
     table = np.asarray(outcomes, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
     return np.nan_to_num(table, nan=_MISSING, posinf=1e308, neginf=-1e308) + 0.0
 
 
-def stacked(rows: Sequence[Any]) -> Any:
+def stack(rows: Sequence[npt.ArrayLike]) -> Floats:
     """Rows, or tables, of any length under one another; what a shorter one lacks is NaN.
 
-    >>> stacked([[1, 2], [3]]).tolist()
+    >>> stack([[1, 2], [3]]).tolist()
     [[1.0, 2.0], [3.0, nan]]
     """
-    tables = [np.asarray(each, dtype=np.float64) for each in rows]
-    tables = [each[None, :] if each.ndim == 1 else each for each in tables]
-    width = max(each.shape[1] for each in tables)
-    if all(each.shape[1] == width for each in tables):
-        return np.concatenate(tables)
+    tables = [np.atleast_2d(np.asarray(table, dtype=np.float64)) for table in rows]
+    width = max(table.shape[1] for table in tables)
+    lacking = [((0, 0), (0, width - table.shape[1])) for table in tables]
     return np.concatenate(
         [
-            np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=np.nan)
-            for each in tables
+            np.pad(table, pad, constant_values=np.nan)
+            for table, pad in zip(tables, lacking, strict=True)
         ]
     )
 
 
-def learn(first: Any, second: Any) -> Features:
+def learn(first: Floats, second: Floats) -> Features:
     """Features for outcomes of two neighbours, learned on these samples."""
-    found = Features()
+    features = Features()
     columns = range(min(first.shape[1], _MOST_PLAIN))
     for j in columns:
         both = np.concatenate([first[:, j], second[:, j]])
         if (both == both[0]).all():
             continue
-        found.functions[f"number {j + 1}"] = _column(j)
-        found.functions[f"distance of number {j + 1}"] = _distance(j, float(np.median(both)))
+        features.functions[f"number {j + 1}"] = _column(j)
+        features.functions[f"distance of number {j + 1}"] = _distance(j, float(np.median(both)))
         if (both != np.rint(both)).any():
-            found.functions[f"lowest bit of number {j + 1}"] = _lowest_bit_of(j)
-    found.functions["whole outcome"] = _fingerprint
+            features.functions[f"lowest bit of number {j + 1}"] = _lowest_bit_of(j)
+    features.functions["whole outcome"] = _fingerprint
     learned = [_log_ratio(_column(j), first, second) for j in columns]
-    found.functions["log ratio of the numbers"] = lambda rows: sum(each(rows) for each in learned)
-    found.functions["log ratio of the outcome"] = _log_ratio(_fingerprint, first, second)
+    features.functions["log ratio of the numbers"] = lambda rows: np.sum(
+        [ratio(rows) for ratio in learned], axis=0
+    )
+    features.functions["log ratio of the outcome"] = _log_ratio(_fingerprint, first, second)
     if first.shape[1] > 1:
-        found.functions["direction"] = _direction(first, second)
-        found.functions["Laplace ratio"] = laplace_ratio(first, second)
+        features.functions["direction"] = _direction(first, second)
+        features.functions["Laplace ratio"] = laplace_ratio(first, second)
     best = telling(first, second)
     for name, numbers in (("learned score", best), ("learned score of the most telling", best[:3])):
         for ridge in _RIDGES:
             score = learned_score(first, second, numbers, ridge=ridge)
-            found.functions[f"{name} ({ridge:g})"] = score
-    return found
+            features.functions[f"{name} ({ridge:g})"] = score
+    return features
 
 
 def best_event(
     features: Features,
-    first: Any,
-    second: Any,
+    first: Floats,
+    second: Floats,
     *,
     error: float,
     delta: float,
@@ -130,7 +140,7 @@ def best_event(
             values = _candidates(here, there, relation)
             if not values.size:
                 continue
-            hits, others = (_count(each, values, relation) for each in (here, there))
+            hits, others = (_count(side, values, relation) for side in (here, there))
             likely, unlikely = lower(hits, size, _CAUTION), upper(others, size, _CAUTION)
             bounds = epsilon_bound(
                 likely * trials, unlikely * trials, trials, error=error, delta=delta
@@ -144,7 +154,7 @@ def best_event(
     return best, most
 
 
-def _candidates(here: Any, there: Any, relation: str) -> Any:
+def _candidates(here: Floats, there: Floats, relation: str) -> Floats:
     both = np.concatenate([here, there])
     if relation == "==":
         values, counts = np.unique(here, return_counts=True)
@@ -155,7 +165,7 @@ def _candidates(here: Any, there: Any, relation: str) -> Any:
     return np.unique(np.quantile(both, levels, method="nearest"))
 
 
-def _count(ordered: Any, values: Any, relation: str) -> Any:
+def _count(ordered: Floats, values: Floats, relation: str) -> npt.NDArray[np.intp]:
     below = np.searchsorted(ordered, values, side="left")
     not_above = np.searchsorted(ordered, values, side="right")
     if relation == ">=":
@@ -175,7 +185,7 @@ def _lowest_bit_of(j: int) -> Feature:
     return lambda rows: lowest_bit(rows[:, j])
 
 
-def lowest_bit(numbers: Any) -> Any:
+def lowest_bit(numbers: Floats) -> Floats:
     """The exponent of the lowest bit that is set: -1 for 0.5 and 0.75 - 0.25, 0 for 3, 1 for 6.
 
     >>> lowest_bit(np.array([0.5, 3.0, 6.0, 0.1])).tolist()
@@ -187,7 +197,7 @@ def lowest_bit(numbers: Any) -> Any:
     return np.where(numbers == 0, 1024.0, exponent - 53 + lowest)
 
 
-def _fingerprint(rows: Any) -> Any:
+def _fingerprint(rows: Floats) -> Floats:
     """A number that is the same for the same outcome and for hardly any other."""
     words = np.ascontiguousarray(rows).view(np.uint64)
     total = np.zeros(len(rows), dtype=np.uint64)
@@ -199,7 +209,7 @@ def _fingerprint(rows: Any) -> Any:
     return (total >> np.uint64(12)).astype(np.float64)
 
 
-def _log_ratio(feature: Feature, first: Any, second: Any) -> Feature:
+def _log_ratio(feature: Feature, first: Floats, second: Floats) -> Feature:
     """The logarithm of how much more often a value is seen under the first neighbour."""
     here, there = feature(first), feature(second)
     values = np.unique(np.concatenate([here, there]))
@@ -212,11 +222,11 @@ def _log_ratio(feature: Feature, first: Any, second: Any) -> Feature:
         values = np.unique(np.quantile(np.concatenate([here, there]), levels))
     atoms = feature is _fingerprint
 
-    def place(found: Any) -> Any:
-        at = np.searchsorted(values, found, side="right")
+    def place(numbers: Floats) -> npt.NDArray[np.intp]:
+        at = np.searchsorted(values, numbers, side="right")
         if not atoms:
             return at
-        known = values[np.minimum(np.maximum(at, 1), values.size) - 1] == found
+        known = values[np.minimum(np.maximum(at, 1), values.size) - 1] == numbers
         return np.where(known, at, 0)
 
     size = values.size + 1
@@ -227,18 +237,111 @@ def _log_ratio(feature: Feature, first: Any, second: Any) -> Feature:
     return lambda rows: ratio[place(feature(rows))]
 
 
-def _direction(first: Any, second: Any) -> Feature:
+def _direction(first: Floats, second: Floats) -> Feature:
     """Fisher's linear discriminant on clipped numbers: noise with a long tail must not rule it."""
     both = np.concatenate([first, second])
     low, high = np.quantile(both, [0.02, 0.98], axis=0)
 
     width = np.where(high > low, high - low, 1.0)
 
-    def clipped(rows: Any) -> Any:
-        return (np.clip(rows, low, high) - low) / width
+    def clipped(rows: Floats) -> Floats:
+        return np.asarray((np.clip(rows, low, high) - low) / width)
 
     spread = np.cov(clipped(both), rowvar=False)
     spread += np.eye(len(spread)) * (1e-9 + 1e-6 * np.trace(spread))
     apart = clipped(first).mean(axis=0) - clipped(second).mean(axis=0)
     weights = np.linalg.solve(spread, apart)
     return lambda rows: clipped(rows) @ weights
+
+
+_MOST = 10  # numbers that take part
+_LEVELS = (0.03, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.97)
+_STEPS = 8
+_CLEAR = 2.0  # standard errors that two medians must be apart to count
+
+
+def telling(first: Floats, second: Floats) -> list[int]:
+    """The numbers whose place or spread differs most between the two, the most telling first."""
+    both = np.concatenate([first, second])
+    size, rows = len(first), len(both)
+    deviation = np.sqrt(size * (rows - size) * (rows + 1) / 12)
+    apart = []
+    for j in range(both.shape[1]):
+        numbers = both[:, j]
+        off = 0.0
+        for spread in (numbers, np.abs(numbers - np.median(numbers))):
+            ranks = _ranks(spread)
+            off = max(off, abs(ranks[:size].sum() - size * (rows + 1) / 2) / deviation)
+        apart.append(off)
+    order = np.argsort(apart)[::-1][:_MOST]
+    return [int(j) for place, j in enumerate(order) if place == 0 or apart[j] > 2.0]
+
+
+def laplace_ratio(first: Floats, second: Floats) -> Feature:
+    """The log likelihood ratio as if each number had Laplace noise about its median.
+
+    Two medians and a width are learned of each number, so that it takes many numbers, each of which
+    tells a little, where pieces between quantiles would learn nothing but chance.
+
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(0).laplace(size=(2000, 2))
+    >>> score = laplace_ratio(noise + [1, 0], noise)
+    >>> score(np.array([[9.0, 5.0], [-9.0, 5.0]])).round().tolist()
+    [1.0, -1.0]
+    """
+    both = [np.median(side, axis=0) for side in (first, second)]
+    away = [np.abs(side - middle) for side, middle in zip((first, second), both, strict=True)]
+    width = np.maximum(np.concatenate(away).mean(axis=0), 1e-300)
+    error = width * np.sqrt(1 / len(first) + 1 / len(second))
+    used = np.flatnonzero(np.abs(both[0] - both[1]) > _CLEAR * error)
+    (here, there), width = (side[used] for side in both), width[used]
+
+    def ratio(rows: Floats) -> Floats:
+        # A number that is the same in nearly all answers has a width of nearly nothing.
+        apart = np.abs(rows[:, used] - there) - np.abs(rows[:, used] - here)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.round(np.clip(apart / width, -1e6, 1e6).sum(axis=1), 12))
+
+    return ratio
+
+
+def _ranks(numbers: Floats) -> Floats:
+    """Ranks from 1, the mean of them where numbers are equal."""
+    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[place.reshape(numbers.shape)]
+
+
+def learned_score(first: Floats, second: Floats, columns: list[int], *, ridge: float) -> Feature:
+    """A score of outcomes that is high where the first neighbour is the more likely one."""
+    both = np.concatenate([first, second])
+    knots = {j: np.unique(np.quantile(both[:, j], _LEVELS, method="nearest")) for j in columns}
+
+    def pieces(rows: Floats) -> Floats:
+        columns = []
+        for j, places in knots.items():
+            numbers = rows[:, j]
+            columns += [numbers < places[0], numbers > places[-1]]
+            with np.errstate(over="ignore"):
+                columns += [
+                    np.clip((numbers - low) / (high - low), 0, 1) for low, high in pairwise(places)
+                ]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    raw = pieces(both)
+    centre, spread = raw.mean(axis=0), raw.std(axis=0) + 1e-3
+
+    def design(rows: Floats) -> Floats:
+        return np.column_stack([np.ones(len(rows)), (pieces(rows) - centre) / spread])
+
+    table = design(both)
+    labels = np.repeat([1.0, 0.0], [len(first), len(second)])
+    penalty = np.full(table.shape[1], ridge * len(both))
+    penalty[0] = 1e-9
+    weights = np.zeros(table.shape[1])
+    for _ in range(_STEPS):  # Newton's method, which the penalty keeps from running away
+        chance = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
+        slope = table.T @ (chance - labels) + penalty * weights
+        curvature = (table * (chance * (1 - chance))[:, None]).T @ table + np.diag(penalty)
+        weights = weights - np.linalg.solve(curvature, slope)
+    return lambda rows: np.round(design(rows) @ weights, 12)

@@ -7,15 +7,20 @@ maximum or a training the exact log ratio of what did come out.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
+from heldout.audit.result import Floats
+from heldout.audit.tape import Draw, Tape
+
 __all__ = [
     "choice",
     "laplace",
+    "loss_of",
     "medians",
     "objective",
     "partitions",
@@ -78,22 +83,22 @@ def smooth(law: Any, first: Any, second: Any) -> float:
     return float(np.abs(both[0] - both[1]).max())
 
 
-def _log_density(law: Any, rung: int, far: Any) -> Any:
+def _log_density(law: Any, rung: int, far: Floats) -> Floats:
     if hasattr(law, "ladder"):
-        return law.ladder.log_density(np.full(far.shape, rung), far)
-    return law.log_density(far / law.scale(rung)) - math.log(law.scale(rung))
+        return np.asarray(law.ladder.log_density(np.full(far.shape, rung), far))
+    return np.asarray(law.log_density(far / law.scale(rung)) - math.log(law.scale(rung)))
 
 
-def _reached(law: Any, rung: int) -> Any:
+def _reached(law: Any, rung: int) -> Floats:
     """Distances at which a ratio may be largest: corners, or a fine grid where there are none."""
     if hasattr(law, "ladder"):
         return _corners(law.ladder, rung)
-    return law.scale(rung) * np.geomspace(1e-6, 1e9, 4000)
+    return np.asarray(law.scale(rung) * np.geomspace(1e-6, 1e9, 4000))
 
 
-def _corners(ladder: Any, rung: int) -> Any:
+def _corners(ladder: Any, rung: int) -> Floats:
     """Distances at which the density of a rung has a corner, and one beyond them all."""
-    heights = np.array([float(each) for each in ladder.exact_height])
+    heights = ladder._floats[0]
     step = ladder.step(rung)
     top = 0.0
     if step > 0:
@@ -119,7 +124,7 @@ def medians(mechanism: Any, first: Any, second: Any) -> float:
         at += [d, (-b + root) / (2 * d), (-b - root) / (2 * d)]
     logs = [math.log(s / t)]
     logs += [math.log(s / (y * y + s * s)) - math.log(t / ((y - d) ** 2 + t * t)) for y in at]
-    return max(abs(each) for each in logs)
+    return max(abs(ratio) for ratio in logs)
 
 
 # --- comparisons of noisy numbers ----------------------------------------------------------------
@@ -133,7 +138,7 @@ def sparse(test: Any, first: Any, second: Any, given: Any) -> float:
     if test.limit > 1:
         return realised_sparse(test, first, second, given)
     bars = _bars(test, first, second)
-    logs = [_answers(test, each, bars) for each in (first, second)]
+    logs = [_answers(test, side, bars) for side in (first, second)]
     places = range(len(first[0]) + 1)
     return max(abs(_first(*logs[0], bars, i) - _first(*logs[1], bars, i)) for i in places)
 
@@ -142,14 +147,14 @@ def realised_sparse(test: Any, first: Any, second: Any, given: Any) -> float:
     """Of these answers, whichever bar led to them."""
     bars = _bars(test, first, second)
     both = []
-    for each in (first, second):
-        above, below = _answers(test, each, bars)
-        logs = sum(above[i] if said else below[i] for i, said in enumerate(given))
+    for side in (first, second):
+        above, below = _answers(test, side, bars)
+        logs = sum(above[i] if positive else below[i] for i, positive in enumerate(given))
         both.append(float(np.logaddexp.reduce(bars[1] + logs)))
     return abs(both[0] - both[1])
 
 
-def _bars(test: Any, *several: Any) -> tuple[Any, Any]:
+def _bars(test: Any, *several: Any) -> tuple[Floats, Floats]:
     """Noise of the bar on a lattice, and the logarithm of its probability."""
     scale, wide = float(test.threshold_scale), float(test.query_scale)
     far = [query - bar for pair in several for query, bar in zip(*pair, strict=True)]
@@ -157,10 +162,10 @@ def _bars(test: Any, *several: Any) -> tuple[Any, Any]:
     step = max(1, math.ceil(2 * reach / _POINTS))
     noise = np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1) * step
     assert step == 1 or step < min(scale, wide) / 50, "too coarse for an exact ratio"
-    return noise, -np.abs(noise) / scale
+    return noise.astype(np.float64), -np.abs(noise) / scale
 
 
-def _answers(test: Any, queries: Any, bars: Any) -> tuple[list[Any], list[Any]]:
+def _answers(test: Any, queries: Any, bars: Any) -> tuple[list[Floats], list[Floats]]:
     """Logarithms of the chances to be above and below, for each query at each bar."""
     scale = float(test.query_scale)
     above, below = [], []
@@ -212,11 +217,11 @@ def _noisy_top_k(mechanism: Any, scores: list[int], given: Any) -> float:
     values = np.arange(min(scores), max(scores) + math.ceil(_FAR * scale) + 1)
     one = -math.expm1(-1 / scale)
 
-    def at(place: int) -> Any:  # P(score + noise = value)
+    def at(place: int) -> Floats:  # P(score + noise = value)
         far = values - scores[place]
         return np.where(far >= 0, one * np.exp(-np.maximum(far, 0) / scale), 0.0)
 
-    def up_to(place: int, winner: int) -> Any:  # P(score + noise comes after the winner's value)
+    def up_to(place: int, winner: int) -> Floats:  # P(score + noise comes after the winner's value)
         far = values - scores[place] + (1 if place > winner else 0)
         return np.where(far >= 1, -np.expm1(-np.maximum(far, 0) / scale), 0.0)
 
@@ -267,7 +272,7 @@ def _log_determinant(minimum: Any, noise: list[int], scale: float) -> float:
         for sign in (1, -1):
             at = list(noise)
             at[i] += sign * width
-            ends.append(np.array([int(each) for each in minimum(at)], dtype=float))
+            ends.append(np.array([int(step) for step in minimum(at)], dtype=float))
         slopes.append((ends[0] - ends[1]) / (2 * width))
     return float(np.linalg.slogdet(np.eye(len(noise)) - np.array(slopes))[1])
 
@@ -281,15 +286,15 @@ def partitions(mechanism: Any, first: Any, second: Any, edges: Any) -> float:
     from scipy.optimize import linprog
 
     moved = [np.asarray(b) - np.asarray(a) for a, b in zip(first, second, strict=True)]
-    if not any(each.any() for each in moved):
+    if not any(costs.any() for costs in moved):
         return 0.0
-    return max(_shift(moved, edges, linprog), _shift([-each for each in moved], edges, linprog)) / (
-        float(mechanism.cost_scale)
-    )
+    return max(
+        _shift(moved, edges, linprog), _shift([-costs for costs in moved], edges, linprog)
+    ) / (float(mechanism.cost_scale))
 
 
 def _shift(moved: Any, edges: Any, linprog: Any) -> float:
-    edges = [int(each) for each in edges]
+    edges = [int(edge) for edge in edges]
     own = [moved[(high - low).bit_length() - 1][low] for low, high in pairwise(edges)]
     rows, limits = [], []
     for start, low in enumerate(edges[:-1]):
@@ -299,9 +304,9 @@ def _shift(moved: Any, edges: Any, linprog: Any) -> float:
             row[start:end], row[len(own) + start : len(own) + end] = 1.0, -1.0
             rows.append(row)
             limits.append(cheapest[edges[end] - low] - sum(own[start:end]))
-    found = linprog(np.ones(2 * len(own)), A_ub=np.array(rows), b_ub=np.array(limits, dtype=float))
-    assert found.success
-    return float(found.fun)
+    shift = linprog(np.ones(2 * len(own)), A_ub=np.array(rows), b_ub=np.array(limits, dtype=float))
+    assert shift.success
+    return float(shift.fun)
 
 
 def _detours(moved: Any, low: int, high: int) -> list[float]:
@@ -309,9 +314,61 @@ def _detours(moved: Any, low: int, high: int) -> list[float]:
     best = [0.0]
     for end in range(low + 1, high + 1):
         options = [
-            best[end - 2**power - low] + float(each[end - 2**power])
-            for power, each in enumerate(moved)
+            best[end - 2**power - low] + float(costs[end - 2**power])
+            for power, costs in enumerate(moved)
             if end - 2**power >= low
         ]
         best.append(min(options))
     return best
+
+
+# --- the loss of all draws -----------------------------------------------------------------------
+
+
+def loss_of(first: Tape, second: Tape) -> Fraction | float:
+    """Return the loss of all draws together; exact where every draw has Laplace noise."""
+    total: Fraction | float = Fraction(0)
+    bars: dict[int, list[tuple[Draw, Draw]]] = {}
+    for one, two in zip(first.draws, second.draws, strict=True):
+        if one.kind == "bar":  # all queries of one bar are one draw
+            bars.setdefault(one.mechanism.paid, []).append((one, two))
+        else:
+            total += LOSSES[one.kind](one, two)
+    for queries in bars.values():
+        total += _bar(queries)
+    return total
+
+
+def _vector(one: Draw, two: Draw) -> Fraction:
+    return laplace(one.exact, two.exact, one.mechanism.scale)
+
+
+def _sparse(one: Draw, two: Draw) -> float:
+    first, second = ((draw.exact[0], [draw.exact[1]] * len(draw.exact[0])) for draw in (one, two))
+    return sparse(one.mechanism, first, second, one.output)
+
+
+def _bar(queries: list[tuple[Draw, Draw]]) -> float:
+    """The booking of the bar pays for all of its answers."""
+    first, second = (
+        ([draw.exact for draw in side], [draw.mechanism.threshold for draw in side])
+        for side in zip(*queries, strict=True)
+    )
+    given = [one.output for one, _ in queries]
+    return realised_sparse(queries[0][0].mechanism.test, first, second, given)
+
+
+LOSSES: Final[Mapping[str, Callable[[Draw, Draw], Fraction | float]]] = {
+    "discrete Laplace": _vector,
+    "class counts": _vector,
+    "share of noise": _vector,
+    "order": lambda one, two: 0,
+    "choice": lambda one, two: choice(one.exact, two.exact),
+    "smooth noise": lambda one, two: smooth(one.mechanism, one.exact, two.exact),
+    "median": lambda one, two: medians(one.mechanism, one.exact, two.exact),
+    "sparse vector": _sparse,
+    "top k": lambda one, two: top_k(one.mechanism, one.exact, two.exact, one.output),
+    "objective": lambda one, two: objective(one.mechanism, one.exact, two.exact, one.output),
+    "partition": lambda one, two: partitions(one.mechanism, one.exact, two.exact, one.output),
+}
+"""The loss of a draw by its kind."""

@@ -38,7 +38,7 @@ def pool(workers: int | None) -> Iterator[Executor]:
         return
     from heldout.workers import context
 
-    told = {name: os.environ.get(name) for name in _ONE_THREAD}
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
         # A fresh interpreter a worker: forking a process that has threads may hang.
@@ -49,7 +49,7 @@ def pool(workers: int | None) -> Iterator[Executor]:
                 _end(executor)
                 raise
     finally:
-        for name, value in told.items():
+        for name, value in before.items():
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
@@ -59,8 +59,8 @@ def _end(executor: ProcessPoolExecutor) -> None:
     """Stop what runs, and start nothing more."""
     running = list((executor._processes or {}).values())
     executor.shutdown(wait=False, cancel_futures=True)
-    for each in running:
-        each.terminate()
+    for process in running:
+        process.terminate()
 
 
 @contextmanager
@@ -73,8 +73,8 @@ def mapper(workers: int | None, jobs: int) -> Iterator[Callable[..., Any]]:
         return
     with pool(workers) as executor:
 
-        def mapped(function: Callable[..., Any], each: Any) -> Iterator[Any]:
-            futures = [executor.submit(function, one) for one in each]
+        def mapped(function: Callable[..., Any], jobs: Any) -> Iterator[Any]:
+            futures = [executor.submit(function, job) for job in jobs]
             return (done.result() for done in as_completed(futures))
 
         yield mapped

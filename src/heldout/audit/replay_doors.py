@@ -1,38 +1,49 @@
-"""Releases that are no question of a session: boards, searches, shares of noise."""
+"""Releases that are no question of a session, replayed: boards, searches, shares of noise."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
 
-from heldout.audit.replay import asked, replayed
-from heldout.audit.replay_questions import FAMILIES, SCORES
-from heldout.audit.replay_run import AROUND, BY_ROW, BY_UNIT, MOST, RELATIONS, Replay
-from heldout.audit.replay_tables import REPLACE_ONE, _as_lists, neighbours
+from heldout import questions as q
+from heldout.audit.replay import (
+    AROUND,
+    BY_ROW,
+    BY_UNIT,
+    MOST,
+    RELATIONS,
+    Ask,
+    Connections,
+    Recording,
+    Replay,
+    compare_with,
+    record,
+)
+from heldout.audit.subjects import EVERYTHING
+from heldout.audit.tables import REPLACE_ONE, Row, draw_neighbours, store_list
+from heldout.board import Board, Plan
 from heldout.data import Dataset
-from heldout.errors import HeldoutError
+from heldout.data.description import ScoredRows
+from heldout.errors import ArgumentError, HeldoutError
 from heldout.estimators import Search
 from heldout.kernel import Budget, Ledger
 from heldout.kernel.loss import Loss
 from heldout.pooling.shares import hand_in
-from heldout.questions.boards.board import Board
-from heldout.questions.boards.plan import Plan
-from heldout.questions.counts import Confusion
+from heldout.questions import Question
+from heldout.questions.session import PrivateSession
+from heldout.questions.worst_cases import MADE_UP, SCORES
 
-__all__ = ["DOORS", "HERE"]
+__all__ = ["DOORS", "replay_doors"]
 
-Ask = Callable[[], tuple[Any, Loss]]
 HERE: Final = "list"
-
-
-def _add(replay: Replay, asking: list[Ask], *, kind: str, relation: str, unit: str) -> None:
-    """The first table, and the others with its noise."""
-    one = asked(asking[0])
-    for other in asking[1:]:
-        replay.cell(kind, relation, unit, HERE).add(replayed(one, other), kind)
+Labelled = tuple[int, list[float]]
+"""A label, and the score that each model gives it."""
 
 
 # --- boards --------------------------------------------------------------------------------------
@@ -40,27 +51,52 @@ def _add(replay: Replay, asking: list[Ask], *, kind: str, relation: str, unit: s
 BOARD: Final = Plan(rows=100, price=20, improvements=2, submissions=6)
 
 
-def _boards(replay: Replay, random: Random) -> None:
-    """Six models in turn; one person's row changes, and with it all that they say of it."""
+def _replay_boards(replay: Replay, random: Random, connections: Connections) -> None:
+    """Submit six models in turn; one person's row changes, and with it all that they say of it.
 
-    def row() -> tuple[int, list[float]]:
-        return random.randint(0, 1), [random.choice(SCORES) for _ in range(BOARD.submissions)]
+    Half of the neighbours are the worst for the answers that were given: models that were above
+    the bar lose the row, and the others win it.
+    """
+    quality = sorted(random.random() for _ in range(BOARD.submissions))
 
-    rows = [row() for _ in range(BOARD.rows)]
-    good = [(label, [abs(label - (random.random() < 0.1)) * 1.0] * 6) for label, _ in rows]
-    rows = random.choice([rows, good])
-    others = [list(rows) for _ in range(AROUND)]
-    for other in others:
-        other[random.randrange(len(other))] = row()
-    asking = [_board_of(each) for each in (rows, *others)]
-    _add(replay, asking, kind="board", relation=REPLACE_ONE, unit=BY_ROW)
+    def draw() -> Labelled:
+        label = random.randint(0, 1)
+        right = [random.random() < chance for chance in quality]
+        return label, [float(label if hit else 1 - label) for hit in right]
+
+    rows = [draw() for _ in range(BOARD.rows)]
+    first = record(_ask_board(rows))
+    for turn in range(AROUND):
+        other = list(rows)
+        if turn % 2:
+            other[random.randrange(len(other))] = random.randint(0, 1), random.choices(SCORES, k=6)
+        else:
+            _make_worst(other, first, random)
+        with connections.lent():
+            place = ("board", REPLACE_ONE, BY_ROW, HERE)
+            replay.cell(*place).add(compare_with(first, _ask_board(other)), "board")
 
 
-def _board_of(rows: list[tuple[int, list[float]]]) -> Ask:
-    def ask() -> tuple[Any, Loss]:
+def _make_worst(rows: list[Labelled], first: Recording, random: Random) -> None:
+    """Turn around the row that models above the bar have right and the others wrong."""
+    above = [bool(draw.output) for draw in first.tape.draws if draw.kind == "bar"]
+
+    def fits(at: int) -> int:
+        label, scores = rows[at]
+        right = [(score >= 0.5) == bool(label) for score in scores]
+        return sum(a == b for a, b in zip(above, right, strict=False))
+
+    best = max(range(len(rows)), key=lambda at: (fits(at), random.random()))
+    label, _ = rows[best]
+    turned = [float(1 - label if was else label) for was in above]
+    rows[best] = label, turned + [float(label)] * (BOARD.submissions - len(turned))
+
+
+def _ask_board(rows: Sequence[Labelled]) -> Ask:
+    def ask() -> tuple[object, Loss]:
         ledger = Ledger.open(None)
         ledger.register("rows", budget=Budget(epsilon=BOARD.price))
-        said = []
+        shown = []
         with TemporaryDirectory() as folder:
             board = Board(
                 "replay", plan=BOARD, ledger=ledger, account="rows", state=Path(folder) / "state"
@@ -69,15 +105,17 @@ def _board_of(rows: list[tuple[int, list[float]]]) -> Ask:
                 table = {"y": [y for y, _ in rows], "p": [scores[place] for _, scores in rows]}
                 try:
                     dataset = Dataset(table, label="y", score="p", name="made up")
-                    said.append(str(board.submit(dataset, submission=f"model {place}")))
+                    shown.append(str(board.submit(dataset, submission=f"model {place}")))
                 except HeldoutError as error:
-                    said.append(str(error))
-        return said, Loss.pure(BOARD.price)
+                    shown.append(str(error))
+        return shown, Loss.pure(BOARD.price)
 
     return ask
 
 
 # --- searches ------------------------------------------------------------------------------------
+
+Array = npt.NDArray[np.float64]
 
 
 class _Model:
@@ -88,7 +126,7 @@ class _Model:
     def __init__(self, power: int) -> None:
         self.power = power
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Array) -> Array:
         scores = np.clip(np.asarray(X, dtype=float)[:, 0], 0, 1) ** self.power
         return np.stack([1 - scores, scores], axis=1)
 
@@ -97,38 +135,40 @@ METRICS: Final = ("roc_auc", "average_precision", "neg_brier_score", "accuracy")
 CANDIDATES: Final = 2
 
 
-def _searches(replay: Replay, random: Random) -> None:
-    """Two candidates on three folds, and one more than was declared, which must be refused."""
+def _replay_searches(replay: Replay, random: Random, connections: Connections) -> None:
+    """Try two candidates on three folds, and one more than was declared, which must be refused."""
 
-    def row() -> tuple[int, float]:
+    def draw() -> tuple[int, float]:
         return random.randint(0, 1), random.choice(SCORES)
 
-    fold = [row() for _ in range(random.randint(2, 8))]
+    fold = [draw() for _ in range(random.randint(2, 8))]
     alike = random.random() < 0.3  # folds with the very same rows
-    rows = [each for each in fold for _ in range(3)] if alike else [row() for _ in fold * 3]
-    others = [list(rows) for _ in range(AROUND)]
-    for other in others:
-        other[random.randrange(len(other))] = row()
+    rows = [row for row in fold for _ in range(3)] if alike else [draw() for _ in fold * 3]
     metric = random.choice(METRICS)
-    asking = [_search_of(each, metric) for each in (rows, *others)]
-    _add(replay, asking, kind="search", relation=REPLACE_ONE, unit=BY_ROW)
+    first = record(_ask_search(rows, metric))
+    for _ in range(AROUND):
+        other = list(rows)
+        other[random.randrange(len(other))] = draw()
+        with connections.lent():
+            place = ("search", REPLACE_ONE, BY_ROW, HERE)
+            replay.cell(*place).add(compare_with(first, _ask_search(other, metric)), "search")
 
 
-def _search_of(rows: list[tuple[int, float]], metric: str) -> Ask:
+def _ask_search(rows: list[tuple[int, float]], metric: str) -> Ask:
     public = [(0, 0.1), (1, 0.9)]
     y = np.array([label for label, _ in public + rows])
     X = np.array([[score] for _, score in public + rows])
 
-    def ask() -> tuple[Any, Loss]:
+    def ask() -> tuple[object, Loss]:
         search = Search(epsilon="4", candidates=CANDIDATES, folds=3, public=[0, 1], metric=metric)
-        said: list[str] = []
+        shown: list[str] = []
         for _, test in list(search.split(X, y)):
             for power in range(1, CANDIDATES + 2):
                 try:
-                    said.append(repr(search(_Model(power), X[test], y[test])))
+                    shown.append(repr(search(_Model(power), X[test], y[test])))
                 except HeldoutError as error:
-                    said.append(type(error).__name__)
-        return said, search.loss
+                    shown.append(type(error).__name__)
+        return shown, search.loss
 
     return ask
 
@@ -140,17 +180,16 @@ class _Sum:
     def __init__(self) -> None:
         self.vectors: list[list[int]] = []
 
-    def submit(self, vector: Any) -> None:
+    def submit(self, vector: Sequence[int]) -> None:
         self.vectors.append([int(number) for number in vector])
 
 
-def _shares(replay: Replay, random: Random) -> None:
-    """A confusion matrix that a site hands to a secure sum."""
-    family = FAMILIES[0]
+def _replay_shares(replay: Replay, random: Random, connections: Connections) -> None:
+    """Hand to a secure sum whatever kind of answer can be handed in."""
     for relation in RELATIONS:
         for unit in (BY_ROW, BY_UNIT):
-            around = neighbours(
-                family.columns,
+            around = draw_neighbours(
+                MADE_UP[ScoredRows].columns,
                 random,
                 relation=relation,
                 rows_per_unit=None if unit == BY_ROW else random.randint(1, MOST),
@@ -159,20 +198,59 @@ def _shares(replay: Replay, random: Random) -> None:
                 keyed=False,
             )
 
-            def asking(rows: Any, around: Any = around) -> Ask:
-                table, _ = _as_lists(rows, around.columns, None, 0)
-                session = family.open(table, **around.custody)
+            def open_session(rows: list[Row], around: Any = around) -> PrivateSession:
+                table, _ = store_list(rows, around.columns, None, 0)
+                private = MADE_UP[ScoredRows].open(table, **around.custody)
+                return PrivateSession(private, budget=EVERYTHING)
 
-                def ask() -> tuple[Any, Loss]:
-                    into = _Sum()
-                    receipt = hand_in(session, Confusion(epsilon=1), honest=3, into=into)
-                    return into.vectors, receipt.loss
+            session = open_session(around.rows)
+            shared = []
+            for question in (kind.to_replay()[0] for kind in q.registered()):
+                try:
+                    shared.append((question, record(_ask_share(session, question))))
+                except ArgumentError:  # cannot be handed in
+                    continue
+            for rows in around.others:
+                with connections.lent():
+                    other = open_session(rows)
+                    for question, first in shared:
+                        place = (f"share-of-{question.kind}", relation, unit, HERE)
+                        result = compare_with(first, _ask_share(other, question))
+                        replay.cell(*place).add(result, question.kind)
 
-                return ask
 
-            every = [asking(rows) for rows in (around.rows, *around.others)]
-            _add(replay, every, kind="share-of-confusion", relation=relation, unit=unit)
+def _ask_share(session: PrivateSession, question: Question[Any]) -> Ask:
+    def ask() -> tuple[object, Loss]:
+        into = _Sum()
+        receipt = hand_in(session, question, honest=3, into=into)  # type: ignore[arg-type]
+        return into.vectors, receipt.loss
+
+    return ask
 
 
-DOORS: Final = (_boards, _searches, _shares)
+# --- the run -------------------------------------------------------------------------------------
+
+DOORS: Final[tuple[Callable[[Replay, Random, Connections], None], ...]] = (
+    _replay_boards,
+    _replay_searches,
+    _replay_shares,
+)
 """Each replays one table and its neighbours."""
+
+
+def replay_doors(
+    *, pairs: int = 200, minutes: float | None = None, seed: int | None = None
+) -> Replay:
+    """Replay each of them on `pairs` pairs, or on as many as fit into `minutes`."""
+    random, begun, replay = Random(seed), time.perf_counter(), Replay()
+    processor, connections = time.process_time(), Connections()
+    with patch("duckdb.connect", connections.connect):
+        for _ in range(0, pairs, AROUND):
+            for door in DOORS:
+                with connections.lent():
+                    door(replay, random, connections)
+            if minutes and time.perf_counter() - begun > 60 * minutes:
+                break
+    replay.seconds = time.perf_counter() - begun
+    replay.processor = time.process_time() - processor
+    return replay

@@ -12,8 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from heldout.audit.parallel import Progress, mapper
+from heldout.audit.result import Floats
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import falls_to
@@ -47,8 +49,8 @@ class Sampler:
     """Draws noise around a value, and the chance that the noise is larger than a distance."""
 
     name: str
-    draw: Callable[[int], Any]
-    survival: Callable[[Any, float], Any]  # of the law with its scale times a factor
+    draw: Callable[[int], Floats]
+    survival: Callable[[Floats, float], Floats]  # of the law with its scale times a factor
     step: float  # the lattice it lives on
 
 
@@ -58,21 +60,22 @@ def _smooth(method: str, rung: int) -> Sampler:
     law: NoiseLaw = choose(method, epsilon=Fraction(1), local=local, rows=2000, delta=delta)
     step = 2.0**-40
 
-    def draw(count: int) -> Any:
+    def draw(count: int) -> Floats:
         return np.array([law.sample(Fraction(0), rung=rung) for _ in range(count)]) * step
 
-    def survival(distance: Any, factor: float) -> Any:
-        return law.survival(np.full(np.shape(distance), rung), distance / factor)
+    def survival(distance: Floats, factor: float) -> Floats:
+        return np.asarray(law.survival(np.full(np.shape(distance), rung), distance / factor))
 
     return Sampler(f"{method}, rung {rung}", draw, survival, step)
 
 
 def _discrete(scale: Fraction) -> Sampler:
-    def draw(count: int) -> Any:
+    def draw(count: int) -> Floats:
         mechanism = DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=count)
-        return mechanism.sample(Sealed(np.zeros(count, dtype=np.int64))).astype(float)
+        drawn = mechanism.sample(Sealed(np.zeros(count, dtype=np.int64)))
+        return np.asarray(drawn, dtype=np.float64)
 
-    def survival(distance: Any, factor: float) -> Any:
+    def survival(distance: Floats, factor: float) -> Floats:
         """P(|x| > t) for whole x, at a t that need not be whole."""
         rate = 1 / (factor * float(scale))
         return np.exp(-rate * (np.floor(distance) + 1)) / ((1 + math.exp(-rate)) / 2)
@@ -100,7 +103,7 @@ def check_law(sampler: Sampler, *, draws: int) -> Check:
     edges = _edges(sampler)
     counts = np.diff(np.searchsorted(noise, edges, side="right"), prepend=0, append=draws)
     verdicts = [_rejected(sampler, edges, counts, scale) for scale in (1.0, 1 - OFF, 1 + OFF)]
-    words = ["rejected" if each else "accepted" for each in verdicts]
+    words = ["rejected" if verdict else "accepted" for verdict in verdicts]
     return Check(
         f"law of {sampler.name}",
         verdicts == [False, True, True],
@@ -108,10 +111,10 @@ def check_law(sampler: Sampler, *, draws: int) -> Check:
     )
 
 
-def _rejected(sampler: Sampler, edges: Any, counts: Any, scale: float) -> bool:
+def _rejected(sampler: Sampler, edges: Floats, counts: npt.NDArray[np.int64], scale: float) -> bool:
     from scipy.special import chdtrc, ndtr
 
-    def chances(factor: float) -> Any:
+    def chances(factor: float) -> Floats:
         beyond = np.concatenate([[1.0], sampler.survival(edges, factor), [0.0]])
         return -np.diff(beyond)
 
@@ -123,7 +126,7 @@ def _rejected(sampler: Sampler, edges: Any, counts: Any, scale: float) -> bool:
     return bool(2 * ndtr(-abs(score)) < FALSE_ALARM or chdtrc(counts.size - 1, off) < FALSE_ALARM)
 
 
-def _edges(sampler: Sampler) -> Any:
+def _edges(sampler: Sampler) -> Floats:
     """Borders of about forty cells, from the centre to one in ten thousand."""
     levels = np.concatenate([np.linspace(0.97, 0.03, 32), np.geomspace(0.02, 1e-4, 6)])
     edges = np.array([_quantile(sampler, level) for level in levels])
@@ -135,7 +138,7 @@ def _quantile(sampler: Sampler, level: float) -> float:
 
 
 LatticeJob = tuple[str, int, int]
-LatticeCounts = tuple[str, int, Any]
+LatticeCounts = tuple[str, int, npt.NDArray[np.int64]]
 
 
 def check_lattice(
@@ -148,38 +151,38 @@ def check_lattice(
     discrete Laplace law, which is behind most releases, the others of the laws of real numbers.
     """
     jobs = lattice_jobs(releases)
-    found = []
+    parts = []
     with mapper(workers, len(jobs)) as mapped:
         for done, counts in enumerate(mapped(lattice_job, jobs), start=1):
-            found.append(counts)
+            parts.append(counts)
             if progress is not None:
                 progress("lattice", done, len(jobs))
-    return lattice_check(found)
+    return lattice_check(parts)
 
 
 def lattice_jobs(releases: int) -> list[LatticeJob]:
     """So many answers, in parts that are done apart."""
-    each = {law: releases // (4 * len(METHODS)) for law in METHODS}
-    each[_WHOLE] = (releases - 2 * sum(each.values())) // 2
+    counts = {law: releases // (4 * len(METHODS)) for law in METHODS}
+    counts[_WHOLE] = (releases - 2 * sum(counts.values())) // 2
     return [
         (law, side, min(_LATTICE_CHUNK, count - start))
-        for law, count in each.items()
+        for law, count in counts.items()
         for start in range(0, count, _LATTICE_CHUNK)
         for side in (0, 1)
     ]
 
 
-def lattice_check(found: Sequence[LatticeCounts]) -> Check:
+def lattice_check(parts: Sequence[LatticeCounts]) -> Check:
     """What the parts say together."""
     counts: dict[tuple[str, int], Any] = {}
-    for law, side, some in found:
+    for law, side, some in parts:
         counts[law, side] = counts.get((law, side), 0) + some
-    off = sum(int(each[16]) for each in counts.values())
-    least = min(_uniform(each[:16]) for each in counts.values())
+    off = sum(int(own[16]) for own in counts.values())
+    least = min(_uniform(own[:16]) for own in counts.values())
     return Check(
         "lattice",
         off == 0 and least > FALSE_ALARM,
-        f"{sum(each.sum() for each in counts.values()):,} answers of {len(counts) // 2} laws on "
+        f"{sum(own.sum() for own in counts.values()):,} answers of {len(counts) // 2} laws on "
         f"two data sets, {off} off the lattice, lowest bits uniform (least of {len(counts)} "
         f"p-values {least:.3f})",
     )
@@ -200,11 +203,11 @@ def lattice_job(job: LatticeJob) -> LatticeCounts:
         law = choose(name, epsilon=Fraction(1), local=local, rows=2000, delta=delta)
         value = (Fraction(1, 3), Fraction(2, 3) + Fraction(1, 2**50))[side]
         drawn = [law.sample(value, rung=50) for _ in range(count)]
-    lowest = [each & 15 if type(each) is int else 16 for each in drawn]
+    lowest = [number & 15 if type(number) is int else 16 for number in drawn]
     return name, side, np.bincount(lowest, minlength=17)
 
 
-def _uniform(counts: Any) -> float:
+def _uniform(counts: npt.NDArray[np.int64]) -> float:
     from scipy.special import chdtrc
 
     expected = counts.sum() / counts.size
@@ -235,10 +238,10 @@ def check_streams(*, threads: int = 4, forks: int = 4, restarts: int = 2) -> Che
         done = subprocess.run(
             [sys.executable, "-c", _CODE], capture_output=True, text=True, check=True
         )
-        seen += [int(each) for each in done.stdout.split()]
+        seen += [int(number) for number in done.stdout.split()]
     twice = len(seen) - len(set(seen))
-    found = f"{len(seen)} answers of {threads} threads, {forks} forks and {restarts} restarts"
-    return Check("streams", twice == 0, f"{found}, {twice} twice")
+    counted = f"{len(seen)} answers of {threads} threads, {forks} forks and {restarts} restarts"
+    return Check("streams", twice == 0, f"{counted}, {twice} twice")
 
 
 def _in_a_fork() -> list[int]:
@@ -253,7 +256,7 @@ def _in_a_fork() -> list[int]:
     with os.fdopen(read) as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
-    return [int(each) for each in text.split()]
+    return [int(number) for number in text.split()]
 
 
 def check_laws(
@@ -263,11 +266,11 @@ def check_laws(
     laws = []
     places = range(len(samplers()))
     with mapper(workers, len(places)) as mapped:
-        for done, found in enumerate(mapped(partial(check_law_at, draws=draws), places), start=1):
-            laws.append(found)
+        for done, law in enumerate(mapped(partial(check_law_at, draws=draws), places), start=1):
+            laws.append(law)
             if progress is not None:
                 progress("samplers", done, len(places))
-    return sorted(laws, key=lambda each: each.name)
+    return sorted(laws, key=lambda check: check.name)
 
 
 def check_law_at(place: int, draws: int) -> Check:

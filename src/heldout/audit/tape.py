@@ -18,6 +18,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
+import numpy.typing as npt
 
 from heldout.kernel.noise import source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
@@ -29,6 +30,7 @@ from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import ScaledNoise
+from heldout.kernel.sealed import Sealed
 from heldout.questions.curves.methods import cuts
 from heldout.questions.curves.methods.median import SmoothMedian
 from heldout.questions.regression import bounds
@@ -87,11 +89,11 @@ class Tape:
         self,
         kind: str,
         public: str,
-        exact: Any,
-        sample: Callable[[], Any],
-        mechanism: Any = None,
-    ) -> Any:
-        """The output of one draw: new, or that of the other tape."""
+        exact: object,
+        sample: Callable[[], object],
+        mechanism: object = None,
+    ) -> object:
+        """Return the output of one draw: new, or that of the other tape."""
         if self._depth:
             return sample()
         if self.forced is None:
@@ -105,7 +107,7 @@ class Tape:
         self.draws.append(Draw(kind, public, exact, copy.deepcopy(output), mechanism))
         return output
 
-    def _other(self, kind: str, public: str) -> Any:
+    def _other(self, kind: str, public: str) -> object:
         assert self.forced is not None
         place = len(self.draws)
         if place >= len(self.forced.draws):
@@ -124,160 +126,129 @@ class Tape:
         with ExitStack() as stack:
             if self.forced is not None:
                 stack.enter_context(source.using(_Nothing()))
-            for owner, name, watcher in _WATCHED:
-                watched = watcher(self, getattr(owner, name))
-                stack.enter_context(patch.object(owner, name, watched))
+            for watched in _WATCHED:
+                stack.enter_context(patch.object(watched.owner, watched.name, watched.on(self)))
             yield
         if self.forced is not None and len(self.draws) < len(self.forced.draws):
             missing = self.forced.draws[len(self.draws)]
             raise PathsPart(f"the neighbour does not draw: {missing.kind}, {missing.public}")
 
 
-def _vector(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, sealed: Any) -> Any:
-        exact = np.asarray(unseal(sealed), dtype=np.int64)
-        public = f"{self!r} of {exact.shape}"
-        return tape.draw("discrete Laplace", public, exact, lambda: original(self, sealed), self)
-
-    return sample
+Seen = tuple[str, object, object] | None
+"""Public parameters, exact numbers and the mechanism; None where nothing is drawn."""
 
 
-def _looks(tape: Tape, original: Any) -> Any:
-    def noisy(look: Any, statistic: Any, randomness: Any) -> Any:
-        if look is None:
-            return ()
-        exact = np.array([statistic.positives, statistic.negatives][: look.dimension])
-        return tape.draw(
-            "class counts",
-            repr(look),
-            exact,
-            lambda: original(look, statistic, randomness),
-            look,
-        )
+@dataclass(frozen=True)
+class _Watched:
+    """A function that draws: `look` sees what it is called with."""
 
-    return noisy
+    owner: object
+    name: str
+    kind: str
+    look: Callable[..., Seen]
 
+    def on(self, tape: Tape) -> Callable[..., object]:
+        """Return what takes the function's place while a tape runs."""
+        original = getattr(self.owner, self.name)
 
-def _law(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, value: Any, *, rung: int, **words: Any) -> Any:
-        return tape.draw(
-            "smooth noise",
-            repr(self),
-            (value, rung),
-            lambda: original(self, value, rung=rung, **words),
-            self,
-        )
+        def draw(*words: Any, **named: Any) -> object:
+            seen = self.look(*words, **named)
+            if seen is None:
+                return original(*words, **named)
+            public, exact, mechanism = seen
+            return tape.draw(self.kind, public, exact, lambda: original(*words, **named), mechanism)
 
-    return sample
+        return draw
 
 
-def _median(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, rows: Any, **words: Any) -> Any:
-        place = int(rows.order_statistic((rows.count + 1) // 2))
-        public = f"{self!r} from {rows.left} to {rows.right}"
-        exact = (place, self.candidates(rows))
-        return tape.draw("median", public, exact, lambda: original(self, rows, **words), self)
+class _WatchedShare(_Watched):
+    """A share of noise returns nothing that shows: what it hands in is its output."""
 
-    return sample
+    def on(self, tape: Tape) -> Callable[..., object]:
+        original = getattr(self.owner, self.name)
 
+        def draw(share: NoiseShare, sealed: Sealed[Any]) -> object:
+            def once() -> list[int]:
+                sent: list[list[int]] = []
+                to_us = replace(share, hand_in=lambda numbers: sent.append(list(numbers)))
+                original(to_us, sealed)
+                return sent[0]
 
-def _choice(tape: Tape, original: Any) -> Any:
-    def choose(weights: Any, penalties: Any, rate: Any, **words: Any) -> Any:
-        known = np.asarray(weights, dtype=np.int64)
-        public = f"rate {rate}, {len(known)} weights {hash(known.tobytes())}"
-        exact = (known, np.asarray(penalties, dtype=np.int64), rate)
-        return tape.draw(
-            "choice", public, exact, lambda: original(weights, penalties, rate, **words)
-        )
+            public = f"{share.whole!r}, {share.honest} honest"
+            numbers: Any = tape.draw(self.kind, public, _integers(sealed), once, share.whole)
+            share.hand_in(numbers)
+            return share.dimension
 
-    return choose
-
-
-def _answers(tape: Tape, original: Any) -> Any:
-    def answer(self: Any, queries: Any, threshold: int) -> Any:
-        exact = [int(query) for query in np.asarray(queries, dtype=object).ravel()]
-        public = f"{self!r} of {len(exact)} queries at {threshold}"
-        return tape.draw(
-            "sparse vector",
-            public,
-            (exact, threshold),
-            lambda: original(self, queries, threshold),
-            self,
-        )
-
-    return answer
+        return draw
 
 
-def _best(tape: Tape, original: Any) -> Any:
-    def chosen(self: Any, scores: list[int]) -> Any:
-        public = f"{self!r} of {len(scores)}"
-        return tape.draw("top k", public, list(scores), lambda: original(self, scores), self)
-
-    return chosen
+def _integers(sealed: Sealed[Any]) -> npt.NDArray[np.int64]:
+    return np.asarray(unseal(sealed), dtype=np.int64)
 
 
-def _bar(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, sealed: Any) -> Any:
-        exact = int(unseal(sealed)[0])
-        public = f"{self!r}, {self.test!r}"
-        return tape.draw("bar", public, exact, lambda: original(self, sealed), self)
-
-    return sample
+def _see_vector(noise: DiscreteLaplace, sealed: Sealed[Any]) -> Seen:
+    exact = _integers(sealed)
+    return f"{noise!r} of {exact.shape}", exact, noise
 
 
-def _share(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, sealed: Any) -> Any:
-        exact = np.asarray(unseal(sealed), dtype=np.int64)
-        public = f"{self.whole!r}, {self.honest} honest"
-
-        def once() -> list[int]:
-            sent: list[list[int]] = []
-            original(_handing(self, sent), sealed)
-            return sent[0]
-
-        self.hand_in(tape.draw("share of noise", public, exact, once, self.whole))
-        return self.dimension
-
-    return sample
+def _see_class_counts(look: Any, statistic: Any, randomness: object) -> Seen:
+    if look is None:
+        return None
+    counts = np.array([statistic.positives, statistic.negatives][: look.dimension])
+    return repr(look), counts, look
 
 
-def _minimum(tape: Tape, original: Any) -> Any:
-    def sample(self: Any, sealed: Any) -> Any:
-        return tape.draw(
-            "objective", repr(self), unseal(sealed), lambda: original(self, sealed), self
-        )
-
-    return sample
+def _see_law(law: object, value: object, *, rung: int, **_: object) -> Seen:
+    return repr(law), (value, rung), law
 
 
-def _partition(tape: Tape, original: Any) -> Any:
-    def edges(self: Any, exact: Any) -> Any:
-        costs = scaled_costs(exact, multiple=self.multiple)
-        public = f"{self!r} of {len(exact)} bins"
-        return tape.draw("partition", public, costs, lambda: original(self, exact), self)
-
-    return edges
+def _see_median(median: SmoothMedian, rows: Any, **_: object) -> Seen:
+    place = int(rows.order_statistic((rows.count + 1) // 2))
+    public = f"{median!r} from {rows.left} to {rows.right}"
+    return public, (place, median.candidates(rows)), median
 
 
-def _handing(share: NoiseShare, sent: list[list[int]]) -> NoiseShare:
-    """The same share of noise, handed to us."""
-    return replace(share, hand_in=lambda numbers: sent.append(list(numbers)))
+def _see_choice(weights: Any, penalties: Any, rate: object, **_: object) -> Seen:
+    known = np.asarray(weights, dtype=np.int64)
+    public = f"rate {rate}, {len(known)} weights {hash(known.tobytes())}"
+    return public, (known, np.asarray(penalties, dtype=np.int64), rate), None
 
 
-_WATCHED: Final[list[tuple[Any, str, Callable[[Tape, Any], Any]]]] = [
-    (DiscreteLaplace, "sample", _vector),
-    (ranking, "_noisy", _looks),
-    (PiecewiseLaplace, "sample", _law),
-    (ScaledNoise, "sample", _law),
-    (SmoothMedian, "sample", _median),
-    (cuts, "choose_exactly", _choice),
-    (bounds, "choose_exactly", _choice),
-    (SparseVector, "answers", _answers),
-    (NoisyTopK, "chosen", _best),
-    (PermuteAndFlip, "chosen", _best),
-    (AboveBar, "sample", _bar),
-    (NoiseShare, "sample", _share),
-    (ObjectivePerturbation, "sample", _minimum),
-    (Dawa, "_partition", _partition),
-]
-"""Owner, name, and what takes the original's place."""
+def _see_queries(test: SparseVector, queries: Any, threshold: int) -> Seen:
+    exact = [int(query) for query in np.asarray(queries, dtype=object).ravel()]
+    return f"{test!r} of {len(exact)} queries at {threshold}", (exact, threshold), test
+
+
+def _see_scores(mechanism: object, scores: list[int]) -> Seen:
+    return f"{mechanism!r} of {len(scores)}", list(scores), mechanism
+
+
+def _see_bar(bar: AboveBar, sealed: Sealed[Any]) -> Seen:
+    return f"{bar!r}, {bar.test!r}", int(unseal(sealed)[0]), bar
+
+
+def _see_objective(mechanism: ObjectivePerturbation, sealed: Sealed[Any]) -> Seen:
+    return repr(mechanism), unseal(sealed), mechanism
+
+
+def _see_partition(dawa: Dawa, exact: Any) -> Seen:
+    costs = scaled_costs(exact, multiple=dawa.multiple)
+    return f"{dawa!r} of {len(exact)} bins", costs, dawa
+
+
+_WATCHED: Final = (
+    _Watched(DiscreteLaplace, "sample", "discrete Laplace", _see_vector),
+    _Watched(ranking, "_noisy", "class counts", _see_class_counts),
+    _Watched(PiecewiseLaplace, "sample", "smooth noise", _see_law),
+    _Watched(ScaledNoise, "sample", "smooth noise", _see_law),
+    _Watched(SmoothMedian, "sample", "median", _see_median),
+    _Watched(cuts, "choose_exactly", "choice", _see_choice),
+    _Watched(bounds, "choose_exactly", "choice", _see_choice),
+    _Watched(SparseVector, "answers", "sparse vector", _see_queries),
+    _Watched(NoisyTopK, "chosen", "top k", _see_scores),
+    _Watched(PermuteAndFlip, "chosen", "top k", _see_scores),
+    _Watched(AboveBar, "sample", "bar", _see_bar),
+    _WatchedShare(NoiseShare, "sample", "share of noise", lambda *_: None),
+    _Watched(ObjectivePerturbation, "sample", "objective", _see_objective),
+    _Watched(Dawa, "_partition", "partition", _see_partition),
+)

@@ -154,7 +154,7 @@ def _replay(
     *, pairs: int, minutes: float | None, workers: int | None, out: Path | None, as_json: bool
 ) -> None:
     from heldout.arguments.rules import Whole
-    from heldout.audit.replay_run import replay_everywhere
+    from heldout.audit.replay import replay_everywhere
 
     with _bar(not as_json) as progress:
         replayed = replay_everywhere(
@@ -239,7 +239,7 @@ def attack(
     most
         Rows to attack at most.
     """
-    from heldout.audit.exposure import exposure_of, most_success
+    from heldout.audit.attacks import exposure_of, most_success
     from heldout.data import Dataset
 
     if not 0 < epsilon < 700:

@@ -262,6 +262,8 @@ class Question(ABC, Generic[R_co]):
     """What its releases were called in JSON before they carried their kind."""
     example: ClassVar[Mapping[str, Any]] = {}
     """Fields of one small example, beside epsilon."""
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """Ways to ask it that the audit replays on neighbours: fields beside epsilon and `example`."""
     draws: ClassVar[int] = 1
     """How many typical answers a forecast takes the median of; 1 where they have no noise."""
     rules: ClassVar[int] = 1
@@ -459,6 +461,13 @@ class Question(ABC, Generic[R_co]):
     def worst_cases(cls) -> tuple["WorstCase", ...]:
         """Return the ways to ask it that are audited, each with its worst pairs of neighbours."""
         return ()
+
+    @classmethod
+    def to_replay(cls, epsilon: Rational = 1) -> "tuple[Question[object], ...]":
+        """Return the questions that the audit replays on neighbours; see `replayed`."""
+        return tuple(
+            cls.of_fields({**cls.example, **own, "epsilon": epsilon}) for own in cls.replayed
+        )
 
     @classmethod
     def of_case(cls, case: "WorstCase", epsilon: Rational) -> "Question[object]":

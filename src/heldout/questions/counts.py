@@ -155,6 +155,12 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         old_name="groups",
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"weighted": True},
+        {"threshold": 0.25},
+    )
     threshold: Annotated[float, Number(), "Rows with at least this score are called positive."] = (
         0.5
     )
@@ -199,7 +205,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
             grouped_pair(pairs[3], "ab", "bc"),
         )
         return (
-            WorstCase(pairs=pairs, note="all cells jointly"),
+            WorstCase(pairs=pairs, note="all cells jointly", both_doors=True),
             WorstCase(
                 name="by-group",
                 pairs=grouped,
@@ -238,6 +244,7 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
 
     lower_is_better: ClassVar[bool] = True
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
     title: ClassVar[str]
     error: ClassVar[str]
     weighted: Weighted = False
@@ -388,6 +395,10 @@ class LogLoss(_OfProbabilities):
     """
 
     kind: ClassVar[str] = "log-loss"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *_OfProbabilities.replayed,
+        {"clip": 0.25},
+    )
     asks: ClassVar[str] = "How much probability did it give to the truth?"
     tells: ClassVar[str] = (
         "The log loss: the mean of -ln of the probability that the model gave to what was true."

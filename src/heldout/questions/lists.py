@@ -136,6 +136,7 @@ class _RankedLists(Question[ListsRelease]):
     """
 
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({"k": 10}, {"k": 1})
     measure: ClassVar[str]
     title: ClassVar[str]
     k: Annotated[int, Whole(1, 10**6), "How many rows of each list count, from the top."] = 10

@@ -11,19 +11,25 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.data import Dataset, PrivateTable
+from heldout.data.classes import ClassifiedRows
+from heldout.data.description import Description, ScoredRows
 from heldout.intervals.release import Release
 
 __all__ = [
     "HIGH",
     "LOW",
+    "MADE_UP",
     "PERSON",
     "REMOVE",
     "REST",
+    "Column",
+    "MadeUpRows",
     "Pair",
     "WorstCase",
     "class_pair",
     "class_pairs",
     "crossings",
+    "declare_rows",
     "grouped_pair",
     "hundreds",
     "mapped_pairs",
@@ -115,6 +121,8 @@ class WorstCase:
     """Where the rows are: "memory" or "postgres"."""
     formerly: str = ""
     """What the subject was called before subjects went by kinds."""
+    both_doors: bool = False
+    """Whether the long audit also draws it with the statistic computed once."""
 
 
 def rows(positives: Sequence[float], negatives: Sequence[float]) -> Rows:
@@ -260,3 +268,79 @@ def mapped_pairs() -> tuple[Pair, ...]:
             **mapped,
         ),
     )
+
+
+# --- rows that are drawn at random ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of made-up rows: cells worth a try, others, and the type that a storage declares."""
+
+    special: tuple[Any, ...]
+    other: str = ""
+    """"uniform" (from 0 to 1), "normal" (of deviation 3), or none."""
+    type: str = "double"
+    """"double", "bigint", "text" or "decimal"."""
+
+
+@dataclass(frozen=True)
+class MadeUpRows:
+    """Rows of one kind, of which the replay asks questions: their columns, and how to open them."""
+
+    columns: Mapping[str, Column]
+    open: Callable[..., PrivateTable]
+    """Opens a table, with what is declared of neighbours, unit and schema."""
+
+
+MADE_UP: dict[type[Description], MadeUpRows] = {}
+
+
+def declare_rows(
+    described_by: type[Description], columns: Mapping[str, Column], open_: Callable[..., Any]
+) -> None:
+    """Declare made-up rows for all questions that are asked of rows with this description."""
+    MADE_UP[described_by] = MadeUpRows(columns, open_)
+
+
+SCORES: Final = (0.0, 1.0, 0.5, 0.25, 0.75, 0.49999999999999994, 1 / 65536, 0.5 + 1 / 131072, 0.01)
+"""At thresholds, at edges of the grid and beside them, and often tied."""
+SCORE: Final = Column(SCORES, "uniform")
+FLAG: Final = Column((0, 1), type="bigint")
+GROUP: Final = Column(("a", "b", "01", "x", None), type="text")
+GROUPS: Final = {"g": ["a", "b", "01"]}
+_WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
+
+
+def _open_scored(content: Any, **options: Any) -> Dataset:
+    columns: dict[str, Any] = {"label": "y", "score": "p", "rivals": ["q"], "groups": GROUPS}
+    return Dataset(content, **columns, weight="w", largest_weight=1.0, name="made up", **options)
+
+
+def _open_classified(content: Any, **options: Any) -> Dataset:
+    columns: dict[str, Any] = {"label": "c", "scores": ["pa", "pb", "pc"], "groups": GROUPS}
+    classes = ["a", "b", "01"]
+    return Dataset(
+        content,
+        **columns,
+        classes=classes,
+        weight="w",
+        largest_weight=1.0,
+        name="made up",
+        **options,
+    )
+
+
+declare_rows(
+    ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": _WEIGHT}, _open_scored
+)
+declare_rows(
+    ClassifiedRows,
+    {
+        "c": Column(("a", "b", "01"), type="text"),
+        **dict.fromkeys(("pa", "pb", "pc"), SCORE),
+        "g": GROUP,
+        "w": _WEIGHT,
+    },
+    _open_classified,
+)

@@ -27,11 +27,13 @@ def test_an_event_that_is_nested_without_end_is_refused() -> None:
         Event.decode("[" * 100_000)
 
 
-@pytest.mark.parametrize("budget", [1, "1", [], float("nan"), ho.Loss.pure("1")])
-def test_a_session_takes_a_budget_and_nothing_like_it(budget: Any) -> None:
+@pytest.mark.parametrize("budget", [[], float("nan"), ho.Loss.pure("1"), "a lot", -1])
+def test_a_session_takes_a_budget_or_an_epsilon_and_nothing_like_it(budget: Any) -> None:
     dataset = ho.Dataset({"y": [1, 0], "p": [0.5, 0.1]}, label="y", score="p")
-    with pytest.raises(ArgumentError, match="budget must be a Budget"):
+    with pytest.raises(ArgumentError, match="epsilon must be"):
         ho.Session(dataset, budget=budget)
+    for plain in (1, "1", 1.0):
+        assert str(ho.Session(dataset, budget=plain).remaining) == "epsilon 1"
 
 
 @pytest.mark.parametrize("name", ["a\0b", "p" * 5000, "\ud800", "a\nb", "\x1b[31m"], ids=range(5))

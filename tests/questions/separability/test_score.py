@@ -242,7 +242,7 @@ def test_on_alike_tables_the_forest_keeps_to_its_size():
     rng = np.random.default_rng(9)
     labels = np.arange(80) < 40
     seen = [
-        ensemble.told_apart(rng.normal(size=(80, 2)), labels, seed=each).p_value < 0.2
+        ensemble.fit_forest(rng.normal(size=(80, 2)), labels, seed=each).p_value < 0.2
         for each in range(20)
     ]
     # At a fifth each, ten or more of 20 have a chance of 3 in 1,000; none has one of 1 in 100.

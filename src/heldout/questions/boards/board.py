@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heldout.arguments import shown
+from heldout.arrays import Ints
 from heldout.data import Dataset
 from heldout.errors import AlreadyBooked, AnswerLost, ArgumentError, LedgerError, PrivacyError
 from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
 from heldout.kernel.ledger.records import checked_name
+from heldout.kernel.noise import Mechanism
 from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
 __all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]
+
+Noisy = TypeVar("Noisy")
 
 
 @dataclass
@@ -251,8 +255,12 @@ class Board:
 
     def entries(self) -> list[tuple[str, float]]:
         """The improvements that were shown, in order: submission and score."""
-        found = self._state().submissions.items()
-        return [(name, each["score"]) for name, each in found if each["score"] is not None]
+        submissions = self._state().submissions.items()
+        return [
+            (name, outcome["score"])
+            for name, outcome in submissions
+            if outcome["score"] is not None
+        ]
 
     def _best(self, state: State) -> float:
         return max([self.plan.start, *state.shown])
@@ -274,8 +282,8 @@ class Board:
             self._check_bar(state)
             if submission not in state.submissions:
                 self._judge(rows, submission, state)
-            found = state.submissions[submission]
-            if found["above"] and found["score"] is None and not found["lost"]:
+            outcome = state.submissions[submission]
+            if outcome["above"] and outcome["score"] is None and not outcome["lost"]:
                 self._show(rows, submission, state)
             return self._outcome(state.submissions[submission], state)
 
@@ -298,22 +306,23 @@ class Board:
         mechanism = AboveBar(self.plan.test, reached, state.paid, state.secret)
         # Written down before anything else happens, so that what follows cannot choose the answer.
         try:
-            above = bool(self._released(rows, mechanism, f"submission/{submission}", state))
-            kept = {"above": above, "score": None, "lost": False}
+            above = self._draw(rows, mechanism, f"submission/{submission}", state)
+            outcome = {"above": above, "score": None, "lost": False}
         except (AlreadyBooked, AnswerLost):  # booked by a process that was lost: it counts
-            kept = {"above": False, "score": None, "lost": True}
-        state.submissions[submission] = kept
+            outcome = {"above": False, "score": None, "lost": True}
+        state.submissions[submission] = outcome
         self._file.write(state)
 
     def _show(self, rows: Dataset, submission: str, state: State) -> None:
         """Show an improvement's score; one that was lost is not drawn again."""
-        kept = state.submissions[submission]
+        outcome = state.submissions[submission]
         noise = Prepaid(self.plan.noise, self._scores_paid)
         try:
-            noisy = self._released(rows, noise, f"score/{submission}", state)
-            kept["score"] = self.plan.shown_score([int(each) for each in noisy], self._bar(state))
+            noisy = self._draw(rows, noise, f"score/{submission}", state)
+            numbers = [int(number) for number in noisy]
+            outcome["score"] = self.plan.shown_score(numbers, self._bar(state))
         except (AlreadyBooked, AnswerLost):
-            kept["lost"] = True
+            outcome["lost"] = True
         self._file.write(state)
 
     def _bar(self, state: State) -> float:
@@ -321,7 +330,9 @@ class Board:
         assert self.plan.step is not None
         return self._best(state) + self.plan.step
 
-    def _released(self, rows: Dataset, mechanism: Any, what: str, state: State) -> Any:
+    def _draw(
+        self, rows: Dataset, mechanism: Mechanism[Ints, Noisy], what: str, state: State
+    ) -> Noisy:
         merit = self.plan.merit(self._bar(state))
         request = Request("board", merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
@@ -334,7 +345,7 @@ class Board:
             account=self._data,
             analyst=self._whose,
         )
-        return release(
+        answer: Noisy = release(
             request,
             rows=rows,
             about=about,
@@ -342,12 +353,13 @@ class Board:
             account=account,
             words=words,
         ).values
+        return answer
 
-    def _outcome(self, found: dict[str, Any], state: State) -> Outcome:
-        if found["lost"] and not found["above"]:
+    def _outcome(self, outcome: dict[str, Any], state: State) -> Outcome:
+        if outcome["lost"] and not outcome["above"]:
             raise LedgerError("This submission was lost before it was judged. Submit it anew.")
-        certificate = None if found["score"] is None else self.certificate()
-        return Outcome(found["above"], found["score"], self._best(state), certificate)
+        certificate = None if outcome["score"] is None else self.certificate()
+        return Outcome(outcome["above"], outcome["score"], self._best(state), certificate)
 
     def certificate(self, level: float = 0.95) -> Certificate:
         """What holds of every score that is shown."""
@@ -360,6 +372,6 @@ def certificate_of(plan: Plan, level: float = 0.95) -> Certificate:
     A fifth of the failures is left to noise, for all scores that may be shown.
     """
     failing = 1 - level
-    found = plan.certificate(1 - failing * 0.8)
+    certificate = plan.certificate(1 - failing * 0.8)
     noise = plan.noise_half_width(1 - failing * 0.2 / plan.improvements)
-    return replace(found, bound=min(found.bound + noise, 1.0), level=level)
+    return replace(certificate, bound=min(certificate.bound + noise, 1.0), level=level)

@@ -152,7 +152,7 @@ class Merit(Statistic[Ints]):
             earned = f"{self.most} - greatest(0, least({self.most}, {lost}))"
         return f"SELECT CAST(sum({earned}) AS BIGINT) AS total\nFROM evaluated"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         import numpy as np
 
         return np.array([int(columns["total"][0] or 0)], dtype=np.int64)
@@ -210,7 +210,7 @@ class AreaMerit(Statistic[Ints]):
     def body(self) -> str:
         return "SELECT label, score\nFROM evaluated"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         import numpy as np
 
         label, score = np.asarray(columns["label"]), np.asarray(columns["score"])

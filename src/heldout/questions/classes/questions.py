@@ -1,6 +1,7 @@
 """Questions about rows of more than two classes."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
@@ -144,6 +145,7 @@ class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co
     """Counts of rows of several classes."""
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
     cannot_pool: ClassVar[str] = CLASSES_APART
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
@@ -297,6 +299,7 @@ class ClassAuc(_ClassAreas):
     """The area of each class against all others, at equal shares of epsilon, and their mean."""
 
     kind: ClassVar[str] = "class-auc"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"method": "polynomial-tail"})
     title: ClassVar[str] = "AUC of each class"
     asks: ClassVar[str] = "How well does it rank each class?"
     tells: ClassVar[str] = "The AUC of each class against all others, and their mean."

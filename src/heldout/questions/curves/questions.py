@@ -64,6 +64,19 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         "scores."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"thresholds": [0.5, 0.25]},
+        {"options": {"area_share": "1/2", "levels": 1}},
+        {"options": {"levels": 3, "expected_rows": 40}},
+        {"options": {"levels": 2, "heap_share": "1/2"}},
+        {"method": "laplace", "options": {"thresholds": 4}},
+        {"method": "recursive-medians", "options": {"levels": 3}},
+        {"method": "fixed-space", "options": {"thresholds": 8, "counts": "dawa"}},
+        {"method": "hierarchical-quantile", "options": {"quantiles": 4}},
+        {"method": "chen-2016-priroc", "options": {"levels": 2}},
+    )
     grouped: ClassVar[type[ByGroup[Any]]] = CurvesByGroup
     formerly: ClassVar[tuple[str, ...]] = ("curves by group",)
     stores: ClassVar[tuple[type, ...]] = (

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heldout.arguments import as_array, as_number, as_numbers, is_one_of, shown
 from heldout.arguments.rules import Whole
+from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, ScoredFeatures
 from heldout.data.feature_sources import check_places
 from heldout.errors import ArgumentError, DataError, UnknownLabel, WrongType
@@ -32,7 +34,7 @@ from heldout.questions.features.plans import (
     Stages,
 )
 from heldout.questions.features.questions import AUTO, JOINT, WEIGHT, Training
-from heldout.questions.features.statistics import RegressionScores, SummedScores
+from heldout.questions.features.statistics import RegressionScores, SparseRows, SummedScores
 from heldout.questions.session import Epsilon, PrivateSession
 
 __all__ = ["PrivateClassifier", "PrivateLogisticRegression", "PrivateNaiveBayes", "PrivatePipeline"]
@@ -71,7 +73,7 @@ def _are_texts(X: Any) -> bool:
     """Whether X is a list, an array or a column of texts."""
     if isinstance(X, str) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
         return False
-    return len(X) > 0 and all(isinstance(each, str) for each in X)
+    return len(X) > 0 and all(isinstance(text, str) for text in X)
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -159,11 +161,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Set what `decision_function` needs: what the answers meant, and which cut was chosen."""
 
     @abstractmethod
-    def _scores(self, matrix: Any) -> Any:
-        """The log-odds of the second class, for public rows."""
+    def _scores(self, matrix: SparseRows) -> Floats:
+        """Return the log-odds of the second class, for public rows."""
 
     def _private(self, X: Any, y: Any, *, unit: Any, row_keys: Any) -> FeatureMatrix:
-        """The rows behind the door. What is checked here, the holder of the rows alone sees."""
+        """Put the rows behind the door. What is checked here, the holder of the rows alone sees."""
         if isinstance(X, FeatureMatrix):
             if y is not None or unit is not None or row_keys is not None:
                 raise ArgumentError("Leave y, unit and row_keys out with a FeatureMatrix.")
@@ -204,9 +206,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         private._known_from(X, y)
         return private
 
-    def _declared_classes(self, y: Any) -> Any:
+    def _declared_classes(self, y: Any) -> NDArray[Any]:
         observed = isinstance(self.classes, str) and self.classes == OBSERVED
-        declared = np.unique(y) if observed else as_array(self.classes, name="classes")
+        declared: NDArray[Any] = (
+            np.unique(y) if observed else as_array(self.classes, name="classes")
+        )
         if declared.shape != (2,) or len(set(map(str, declared.tolist()))) < 2:
             seen = "1 class in y" if declared.size == 1 else "more classes in y"
             got = seen if observed else shown(self.classes)
@@ -216,27 +220,29 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return declared
 
-    def _set(self, X: Any) -> Any:
-        """Which features a row sets, as a sparse 0/1 matrix."""
+    def _set(self, X: Any) -> SparseRows:
+        """Return which features a row sets, as a sparse 0/1 matrix."""
         from scipy.sparse import csr_array
 
         cut = as_number(self.binarize)
         if math.isnan(cut):
             raise ArgumentError(f"binarize must be a number, got {shown(self.binarize)}. Try 0.")
         if issparse(X) and cut >= 0:
-            found = csr_array(X, copy=True)  # what follows would change the caller's own matrix
-            found.sum_duplicates()
+            copy = csr_array(X, copy=True)  # what follows would change the caller's own matrix
+            copy.sum_duplicates()
             above = csr_array(
-                ((found.data > cut).astype(np.int8), found.indices, found.indptr),
-                shape=found.shape,
+                ((copy.data > cut).astype(np.int8), copy.indices, copy.indptr),
+                shape=copy.shape,
             )
             above.eliminate_zeros()
-            return above
-        dense = X.toarray() if issparse(X) else as_numbers(X, name="X")
-        return csr_array((dense > cut).astype(np.int8))
+        else:
+            dense = X.toarray() if issparse(X) else as_numbers(X, name="X")
+            above = csr_array((dense > cut).astype(np.int8))
+        features: SparseRows = above
+        return features
 
     def _bound(self) -> int | None:
-        """How many features one row may set."""
+        """Return how many features one row may set."""
         return self.features_per_row
 
     def _most_rows(self) -> int:
@@ -247,7 +253,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         guess = GUESSED_ROWS if self.expected_rows is None else self.expected_rows
         return Whole()(guess, "expected_rows")
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> SparseRows:
         check_is_fitted(self, "release_")
         if isinstance(X, FeatureMatrix):
             raise ArgumentError(
@@ -261,22 +267,23 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "X must be numbers, as the rows that this model was fitted to. Texts need a "
                     "model that was fitted to FeatureMatrix.from_table(..., text=, space=)."
                 )
-            X = self.space_.matrix([str(each) for each in X])
+            X = self.space_.matrix([str(text) for text in X])
         return self._set(self._validated(X, reset=False))
 
     def _validated(self, X: Any, y: Any = "no_validation", *, reset: bool = True) -> Any:
-        """What scikit-learn asks of X and y; its messages may quote a cell, so few are kept."""
+        """Check what scikit-learn asks of X and y; few of its messages pass, as they may quote a
+        cell."""
         try:
             if issparse(X):
                 check_places(X)
-            found = validate_data(self, X, y, accept_sparse="csr", reset=reset)
+            valid = validate_data(self, X, y, accept_sparse="csr", reset=reset)
             if reset:
-                check_classification_targets(found[1])
-            return found
+                check_classification_targets(valid[1])
+            return valid
         except Exception as error:
             kind = WrongType if isinstance(error, TypeError) else DataError
-            said = " ".join(without_cells(str(error)).split())
-        raise kind(said)
+            message = " ".join(without_cells(str(error)).split())
+        raise kind(message)
 
     def scored(self, private: FeatureMatrix) -> ScoredFeatures:
         """The private rows with this model's score of each, for a `Session` that evaluates it.
@@ -294,22 +301,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         return ScoredFeatures(private, lambda matrix: expit(self._scores(matrix)))
 
-    def decision_function(self, X: Any) -> Any:
-        """The log-odds of the second class against the first. `X` is used as it is: public rows,
-        or rows whose predictions stay behind another door."""
+    def decision_function(self, X: Any) -> Floats:
+        """Return the log-odds of the second class against the first.
+
+        `X` is used as it is: public rows, or rows whose predictions stay behind another door.
+        """
         return self._scores(self._checked(X))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> NDArray[Any]:
         positive = self.decision_function(X) >= 0
-        return self.classes_[positive.astype(int)]
+        labels: NDArray[Any] = self.classes_[positive.astype(int)]
+        return labels
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any) -> Floats:
         from scipy.special import expit
 
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any) -> Floats:
         from scipy.special import log_expit
 
         scores = self.decision_function(X)
@@ -404,15 +414,17 @@ class PrivateLogisticRegression(PrivateClassifier):
     def _understand(self, stages: Stages, place: int) -> None:
         assert isinstance(stages.plan, LogisticPlan)
         loss = stages.plan.loss(stages.chosen)
-        self._found, self._row_weight = stages.found, loss.weight
+        self._model: Ints = stages.model
+        self._row_weight = loss.weight
         self.cut_ = LOGISTIC_CUTS.value(place)
-        self.coef_ = self._found[None, :-1] / STEP
-        self.intercept_ = self._found[-1:] / STEP - self.cut_
+        self.coef_ = self._model[None, :-1] / STEP
+        self.intercept_ = self._model[-1:] / STEP - self.cut_
         self.ridge_ = float(loss.ridge)
 
-    def _scores(self, matrix: Any) -> Any:
-        own = RegressionScores(self._found, self._row_weight)(matrix) / STEP - self.cut_
-        return np.logaddexp(0, own - MARGIN) - np.logaddexp(0, -own - MARGIN)
+    def _scores(self, matrix: SparseRows) -> Floats:
+        own = RegressionScores(self._model, self._row_weight)(matrix) / STEP - self.cut_
+        scores: Floats = np.logaddexp(0, own - MARGIN) - np.logaddexp(0, -own - MARGIN)
+        return scores
 
 
 class PrivateNaiveBayes(PrivateClassifier):
@@ -481,12 +493,13 @@ class PrivateNaiveBayes(PrivateClassifier):
         )
 
     def _understand(self, stages: Stages, place: int) -> None:
-        self._found = _, sizes = stages.found
-        self.size_weights_ = sizes / STEP
+        self._model: tuple[Ints, Ints] = stages.model
+        self.size_weights_ = self._model[1] / STEP
         self.cut_ = BAYES_CUTS.value(place)
 
-    def _scores(self, matrix: Any) -> Any:
-        return SummedScores(*self._found)(matrix) / STEP - self.cut_
+    def _scores(self, matrix: SparseRows) -> Floats:
+        scores: Floats = SummedScores(*self._model)(matrix) / STEP - self.cut_
+        return scores
 
 
 CLASSIFIERS: dict[str, type[PrivateClassifier]] = {
@@ -574,12 +587,12 @@ class PrivatePipeline(PrivateClassifier):
         self.k = k
         self.threshold = threshold
 
-    def _classifier(self, named: str = "naive-bayes") -> Any:
-        """A fresh classifier with the pipeline's public facts; "auto" is the one that is named."""
+    def _classifier(self, named: str = "naive-bayes") -> PrivateClassifier:
+        """Make a fresh classifier with the pipeline's public facts; "auto" is the one named."""
         if isinstance(self.classifier, PrivateNaiveBayes | PrivateLogisticRegression):
             from sklearn.base import clone
 
-            model = clone(self.classifier)
+            model: PrivateClassifier = clone(self.classifier)
         elif isinstance(self.classifier, str) and self.classifier in (AUTO, *CLASSIFIERS):
             model = CLASSIFIERS[named if self.classifier == AUTO else self.classifier]()
         else:
@@ -591,7 +604,7 @@ class PrivatePipeline(PrivateClassifier):
         return model
 
     def _question(self, price: Fraction) -> Training:
-        trained: Training = self._classifier()._question(price)
+        trained = self._classifier()._question(price)
         return replace(
             trained,
             classifier=AUTO if self.classifier == AUTO else trained.classifier,
@@ -610,7 +623,7 @@ class PrivatePipeline(PrivateClassifier):
 
     def _most_rows(self) -> int:
         table = self.n_features_in_ <= TABLE
-        return int(self._classifier("logistic" if table else "naive-bayes")._most_rows())
+        return self._classifier("logistic" if table else "naive-bayes")._most_rows()
 
     def _understand(self, stages: Stages, place: int) -> None:
         logistic = isinstance(stages.plan, LogisticPlan)
@@ -619,6 +632,6 @@ class PrivatePipeline(PrivateClassifier):
         model._understand(stages, place)
         self.classifier_, self._chosen = model, stages.chosen
 
-    def _scores(self, matrix: Any) -> Any:
+    def _scores(self, matrix: SparseRows) -> Floats:
         seen = matrix if self._chosen is None else matrix[:, list(self._chosen)]
         return self.classifier_._scores(seen)

@@ -4,13 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from heldout.intervals.measure import Measure
+from heldout.arrays import Floats, Ints
+from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 
-__all__ = ["ModelRelease"]
+__all__ = ["ModelRelease", "count_selected"]
 
 MOST_SHOWN = 1000
+
+
+def count_selected(count: int, *, terms: str) -> dict[str, Measure]:
+    """Return the number of selected features as a measure whose interval is that number."""
+    number, name = float(count), "features selected"
+
+    def exactly(level: float) -> Interval:
+        return number, number
+
+    measure = Measure(
+        number, name=name, terms=terms, noise_interval=exactly, interval=exactly, whole=True
+    )
+    return {name: measure}
 
 
 class ModelRelease(Release):
@@ -20,8 +34,8 @@ class ModelRelease(Release):
         self,
         drawn: Drawn,
         *,
-        weights: Any,
-        selected: Any,
+        weights: Floats,
+        selected: Ints,
         split: dict[str, str],
         names: tuple[str, ...] | None = None,
     ) -> None:
@@ -36,29 +50,16 @@ class ModelRelease(Release):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """How many features were selected: a fact about the answer, so without a doubt."""
-        number = float(len(self.selected))
+        """Return how many features were selected: a fact about the answer, so without a doubt."""
+        return count_selected(len(self.selected), terms=self.terms)
 
-        def exactly(level: float) -> tuple[float, float]:
-            return number, number
-
-        count = Measure(
-            number,
-            name="features selected",
-            terms=self.terms,
-            noise_interval=exactly,
-            interval=exactly,
-            whole=True,
-        )
-        return {"features selected": count}
-
-    def strongest(self, count: int = 10) -> list[tuple[Any, float]]:
-        """The features that weigh most, by name where they have one."""
+    def strongest(self, count: int = 10) -> list[tuple[str | int, float]]:
+        """Return the features that weigh most, by name where they have one."""
         order = np.argsort(-np.abs(self.weights), kind="stable")[:count]
         return [
-            (int(each) if self._names is None else self._names[each], float(self.weights[each]))
-            for each in order
-            if self.weights[each]
+            (int(place) if self._names is None else self._names[place], float(self.weights[place]))
+            for place in order
+            if self.weights[place]
         ]
 
     def __str__(self) -> str:
@@ -72,13 +73,13 @@ class ModelRelease(Release):
         used = np.flatnonzero(self.weights)
         content = super().as_dict(level) | {
             "split": dict(self.split),
-            "selected": [int(each) for each in self.selected],
-            "weights": {str(each): float(self.weights[each]) for each in used},
+            "selected": [int(place) for place in self.selected],
+            "weights": {str(place): float(self.weights[place]) for place in used},
         }
         if sum(map(len, content["noisy"])) > MOST_SHOWN:
             content["noisy"] = None  # the weights are the reading of thousands of noisy counts
         return content
 
     def _noisy(self) -> list[list[int]]:
-        """What was drawn, step by step, in lattice steps."""
-        return [[int(each) for each in answer] for answer in self._drawn.values.values()]
+        """Return what was drawn, step by step, in lattice steps."""
+        return [[int(number) for number in answer] for answer in self._drawn.values.values()]

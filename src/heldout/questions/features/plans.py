@@ -1,14 +1,17 @@
 """The steps of private training: counts or a loss, then the cut; one booking for all of them."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from heldout.arrays import Floats, Ints
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Staged, Step
@@ -27,6 +30,7 @@ from heldout.questions.features.statistics import (
     RegressionScores,
     RightCalls,
     RowScores,
+    SparseRows,
     SummedScores,
     place_of,
     row_units,
@@ -58,15 +62,15 @@ SMALLEST = np.float32(1e-30)
 
 
 def log_odds(
-    noisy: Any,
+    noisy: ArrayLike,
     *,
     scale: float,
-    rows: Any,
+    rows: ArrayLike,
     learnt: bool = True,
     largest: float = 0.4,
     centred: bool = True,
-) -> Any:
-    """The mean of ln(p1/p0) given both noisy counts of a feature, for every feature.
+) -> Floats:
+    """Return the mean of ln(p1/p0) given both noisy counts of a feature, for every feature.
 
     A feature has a rate (how many rows set it) and log-odds, each on a small grid. The count of a
     label is the rate times `rows` of that label, plus Poisson spread and Laplace noise of `scale`.
@@ -80,39 +84,42 @@ def log_odds(
     >>> log_odds(noisy, scale=5, rows=(1000, 1000), learnt=False).round(1).tolist()
     [0.1, -0.2, -2.6, 3.5]
     """
-    noisy, rows = np.asarray(noisy, dtype=np.float32), np.maximum(np.asarray(rows, dtype=float), 1)
-    rates = np.concatenate([[0.0], np.geomspace(1 / rows.sum(), largest, RATES)])
+    counts = np.asarray(noisy, dtype=np.float32)
+    sizes: Floats = np.maximum(np.asarray(rows, dtype=float), 1)
+    rates = np.concatenate([[0.0], np.geomspace(1 / sizes.sum(), largest, RATES)])
     odds = np.linspace(-SPAN, SPAN, ODDS)
-    first = rates[:, None] * rows.sum() / (rows[0] + rows[1] * np.exp(odds))
+    first = rates[:, None] * sizes.sum() / (sizes[0] + sizes[1] * np.exp(odds))
     shares = np.stack([first, first * np.exp(odds)])
-    likelihood = _likelihood(noisy, shares * rows[:, None, None], scale)
+    likelihood = _likelihood(counts, shares * sizes[:, None, None], scale)
     likelihood[:, (shares.max(axis=0) > 1).ravel()] = 0
     own = np.exp(-0.5 * (odds / WIDTH) ** 2)
     prior = np.outer(np.full(len(rates), 1 / len(rates)), own / own.sum())
     for _ in range(ROUNDS if learnt else 0):
         evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
-        spread = prior * (likelihood.T @ (1 / evidence)).reshape(prior.shape) / len(noisy.T)
+        spread = prior * (likelihood.T @ (1 / evidence)).reshape(prior.shape) / len(counts.T)
         of_odds = spread[1:].sum(axis=0)
         of_odds = (1 - EVEN) * of_odds / max(of_odds.sum(), 1e-12) + EVEN / ODDS
         prior = np.outer(spread.sum(axis=1), of_odds)
     evidence = np.maximum(likelihood @ prior.ravel().astype(np.float32), SMALLEST)
     # A feature that no row sets says nothing, whatever the odds are called there.
-    held = np.where(rates[:, None] > 0, odds, 0)
+    known = np.where(rates[:, None] > 0, odds, 0)
     if not centred:
-        weighted = (prior * held).ravel().astype(np.float32)
+        weighted = (prior * known).ravel().astype(np.float32)
         return np.asarray((likelihood @ weighted) / evidence, dtype=float)
-    powers = [(prior * held**power).ravel() for power in (1, 2)]
+    powers = [(prior * known**power).ravel() for power in (1, 2)]
     mean, square = (
-        np.asarray(likelihood @ each.astype(np.float32), dtype=float) / evidence for each in powers
+        np.asarray(likelihood @ power.astype(np.float32), dtype=float) / evidence
+        for power in powers
     )
     if not learnt:
         return mean
-    common, spread = powers[0].sum(), powers[1].sum() - powers[0].sum() ** 2
-    return mean - common * np.clip((square - mean**2) / max(spread, 1e-9), 0, 1)
+    common, variance = powers[0].sum(), powers[1].sum() - powers[0].sum() ** 2
+    shrunk: Floats = mean - common * np.clip((square - mean**2) / max(variance, 1e-9), 0, 1)
+    return shrunk
 
 
-def _likelihood(noisy: Any, expected: Any, scale: float) -> Any:
-    """Of every grid point for every feature, the largest of a feature being 1."""
+def _likelihood(noisy: NDArray[np.float32], expected: Floats, scale: float) -> NDArray[np.float32]:
+    """Return the likelihoods of grid points by feature, the largest of a feature being 1."""
     total: Any = 0
     for counts, mean in zip(noisy, expected.reshape(2, -1), strict=True):
         # Poisson spread widens the Laplace law to the sum of the two variances.
@@ -120,7 +127,8 @@ def _likelihood(noisy: Any, expected: Any, scale: float) -> Any:
         far = np.abs(counts[:, None] - mean.astype(np.float32)) / wide.astype(np.float32)
         total = total - far - np.log(2 * wide).astype(np.float32)
     total -= total.max(axis=1, keepdims=True)
-    return np.exp(total)
+    likelihood: NDArray[np.float32] = np.exp(total)
+    return likelihood
 
 
 STEP = 2**16  # steps of the lattice to one unit of log-odds
@@ -142,8 +150,8 @@ class Cuts:
         >>> len(Cuts(Fraction(1, 2)).places)
         47
         """
-        sides = {*range(-self.near, self.near + 1), *self.far, *(-each for each in self.far)}
-        return tuple(int(each * self.apart * STEP) for each in sorted(sides))
+        sides = {*range(-self.near, self.near + 1), *self.far, *(-cut for cut in self.far)}
+        return tuple(int(cut * self.apart * STEP) for cut in sorted(sides))
 
     def value(self, place: int) -> float:
         """The score from which rows are called positive, for an answer of `RightCalls`."""
@@ -176,41 +184,45 @@ Features = tuple[int, ...] | None
 """The public features that a model is trained on; None is all of them."""
 
 
-class TrainingPlan(Protocol):
+Model = TypeVar("Model")
+"""What a plan learns: the model without its cut."""
+
+
+class TrainingPlan(Protocol[Model]):
     """How one model is trained in two steps, of public facts alone."""
 
     def prices(self) -> tuple[Event, Event]:
-        """Of learning and of the cut; the same for any features."""
+        """Return the prices of learning and of the cut; the same for any features."""
 
     def split(self) -> dict[str, str]:
-        """What each step costs, in epsilon."""
+        """Return what each step costs, in epsilon."""
 
     def learn(self, chosen: Features) -> Step:
-        """What is asked of the rows first."""
+        """Ask of the rows what the model is learnt from."""
 
-    def understood(self, noisy: Any, chosen: Features) -> Any:
-        """What the answer means: the model without its cut."""
+    def understood(self, noisy: ArrayLike, chosen: Features) -> Model:
+        """Read the answer: the model without its cut."""
 
-    def cut(self, found: Any, chosen: Features) -> Step:
-        """What is asked of the rows last: where the model calls a row positive."""
+    def cut(self, model: Model, chosen: Features) -> Step:
+        """Ask of the rows last where the model calls a row positive."""
 
-    def weights(self, found: Any) -> Any:
-        """A weight for each feature it was trained on."""
+    def weights(self, model: Model) -> Floats:
+        """Return a weight for each feature it was trained on."""
 
-    def told_apart(self, weights: Any) -> Any:
-        """Which of these features count as selected."""
+    def pick_selected(self, weights: Floats) -> Ints:
+        """Return which of these features count as selected."""
 
 
 class Stages:
     """A selection, if there is one, then learning, then the cut; paid as one.
 
-    After the draw `chosen` and `found` are what the public answers meant.
+    After the draw `chosen` and `model` are what the public answers meant.
     """
 
-    def __init__(self, plan: TrainingPlan, selection: Plan | None = None) -> None:
+    def __init__(self, plan: TrainingPlan[Any], selection: Plan | None = None) -> None:
         self.plan, self.selection = plan, selection
         self.chosen: Features = None
-        self.found: Any = None
+        self.model: Any = None
 
     def request(self, name: str, *, claim: str, **words: Any) -> Staged:
         split = self.split()
@@ -240,23 +252,23 @@ class Stages:
         if self.selection is not None:
             indices = self.selection.read(answers["selection"]).indices
             # With nothing selected the model is one of the rows' sizes and of any one feature.
-            self.chosen = tuple(sorted(int(each) for each in indices)) or (0,)
+            self.chosen = tuple(sorted(int(index) for index in indices)) or (0,)
         return self.plan.learn(self.chosen)
 
     def _cut(self, answers: Answers) -> Step:
-        self.found = self.plan.understood(answers["learning"], self.chosen)
-        return self.plan.cut(self.found, self.chosen)
+        self.model = self.plan.understood(answers["learning"], self.chosen)
+        return self.plan.cut(self.model, self.chosen)
 
     def retell(self, answers: Answers) -> None:
-        """Learn from kept answers what the draw learnt from them."""
-        if self.found is None:
+        """Learn from stored answers what the draw learnt from them."""
+        if self.model is None:
             asked: Any = self._learn(answers).statistic
             if len(answers["learning"]) != asked.dimension:
                 raise ArgumentError(f"the model is learnt from {asked.dimension:,} numbers.")
             self._cut(answers)
 
     def __getstate__(self) -> dict[str, Any]:
-        # How a selection was read is a function; a kept model needs what it read alone.
+        # How a selection was read is a function; a stored model needs what it read alone.
         return self.__dict__ | {"selection": None}
 
 
@@ -273,8 +285,12 @@ learnt. Of 0 to 3, tried on adult, diabetes130, CPS, ACS, wine, pima and abalone
 """
 
 
+Minimiser = Callable[[Sequence[int]], NDArray[np.object_]]
+"""Noise in lattice steps -> the minimum of the noisy loss, in whole lattice steps."""
+
+
 @dataclass(frozen=True)
-class LogisticLoss(FeatureStatistic):
+class LogisticLoss(FeatureStatistic[Minimiser]):
     """Sum over rows of log(1 + exp(MARGIN - y t.x)), x the row's features and a constant 1/2.
 
     It is sealed as a function: for noise in lattice steps it gives the minimum of the noisy,
@@ -369,20 +385,19 @@ class LogisticLoss(FeatureStatistic):
         wrong = self.tolerance + self.error + root * self.step / 2
         return math.ceil(2 * root * wrong / self.ridge / self.lattice) + self.dimension
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Minimiser:
         matrix = seen_through(columns, self.chosen)
         rows = Rows(self, matrix, columns["label"])
 
-        def minimum(noise: Any) -> Any:
-            found = self.minimum(rows, list(noise))
+        def minimum(noise: Sequence[int]) -> NDArray[np.object_]:
+            steps = np.rint(self.minimum(rows, list(noise)) / float(self.lattice))
             # Integers without an end: 64 bits would not hold those of many rows and features.
-            steps = np.rint(found / float(self.lattice))
-            return np.array([int(each) for each in steps], dtype=object)
+            return np.array([int(step) for step in steps], dtype=object)
 
         return minimum
 
-    def minimum(self, rows: "Rows", noise: list[int]) -> Any:
-        """Where the noisy loss is least, plus b/ridge; Newton's steps, shortened where needed."""
+    def minimum(self, rows: "Rows", noise: list[int]) -> Floats:
+        """Return where the noisy loss is least, plus b/ridge; Newton's steps, shortened."""
         from scipy.sparse.linalg import LinearOperator, cg
 
         ridge, tolerance = float(self.ridge), float(self.tolerance)
@@ -413,7 +428,7 @@ class Rows:
     feature, and 1/2 for the constant.
     """
 
-    def __init__(self, loss: LogisticLoss, matrix: Any, label: Any) -> None:
+    def __init__(self, loss: LogisticLoss, matrix: SparseRows, label: ArrayLike) -> None:
         self.loss = loss
         self.whole = matrix.astype(np.int64)
         self.whole_across = self.whole.T.tocsr()
@@ -424,8 +439,8 @@ class Rows:
             self.weights, self.shift = row_units(matrix, loss.weight) / UNIT, 0.0
         self.labels = 2.0 * np.asarray(label) - 1
 
-    def slope(self, at: Any, noise: list[int]) -> tuple[Any, Any]:
-        """The gradient, and each row's curvature. Sums over rows and features are of integers."""
+    def slope(self, at: Floats, noise: list[int]) -> tuple[Floats, Floats]:
+        """Return the gradient, and each row's curvature. Sums are of integers."""
         loss = self.loss
         miss = logistic(MARGIN - self.labels * self.margins(at, noise))
         pull = -self.labels * miss
@@ -435,8 +450,8 @@ class Rows:
         slope = np.append(self.whole_across @ own + self.shift * last, 0.5 * last) / fine
         return slope + float(loss.ridge) * at, miss * (1 - miss)
 
-    def margins(self, at: Any, noise: list[int]) -> Any:
-        """t.x for every row, t being `at` minus the noise over the ridge."""
+    def margins(self, at: Floats, noise: list[int]) -> Floats:
+        """Return t.x for every row, t being `at` minus the noise over the ridge."""
         away = float(self.loss.lattice) * np.array(noise, dtype=float)
         whole = at - away
         # Noise beyond 53 bits is rounded on its way to a double: far out that would be seen.
@@ -445,16 +460,17 @@ class Rows:
         fine = 2.0**self.loss.grain
         entries = np.rint(whole[:-1] * fine).astype(np.int64)
         features = self.weights * ((self.whole @ entries) / fine)
-        return features + self.shift * (entries.sum() / fine) + 0.5 * whole[-1]
+        margins: Floats = features + self.shift * (entries.sum() / fine) + 0.5 * whole[-1]
+        return margins
 
-    def curved(self, vector: Any, curve: Any) -> Any:
+    def curved(self, vector: Floats, curve: Floats) -> Floats:
         every = self.shift * vector[:-1].sum() + 0.5 * vector[-1]
         along = curve * (self.weights * (self.matrix @ vector[:-1]) + every)
         total = along.sum()
         return np.append(self.across @ (self.weights * along) + self.shift * total, 0.5 * total)
 
-    def _careful(self, at: Any, noise: list[int]) -> Any:
-        """Margins by exact rationals, for coefficients so large that doubles would lose them."""
+    def _careful(self, at: Floats, noise: list[int]) -> Floats:
+        """Return margins by exact rationals, for coefficients too large for doubles."""
         step = self.loss.lattice
         whole = [Fraction(float(a)) - step * b for a, b in zip(at, noise, strict=True)]
         every = Fraction(self.shift) * sum(whole[:-1]) + HALF * whole[-1]
@@ -467,10 +483,11 @@ class Rows:
         )
 
 
-def logistic(x: Any) -> Any:
-    """1 / (1 + exp(-x)) without overflow."""
+def logistic(x: Floats) -> Floats:
+    """Return 1 / (1 + exp(-x)) without overflow."""
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1 + small)
+    shares: Floats = np.where(x >= 0, 1.0, small) / (1 + small)
+    return shares
 
 
 LOGISTIC_CUTS = Cuts(apart=Fraction(1, 8), near=32, far=(40, 48, 64, 96, 128))
@@ -556,8 +573,8 @@ class LogisticPlan:
             even=loss.weight is None,
         )
 
-    def understood(self, noisy: Any, chosen: Features = None) -> Any:
-        """The coefficients in lattice steps of scores, held to a range that no sum overflows.
+    def understood(self, noisy: ArrayLike, chosen: Features = None) -> Ints:
+        """Return the coefficients in lattice steps of scores, within a range that no sum overflows.
 
         The last one is what every row gets: half the constant's, and half of each feature's less
         where features count 1/2 or -1/2.
@@ -569,18 +586,19 @@ class LogisticPlan:
             LARGEST_COEFFICIENT,
         )
         every = real[-1] - (real[:-1].sum() if loss.weight is None else 0)
-        return np.rint(np.append(real[:-1], every / 2) * STEP).astype(np.int64)
+        steps: Ints = np.rint(np.append(real[:-1], every / 2) * STEP).astype(np.int64)
+        return steps
 
-    def cut(self, found: Any, chosen: Features = None) -> Step:
+    def cut(self, model: Ints, chosen: Features = None) -> Step:
         return LOGISTIC_CUTS.step(
-            RegressionScores(found, self.loss(chosen).weight),
+            RegressionScores(model, self.loss(chosen).weight),
             epsilon=self.cut_epsilon,
             protection=self.protection,
             chosen=chosen,
         )
 
     def ridge_for(self, loss: LogisticLoss) -> Fraction:
-        """A power of two: what was asked for, or two to four times the noise in one coefficient."""
+        """Return a power of two: the ridge asked for, or 2 to 4 times a coefficient's noise."""
         least = ObjectivePerturbation.least_ridge(
             self.loss_epsilon, square=loss.square, rows_per_unit=self.protection.rows_per_unit
         )
@@ -591,17 +609,17 @@ class LogisticPlan:
             wanted = self.ridge
         return _next_power_of_two(max(least, wanted))
 
-    def weights(self, found: Any) -> Any:
-        """The coefficients without the intercept."""
-        return found[:-1] / STEP
+    def weights(self, model: Ints) -> Floats:
+        """Return the coefficients without the intercept."""
+        return model[:-1] / STEP
 
-    def told_apart(self, weights: Any) -> Any:
-        """All of them: a penalty leaves none out."""
+    def pick_selected(self, weights: Floats) -> Ints:
+        """Return all of them: a penalty leaves none out."""
         return np.arange(len(weights))
 
 
 def _next_power_of_two(number: Fraction) -> Fraction:
-    """The smallest power of two that is not below the number.
+    """Return the smallest power of two that is not below the number.
 
     >>> _next_power_of_two(Fraction(5)), _next_power_of_two(Fraction(1, 3))
     (Fraction(8, 1), Fraction(1, 2))
@@ -618,12 +636,12 @@ BAYES_CUTS = Cuts(apart=Fraction(1, 2))
 
 
 def size_units(share: Fraction, weight: int) -> int:
-    """The units that make the size cells take this share of a row's weight."""
+    """Return the units that make the size cells take this share of a row's weight."""
     return max(1, round(share / (1 - share) * weight * UNIT))
 
 
-def mean_weights(weight: int) -> Any:
-    """About what a feature of a row weighs, by cell of sizes; public."""
+def mean_weights(weight: int) -> Floats:
+    """Return about what a feature of a row weighs, by cell of sizes; public."""
     spans = [np.arange(a, b) for a, b in pairwise((*SIZES, 2 * SIZES[-1]))]
     return np.array([1.0, *(np.minimum(1.0, weight / span).mean() for span in spans)])
 
@@ -651,7 +669,7 @@ class NaiveBayesPlan:
         self.counts_epsilon = epsilon - self.cut_epsilon
 
     def prices(self) -> tuple[Event, Event]:
-        """Booked before it is known how many features there will be; the price is the same."""
+        """Return the prices, the same however many features there will be."""
         chooser = BAYES_CUTS.chooser(self.cut_epsilon, protection=self.protection)
         noise = DiscreteLaplace.for_epsilon(self.counts_epsilon, l1_sensitivity=1, dimension=1)
         return noise.event(), chooser.event()
@@ -674,8 +692,8 @@ class NaiveBayesPlan:
         )
         return Step(statistic, noise)
 
-    def understood(self, noisy: Any, chosen: Features = None) -> tuple[Any, Any]:
-        """Log-odds of features and of row sizes, in lattice steps: a reading of noisy counts."""
+    def understood(self, noisy: ArrayLike, chosen: Features = None) -> tuple[Ints, Ints]:
+        """Read log-odds of features and of row sizes off noisy counts, in lattice steps."""
         asked = self.learn(chosen)
         noise, counts = asked.mechanism, asked.statistic
         assert isinstance(noise, DiscreteLaplace)
@@ -685,9 +703,9 @@ class NaiveBayesPlan:
         by_feature = real[2 * cells :].reshape(2, -1) / UNIT
         by_size[:, 1:][:, np.array(SIZES) > counts.features] = 0  # no row has so many: noise
         rows = np.maximum(by_size.sum(axis=1), 1)
-        held = np.maximum(by_size, 0)
-        held *= (rows / np.maximum(held.sum(axis=1), 1))[:, None]
-        seen = np.maximum((held * mean_weights(self.weight)).sum(axis=1), 1)
+        present = np.maximum(by_size, 0)
+        present *= (rows / np.maximum(present.sum(axis=1), 1))[:, None]
+        seen = np.maximum((present * mean_weights(self.weight)).sum(axis=1), 1)
         centred = self.rules.centred
         features = log_odds(by_feature, scale=scale / UNIT, rows=seen, centred=centred)
         sizes = log_odds(
@@ -702,18 +720,18 @@ class NaiveBayesPlan:
         features = features[place_of(counts.features, counts.places)]
         return np.rint(features * STEP).astype(np.int64), np.rint(sizes * STEP).astype(np.int64)
 
-    def cut(self, found: tuple[Any, Any], chosen: Features = None) -> Step:
+    def cut(self, model: tuple[Ints, Ints], chosen: Features = None) -> Step:
         return BAYES_CUTS.step(
-            SummedScores(*found),
+            SummedScores(*model),
             epsilon=self.cut_epsilon,
             protection=self.protection,
             chosen=chosen,
         )
 
-    def weights(self, found: tuple[Any, Any]) -> Any:
-        """The shrunk log-odds of each feature; 0 for one that was not told from noise."""
-        return found[0] / STEP
+    def weights(self, model: tuple[Ints, Ints]) -> Floats:
+        """Return the shrunk log-odds of each feature; 0 for one that is like noise."""
+        return model[0] / STEP
 
-    def told_apart(self, weights: Any) -> Any:
-        """The features that were told from noise, by number: a reading, free of charge."""
-        return np.flatnonzero(np.abs(weights) >= PLAIN)
+    def pick_selected(self, weights: Floats) -> Ints:
+        """Return the features that are unlike noise, by number: a reading, free of charge."""
+        return np.asarray(np.flatnonzero(np.abs(weights) >= PLAIN), dtype=np.int64)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.errors import ArgumentError
@@ -27,7 +28,7 @@ from heldout.questions.features.plans import LogisticPlan, NaiveBayesPlan, Stage
 from heldout.questions.features.selection import METHODS, Plan, plan_selection
 from heldout.questions.features.selection import Selection as SelectionRelease
 from heldout.questions.features.statistics import score_named
-from heldout.questions.worst_cases import Pair, WorstCase
+from heldout.questions.worst_cases import FLAG, Column, Pair, WorstCase, declare_rows
 
 __all__ = ["AUTO", "JOINT", "WEIGHT", "Selection", "Training"]
 
@@ -65,6 +66,10 @@ class Selection(Question[SelectionRelease]):
     of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     rules: ClassVar[int] = LATEST
     known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = tuple(
+        {"method": method, "k": 2} if method in BY_NUMBER else {"method": method}
+        for method in METHODS
+    )
     method: Annotated[str, OneOf(METHODS), "The private selection method."] = "noisy-counts"
     score: Annotated[str, Text(), "The score by which features are ranked."] = "total-count"
     k: Count = None
@@ -161,6 +166,13 @@ class Training(Question[ModelRelease]):
     of: ClassVar[tuple[type, ...]] = (FeatureRows,)
     rules: ClassVar[int] = LATEST
     known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"classifier": "logistic"},
+        {"select": JOINT},
+        {"select": "noisy-top-k", "k": 2},
+        {"select": "sparse-vector", "k": 2, "classifier": "logistic"},
+    )
     classifier: Annotated[
         str, OneOf((AUTO, *CLASSIFIERS)), "The model to train; auto chooses by public facts."
     ] = "naive-bayes"
@@ -229,18 +241,18 @@ class Training(Question[ModelRelease]):
         return self.select is not None and self.select != JOINT
 
     def rows(self, about: FeatureRows) -> int:
-        """About how many rows there are, from public facts."""
+        """Return about how many rows there are, from public facts."""
         return max(1, about.rows if about.rows is not None else self.expected_rows or GUESSED_ROWS)
 
     def trained(self, about: FeatureRows) -> str:
-        """Which classifier it is, from public facts."""
+        """Return which classifier it is, from public facts."""
         if self.classifier != AUTO:
             return self.classifier
         table = about.features <= TABLE and about.row_bound is not None
         return "logistic" if table else "naive-bayes"
 
-    def plan(self, about: FeatureRows, price: Fraction) -> TrainingPlan:
-        """How the classifier spends its part of the price."""
+    def plan(self, about: FeatureRows, price: Fraction) -> TrainingPlan[Any]:
+        """Plan how the classifier spends its part of the price."""
         words: dict[str, Any] = {
             "features": about.features,
             "epsilon": price,
@@ -255,11 +267,11 @@ class Training(Question[ModelRelease]):
                 "most_rows": about.row_bound,
                 "features_per_row": about.features_per_row,
             }
-        plan: TrainingPlan = CLASSIFIERS[self.trained(about)](**words)
+        plan: TrainingPlan[Any] = CLASSIFIERS[self.trained(about)](**words)
         return plan
 
     def selection(self, about: FeatureRows, price: Fraction) -> Plan:
-        """How features are selected for their part of the price."""
+        """Plan how features are selected for their part of the price."""
         _check_order(self.select, self.rules)
         k = self.k
         if k is None and self.threshold is None:
@@ -303,15 +315,15 @@ class Training(Question[ModelRelease]):
     def read(self, drawn: Drawn) -> ModelRelease:
         stages, about = drawn.request.reading, drawn.about
         stages.retell(drawn.values)
-        learnt = stages.plan.weights(stages.found)
+        learnt = stages.plan.weights(stages.model)
         chosen = np.arange(about.features) if stages.chosen is None else np.array(stages.chosen)
         weights = np.zeros(about.features)
         weights[chosen] = learnt
-        told = stages.plan.told_apart(learnt)
+        selected = stages.plan.pick_selected(learnt) if stages.chosen is None else chosen
         return ModelRelease(
             drawn,
             weights=weights,
-            selected=told if stages.chosen is None else chosen,
+            selected=selected,
             split=stages.split(),
             names=about.feature_names,
         )
@@ -324,6 +336,7 @@ def _matrix(content: Any, options: Mapping[str, Any]) -> FeatureMatrix:
     return FeatureMatrix(*content, **options)
 
 
+Reader = Callable[[Pair, SelectionRelease], list[float]]
 _case: Final = partial(WorstCase, make=_matrix, epsilon="4")
 
 
@@ -331,7 +344,7 @@ def _selected(
     method: str,
     *,
     pairs: tuple[Pair, ...],
-    read: Callable[[Pair, Any], list[float]],
+    read: Reader,
     note: str,
     why: str = "spread over several numbers",
     k: int = 2,
@@ -341,7 +354,10 @@ def _selected(
     return _case(name=method, pairs=pairs, fields=asked, read=read, note=note, why=why)
 
 
-def _rows(last: Sequence[int], *, features: int, label: int = 1) -> tuple[Any, Any]:
+Labelled = tuple[NDArray[Any], NDArray[Any]]
+
+
+def _rows(last: Sequence[int], *, features: int, label: int = 1) -> Labelled:
     """Return rows with the first half of the features, with the other, and one with these."""
     X = np.zeros((11, features), dtype=np.int8)
     X[:5, : features // 2] = X[5:10, features // 2 :] = 1
@@ -349,7 +365,7 @@ def _rows(last: Sequence[int], *, features: int, label: int = 1) -> tuple[Any, A
     return X, np.array([1, 0] * 5 + [label])
 
 
-def _without(rows: tuple[Any, Any]) -> tuple[Any, Any]:
+def _without(rows: Labelled) -> Labelled:
     return rows[0][:-1], rows[1][:-1]
 
 
@@ -376,23 +392,23 @@ def _label(features: int) -> Pair:
     return Pair("one of many labels changes", (X, before), (X, after), {"features_per_row": 1})
 
 
-def _names(k: int) -> Callable[[Pair, Any], list[float]]:
+def _names(k: int) -> Reader:
     """Return a reader of the names of up to k features."""
 
-    def read(pair: Pair, selection: Any) -> list[float]:
-        found = [float(each) for each in selection.indices]
-        return found + [-1.0] * (k - len(found))
+    def read(pair: Pair, selection: SelectionRelease) -> list[float]:
+        numbers = [float(index) for index in selection.indices]
+        return numbers + [-1.0] * (k - len(numbers))
 
     return read
 
 
-def _by_feature(features: int) -> Callable[[Pair, Any], list[float]]:
+def _by_feature(features: int) -> Reader:
     """Return a reader of features' noisy scores; where none are shown, of what was selected."""
 
-    def read(pair: Pair, selection: Any) -> list[float]:
-        found = np.full(features, -1.0)
-        found[selection.indices] = 1.0 if selection.scores is None else selection.scores
-        return [float(each) for each in found]
+    def read(pair: Pair, selection: SelectionRelease) -> list[float]:
+        scores = np.full(features, -1.0)
+        scores[selection.indices] = 1.0 if selection.scores is None else selection.scores
+        return [float(score) for score in scores]
 
     return read
 
@@ -401,7 +417,7 @@ _MESSAGES: Final = [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]]
 _LABELS: Final = [1, 0, 1, 0, 1, 0]
 
 
-def _row(features: list[int], label: int) -> tuple[Any, Any]:
+def _row(features: list[int], label: int) -> Labelled:
     return np.array([*_MESSAGES, features]), np.array([*_LABELS, label])
 
 
@@ -416,4 +432,17 @@ _TRAINED: Final = (
     ),
     Pair("a row changes its label", _row([1, 0], 1), _row([1, 0], 0)),
     Pair("a row changes its features", _row([1, 0], 1), _row([0, 1], 1)),
+)
+_FEATURES: Final = tuple(f"f{place}" for place in range(5))
+declare_rows(
+    FeatureRows,
+    {"y": FLAG, **dict.fromkeys(_FEATURES, Column((0.0, 1.0, 2.5, None)))},
+    partial(
+        FeatureMatrix.from_table,
+        label="y",
+        features=_FEATURES,
+        features_per_row=3,
+        most_rows=100,
+        name="made up",
+    ),
 )

@@ -1,16 +1,18 @@
 """What a selection of features gives: for people, for machines, and for the next step."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from heldout.arguments import as_array
 from heldout.arguments.rules import Number, OneOf, Whole
+from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import FeatureMatrix, FeatureRows
 from heldout.drawing.page import card
 from heldout.errors import ArgumentError
@@ -21,7 +23,13 @@ from heldout.kernel.noise import DiscreteLaplace, Mechanism
 from heldout.kernel.noise.sparse_vector import SparseVector
 from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.statistic import Statistic
-from heldout.questions.features.statistics import FeatureCounts, FeatureScores, Score
+from heldout.questions.features.model import count_selected
+from heldout.questions.features.statistics import (
+    FeatureCounts,
+    FeatureScores,
+    Score,
+    SparseRows,
+)
 
 __all__ = [
     "BASELINES",
@@ -39,8 +47,8 @@ __all__ = [
 ]
 
 
-def clusters(scores: Any, *, centres: int = 8, rounds: int = 25) -> Any:
-    """For each score the mean of its cluster, by k-means in one dimension.
+def clusters(scores: Floats, *, centres: int = 8, rounds: int = 25) -> Floats:
+    """Return for each score the mean of its cluster, by k-means in one dimension.
 
     Of released numbers, so it costs nothing. The centres start at the quantiles of the upper half
     on a logarithmic scale: most features are rare, and a few are worth telling apart.
@@ -53,7 +61,7 @@ def clusters(scores: Any, *, centres: int = 8, rounds: int = 25) -> Any:
     if top <= low:
         return np.full_like(scores, scores.mean())
     middle = low + (top - low) * np.concatenate([[0.0], np.logspace(-2, 0, centres - 1)])
-    nearest = np.zeros(len(scores), dtype=np.int64)
+    nearest = np.zeros(len(scores), dtype=np.intp)
     for _ in range(rounds):
         nearest = np.searchsorted((middle[1:] + middle[:-1]) / 2, scores)
         sizes = np.bincount(nearest, minlength=len(middle))
@@ -62,7 +70,8 @@ def clusters(scores: Any, *, centres: int = 8, rounds: int = 25) -> Any:
         if np.array_equal(moved, middle):
             break
         middle = np.sort(moved)
-    return middle[nearest]
+    level: Floats = middle[nearest]
+    return level
 
 
 FEW = 20
@@ -85,8 +94,8 @@ class Asked:
 class Chosen:
     """Features by their numbers, best first, and their noisy scores where those were released."""
 
-    indices: Any
-    scores: Any = None
+    indices: Ints
+    scores: Floats | None = None
     half_width: Callable[[float], float] | None = None
     """Half the width of a score's noise interval at a level."""
 
@@ -156,16 +165,22 @@ def _noisy_counts(private: FeatureRows, asked: Asked) -> Plan:
 def _cluster(private: FeatureRows, asked: Asked) -> Plan:
     """The mended Cluster Selection: noise on the counts first, then clusters of what came out."""
 
-    def whole_clusters(scores: Any, k: int | None, threshold: float | None) -> Any:
+    def pick_clusters(scores: Floats, k: int | None, threshold: float | None) -> Ints:
         level = clusters(scores)
         if threshold is not None:
             level = np.where(level >= threshold, level, -np.inf)
         return _best(np.where(np.isinf(level), -np.inf, scores), k, None, order=level)
 
-    return _from_counts("cluster", private, asked, whole_clusters)
+    return _from_counts("cluster", private, asked, pick_clusters)
 
 
-def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: Any) -> Plan:
+class _Pick(Protocol):
+    """A choice among noisy scores: at most `k` features, or those at the threshold."""
+
+    def __call__(self, scores: Floats, k: int | None, threshold: float | None) -> Ints: ...
+
+
+def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: _Pick) -> Plan:
     by_label = asked.score.needs_label
     statistic = FeatureCounts(private.features, private.features_per_row, by_label)
     mechanism = DiscreteLaplace.for_epsilon(
@@ -180,7 +195,7 @@ def _from_counts(name: str, private: FeatureRows, asked: Asked, pick: Any) -> Pl
         else:
             threshold = _beyond_chance(mechanism.float_scale, private.features, difference=by_label)
 
-    def read(noisy: Any) -> Chosen:
+    def read(noisy: ArrayLike) -> Chosen:
         scores = asked.score.of_noisy(statistic.understood(noisy))
         indices = pick(scores, k, threshold)
         half_width = None
@@ -212,7 +227,7 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
         else:
             threshold = _beyond_chance(mechanism.float_scale / score.cells, private.features)
 
-    def read(noisy: Any) -> Chosen:
+    def read(noisy: ArrayLike) -> Chosen:
         scores = np.asarray(noisy, dtype=float) / score.cells
         indices = _best(scores, k, threshold)
         return Chosen(
@@ -235,18 +250,18 @@ def _score_perturbation(private: FeatureRows, asked: Asked) -> Plan:
 def _sparse_vector(private: FeatureRows, asked: Asked) -> Plan:
     """Features one by one against a threshold, in a public order, until k were above it."""
     score, k = asked.score, asked.k or min(FEW, private.features)
-    each = score.of_each(private.protection, most_rows=private.row_bound)
+    moves = score.of_each(private.protection, most_rows=private.row_bound)
     monotone = score.monotone(private.protection)
     threshold = asked.threshold
     if threshold is None:
-        quiet = SparseVector(asked.epsilon, each, k, monotone)
+        quiet = SparseVector(asked.epsilon, moves, k, monotone)
         threshold = _beyond_chance(float(quiet.query_scale) / score.cells, private.features)
-    test = SparseVector(asked.epsilon, each, k, monotone, math.ceil(threshold * score.cells))
+    test = SparseVector(asked.epsilon, moves, k, monotone, math.ceil(threshold * score.cells))
     order = public_order(private.features)
 
-    def read(answers: Any) -> Chosen:
-        found = [place for place, above in zip(order, answers, strict=False) if above]
-        return Chosen(np.array(found, dtype=np.int64))
+    def read(answers: Sequence[bool]) -> Chosen:
+        features = [place for place, above in zip(order, answers, strict=False) if above]
+        return Chosen(np.array(features, dtype=np.int64))
 
     statistic = FeatureScores(score, private.row_bound, tuple(order))
     return Plan("sparse-vector", statistic, test, read, k, threshold)
@@ -291,22 +306,24 @@ def _names(
         score.monotone(private.protection),
     )
 
-    def read(places: Any) -> Chosen:
+    def read(places: ArrayLike) -> Chosen:
         return Chosen(np.array(places, dtype=np.int64))
 
     return Plan(name, FeatureScores(score, private.row_bound), mechanism, read, k, None)
 
 
-def _best(scores: Any, k: int | None, threshold: float | None, *, order: Any = None) -> Any:
-    """The features at or above the threshold, at most k of them, best first."""
+def _best(
+    scores: Floats, k: int | None, threshold: float | None, *, order: Floats | None = None
+) -> Ints:
+    """Return the features at or above the threshold, at most k of them, best first."""
     ranked = np.lexsort((-scores, -(scores if order is None else order)))
     least = -np.inf if threshold is None else threshold
-    kept = ranked[(scores[ranked] >= least) & (scores[ranked] > -np.inf)]
-    return kept if k is None else kept[:k]
+    chosen: Ints = ranked[(scores[ranked] >= least) & (scores[ranked] > -np.inf)]
+    return chosen if k is None else chosen[:k]
 
 
 def _beyond_chance(scale: float, features: int, *, difference: bool = False) -> float:
-    """A level that about `SPURIOUS` of so many scores of nothing but noise exceed.
+    """Return a level that about `SPURIOUS` of so many scores of nothing but noise exceed.
 
     P(noise > x) is exp(-x/scale)/2. For the absolute difference of two noisy counts it is
     (2 + x/scale)/2 times the exponential.
@@ -329,32 +346,35 @@ class _Features:
     _count: int
 
     @property
-    def indices(self) -> Any:
-        """The selected features' numbers, as an array."""
+    def indices(self) -> Ints:
+        """Return the selected features' numbers, as an array."""
         return self._chosen.indices
 
     @property
-    def features(self) -> tuple[Any, ...]:
-        """The selected features: their names where they have public ones, else their numbers."""
-        numbers = [int(each) for each in self.indices]
-        return tuple(numbers if self._names is None else (self._names[each] for each in numbers))
+    def features(self) -> tuple[str | int, ...]:
+        """Return the selected features' names where they have public ones, else their numbers."""
+        numbers = [int(index) for index in self.indices]
+        if self._names is None:
+            return tuple(numbers)
+        return tuple(self._names[index] for index in numbers)
 
     @property
-    def scores(self) -> Any:
-        """The noisy scores of the selected features, or None if the method shows none."""
+    def scores(self) -> Floats | None:
+        """Return the noisy scores of the selected features, or None if the method shows none."""
         return self._chosen.scores
 
-    def transform(self, X: Any) -> Any:
-        """The selected columns of a matrix with the same features."""
-        rows = X.tocsr() if hasattr(X, "tocsr") else as_array(X, name="X")
+    def transform(self, X: Any) -> NDArray[Any] | SparseRows:
+        """Return the selected columns of a matrix with the same features."""
+        rows: Any = X.tocsr() if hasattr(X, "tocsr") else as_array(X, name="X")
         if rows.ndim != 2 or rows.shape[1] != self._count:
             raise ArgumentError(f"X must have {self._count} features, as the rows had.")
-        return rows[:, self.indices]
+        chosen: NDArray[Any] | SparseRows = rows[:, self.indices]
+        return chosen
 
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[str | int]:
         return iter(self.features)
 
     def __contains__(self, feature: object) -> bool:
@@ -364,12 +384,12 @@ class _Features:
         features = self.features
         if not features:
             return "none"
-        shown = ", ".join(str(each) for each in features[:_SHOWN])
+        shown = ", ".join(str(feature) for feature in features[:_SHOWN])
         more = len(features) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
     def _plain_scores(self) -> list[float] | None:
-        return None if self.scores is None else [float(each) for each in self.scores]
+        return None if self.scores is None else [float(score) for score in self.scores]
 
 
 class Selection(_Features, Release):
@@ -386,25 +406,15 @@ class Selection(_Features, Release):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """How many features were selected: a fact about the answer, so without a doubt."""
-        number = float(len(self))
-        exactly = lambda level: (number, number)  # noqa: E731
-        count = Measure(
-            number,
-            name="features selected",
-            terms=self.terms,
-            noise_interval=exactly,
-            interval=exactly,
-            whole=True,
-        )
-        return {"features selected": count}
+        """Return how many features were selected: a fact about the answer, so without a doubt."""
+        return count_selected(len(self), terms=self.terms)
 
     @property
     def method(self) -> str:
         return str(self._drawn.request.parameters["method"])
 
-    def score_interval(self, level: float = 0.95) -> tuple[Any, Any] | None:
-        """Intervals of the selected features' scores, privacy noise alone; None without scores.
+    def score_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
+        """Return noise intervals of the selected features' scores; None without scores.
 
         They hold for a feature that was named beforehand; that it was selected for a high noisy
         score makes the true one lower more often than not.
@@ -426,17 +436,17 @@ class Selection(_Features, Release):
         return super().as_dict(level) | {
             "private": True,
             "features": list(self.features),
-            "indices": [int(each) for each in self.indices],
+            "indices": [int(index) for index in self.indices],
             "scores": self._plain_scores(),
         }
 
-    def _noisy(self) -> Any:
-        """What was drawn for the selected features; that of the others was used and let go."""
+    def _noisy(self) -> list[float] | None:
+        """Return what was drawn for the selected features; the rest was used and let go."""
         return self._plain_scores()
 
     def _repr_html_(self) -> str:
         scores = self._plain_scores()
-        shown = [""] * len(self) if scores is None else [f"{each:.4g}" for each in scores]
+        shown = [""] * len(self) if scores is None else [f"{score:.4g}" for score in scores]
         rows = zip(self.features, shown, strict=True)
         return card(str(self), head=("Feature", "Noisy score"), rows=rows)
 
@@ -475,43 +485,44 @@ class NotPrivateSelection(_Features):
             "loss": None,
             "parameters": dict(self._words),
             "features": list(self.features),
-            "indices": [int(each) for each in self.indices],
+            "indices": [int(index) for index in self.indices],
             "scores": None,
         }
 
 
-Noise = Callable[[float, tuple[int, ...]], Any]
+Noise = Callable[[float, tuple[int, ...]], Floats]
 """noise(scale, shape): so much Laplace noise, from whoever calls."""
 
 
 def private_threshold_testing(
-    scores: Any, *, threshold: float, epsilon: float, noise: Noise, sensitivity: float = 1,
+    scores: ArrayLike, *, threshold: float, epsilon: float, noise: Noise, sensitivity: float = 1,
     count: int = 1, monotone: bool = False,
-) -> Any:  # fmt: skip
+) -> Floats:  # fmt: skip
     """Stoddard et al. 2014, Algorithm 2: un-noised scores against one noisy threshold.
 
     Rows of 0 and 1, one for each of `count` answers. Claimed: epsilon, by theorem 2 (or corollary 1
     with `monotone`). True: no bound at all.
     """
     scale = (1 if monotone else 2) * sensitivity / epsilon
-    return (np.asarray(scores) >= threshold + noise(scale, (count, 1))).astype(float)
+    above = np.asarray(scores) >= threshold + noise(scale, (count, 1))
+    return np.asarray(above, dtype=float)
 
 
 def noisy_cut(
-    scores: Any, *, threshold: float, epsilon: float, noise: Noise, sensitivity: float = 1,
+    scores: ArrayLike, *, threshold: float, epsilon: float, noise: Noise, sensitivity: float = 1,
     count: int = 1,
-) -> Any:  # fmt: skip
+) -> Floats:  # fmt: skip
     """Lee and Clifton 2014: noise on threshold and scores, and no limit on the positive answers."""
-    scores = np.asarray(scores)
+    exact = np.asarray(scores)
     scale = 2 * sensitivity / epsilon
-    noisy = scores + noise(scale, (count, len(scores)))
-    return (noisy >= threshold + noise(scale, (count, 1))).astype(float)
+    noisy = exact + noise(scale, (count, len(exact)))
+    return np.asarray(noisy >= threshold + noise(scale, (count, 1)), dtype=float)
 
 
 def cluster_selection_2014(
-    points: Any, *, centres: Any, threshold: float, epsilon: float, features_per_row: int,
-    noise: Noise, rounds: int = 1, count: int = 1, difference: bool = False,
-) -> Any:  # fmt: skip
+    points: ArrayLike, *, centres: ArrayLike, threshold: float, epsilon: float,
+    features_per_row: int, noise: Noise, rounds: int = 1, count: int = 1, difference: bool = False,
+) -> Floats:  # fmt: skip
     """Stoddard et al. 2014, Algorithm 1: private k-means of the features, whole clusters kept.
 
     `points` has a row of counts for each feature, whose sum is its score, or with `difference` how
@@ -519,20 +530,20 @@ def cluster_selection_2014(
     as if one row moved them by 1, and half for their sums, as if by `features_per_row`. In truth a
     row moves a feature to another cluster with all it has.
     """
-    points = np.asarray(points, dtype=float)
+    counts = np.asarray(points, dtype=float)
     share = 2 * rounds / epsilon
     middle = np.repeat(np.array(centres, dtype=float)[None], count, axis=0)
     for _ in range(rounds):
-        distance = ((points[None, :, None, :] - middle[:, None, :, :]) ** 2).sum(axis=3)
+        distance = ((counts[None, :, None, :] - middle[:, None, :, :]) ** 2).sum(axis=3)
         nearest = distance.argmin(axis=2)
         member = nearest[:, :, None] == np.arange(middle.shape[1])
         sizes = member.sum(axis=1) + noise(share, middle.shape[:2])
-        sums = np.einsum("anc,np->acp", member, points)
+        sums = np.einsum("anc,np->acp", member, counts)
         sums = sums + noise(share * features_per_row, middle.shape)
         middle = sums / np.maximum(sizes, 1)[:, :, None]
     scores = np.abs(np.diff(middle, axis=2)[..., 0]) if difference else middle.sum(axis=2)
-    kept = scores >= threshold
-    return np.take_along_axis(kept, nearest, axis=1).astype(float)
+    accepted = np.take_along_axis(scores >= threshold, nearest, axis=1)
+    return np.asarray(accepted, dtype=float)
 
 
 BASELINES = {

@@ -76,9 +76,9 @@ def select(
     """
     if isinstance(X, FeatureMatrix):
         private = X
-        told = (y, unit, row_keys, feature_names, most_rows, negative)
+        facts = (y, unit, row_keys, feature_names, most_rows, negative)
         otherwise = (neighbours, rows_per_unit, positive) != (Neighbours.REPLACE_ONE, 1, 1)
-        if otherwise or any(each is not None for each in told):
+        if otherwise or any(fact is not None for fact in facts):
             raise ArgumentError(
                 "y, unit, neighbours and other facts about the rows must be left out with a "
                 "FeatureMatrix, which has them. Make the matrix with them."
@@ -157,8 +157,8 @@ def select_from(
     if session is None:
         spare = Budget(epsilon=amount) if budget is None and ledger is None else budget
         session = PrivateSession(private, budget=spare, ledger=ledger, account=account)
-    found: Selection = session.viewing(private).ask(asked)
-    return found
+    selection: Selection = session.viewing(private).ask(asked)
+    return selection
 
 
 def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> NotPrivateSelection:
@@ -169,7 +169,7 @@ def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> 
         raise ArgumentError(
             f"threshold must be given for {words['method']}, and k left out. Pass threshold=."
         )
-    each = score.of_each(private.protection, most_rows=private.row_bound) / score.cells
+    moves = score.of_each(private.protection, most_rows=private.row_bound) / score.cells
     if words["method"] == "cluster-selection-2014":
         if score.name != "total-count":
             raise ArgumentError("score must be total-count for cluster-selection-2014.")
@@ -189,8 +189,8 @@ def _baseline(private: FeatureMatrix, words: dict[str, Any], epsilon: float) -> 
         )
         run = noisy_cut if words["method"] == "noisy-cut" else private_threshold_testing
         accepted = run(
-            exactly, threshold=threshold, epsilon=epsilon, noise=baseline_noise, sensitivity=each
+            exactly, threshold=threshold, epsilon=epsilon, noise=baseline_noise, sensitivity=moves
         )[0]
-    chosen = Chosen(np.flatnonzero(accepted))
+    chosen = Chosen(np.asarray(np.flatnonzero(accepted), dtype=np.int64))
     why = BASELINES[words["method"]]
     return NotPrivateSelection(private, chosen, method=words["method"], why=why, words=words)

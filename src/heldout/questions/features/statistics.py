@@ -4,17 +4,19 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats, Ints
 from heldout.data.feature_matrix import MOST_ROWS
 from heldout.data.feature_sources import mixed
 from heldout.data.sql import Columns
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.statistic import Statistic
+from heldout.kernel.statistic import S_co, Statistic
 
 __all__ = [
     "MOST_ROWS",
@@ -31,6 +33,7 @@ __all__ = [
     "RightCalls",
     "RowScores",
     "Score",
+    "SparseRows",
     "SummedScores",
     "place_of",
     "row_units",
@@ -48,31 +51,58 @@ bound.
 """
 
 
-class FeatureStatistic(Statistic[Any]):
+class SparseRows(Protocol):
+    """What is used of scipy's sparse matrices in compressed rows; scipy has no types."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def indptr(self) -> Ints: ...
+    @property
+    def indices(self) -> Ints: ...
+    @property
+    def T(self) -> "SparseRows": ...
+    def tocsr(self) -> "SparseRows": ...
+    def astype(self, kind: type) -> "SparseRows": ...
+    def __getitem__(self, part: Any) -> "SparseRows": ...
+    def __matmul__(self, vector: NDArray[Any]) -> NDArray[Any]: ...
+
+
+class FeatureStatistic(Statistic[S_co]):
     """A statistic of all rows of a feature matrix."""
 
     def body(self) -> str:
         return WHOLE_ROWS
 
 
-def seen_through(columns: Columns, chosen: tuple[int, ...] | None) -> Any:
-    """The private rows, all features or the public `chosen` ones, as a sparse 0/1 matrix."""
-    if chosen is None:
-        return columns["matrix"]
-    restricted: Any = columns["restricted"]
-    return restricted(chosen, len(chosen))
+def seen_through(columns: Columns, chosen: tuple[int, ...] | None) -> SparseRows:
+    """Return the private rows, all features or the public `chosen` ones, as a sparse 0/1 matrix."""
+    rows: SparseRows = columns["matrix"]
+    if chosen is not None:
+        rows = columns["restricted"](chosen, len(chosen))
+    return rows
 
 
 class Counted(NamedTuple):
     """Rows that set each feature, by label, and rows in all; exact, or noisy."""
 
-    negatives: Any
-    positives: Any
-    rows: tuple[Any, Any]
+    negatives: NDArray[Any]
+    positives: NDArray[Any]
+    rows: tuple[float, float]
+
+    @property
+    def total(self) -> NDArray[Any]:
+        """Return the rows of either label."""
+        return np.asarray(self.negatives + self.positives)
+
+    @property
+    def difference(self) -> NDArray[Any]:
+        """Return positives minus negatives."""
+        return np.asarray(self.positives - self.negatives)
 
 
 def counted(columns: Columns) -> Counted:
-    """Of the rows that `FeatureMatrix` gives to a statistic."""
+    """Count the rows that `FeatureMatrix` gives to a statistic."""
     label, matrix = columns["label"], columns["matrix"]
     positives = np.asarray(matrix[label == 1].sum(axis=0, dtype=np.int64)).ravel()
     everything = np.asarray(matrix.sum(axis=0, dtype=np.int64)).ravel()
@@ -90,12 +120,12 @@ class Score(ABC):
     """How many units on the integer scale make one unit of the score."""
 
     @abstractmethod
-    def exact(self, counts: Counted, most_rows: int | None) -> Any:
-        """The scores as integers; a function of the counts, which are exact."""
+    def exact(self, counts: Counted, most_rows: int | None) -> Ints:
+        """Return the scores as integers; a function of the counts, which are exact."""
 
     @abstractmethod
-    def of_noisy(self, counts: Counted) -> Any:
-        """The scores that noisy counts stand for: post-processing, in doubles."""
+    def of_noisy(self, counts: Counted) -> Floats:
+        """Return the scores that noisy counts stand for: post-processing, in doubles."""
 
     @abstractmethod
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
@@ -137,11 +167,11 @@ class TotalCount(Score):
     name = "total-count"
     needs_label = False
 
-    def exact(self, counts: Counted, most_rows: int | None) -> Any:
-        return counts.negatives + counts.positives
+    def exact(self, counts: Counted, most_rows: int | None) -> Ints:
+        return counts.total
 
-    def of_noisy(self, counts: Counted) -> Any:
-        return np.asarray(counts.negatives + counts.positives, dtype=float)
+    def of_noisy(self, counts: Counted) -> Floats:
+        return np.asarray(counts.total, dtype=float)
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         return protection.rows_per_unit
@@ -175,11 +205,11 @@ class DifferenceCount(Score):
 
     name = "difference-count"
 
-    def exact(self, counts: Counted, most_rows: int | None) -> Any:
-        return np.abs(counts.positives - counts.negatives)
+    def exact(self, counts: Counted, most_rows: int | None) -> Ints:
+        return np.asarray(np.abs(counts.difference))
 
-    def of_noisy(self, counts: Counted) -> Any:
-        return np.abs(np.asarray(counts.positives - counts.negatives, dtype=float))
+    def of_noisy(self, counts: Counted) -> Floats:
+        return np.abs(counts.difference.astype(np.float64))
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         return protection.rows_moved
@@ -211,15 +241,15 @@ class PurityIndex(Score):
     name = "purity-index"
     needs_rows = True
 
-    def exact(self, counts: Counted, most_rows: int | None) -> Any:
+    def exact(self, counts: Counted, most_rows: int | None) -> Ints:
         return self._of(counts)
 
-    def of_noisy(self, counts: Counted) -> Any:
+    def of_noisy(self, counts: Counted) -> Floats:
         return np.asarray(self._of(counts), dtype=float)
 
-    def _of(self, counts: Counted) -> Any:
-        among = counts.positives - counts.negatives
-        return np.maximum(np.abs(among), np.abs(counts.rows[1] - counts.rows[0] - among))
+    def _of(self, counts: Counted) -> NDArray[Any]:
+        among, rest = counts.difference, counts.rows[1] - counts.rows[0] - counts.difference
+        return np.asarray(np.maximum(np.abs(among), np.abs(rest)))
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         return protection.rows_moved
@@ -260,24 +290,27 @@ class InformationGain(Score):
     needs_rows = True
     cells = 1024
 
-    def exact(self, counts: Counted, most_rows: int | None) -> Any:
+    def exact(self, counts: Counted, most_rows: int | None) -> Ints:
         x = np.arange(self._bound(most_rows) + 1, dtype=float)
         table = np.rint(self.cells * _x_ln_x(x)).astype(np.int64)
         return self._sum(counts, lambda count: table[count])
 
-    def of_noisy(self, counts: Counted) -> Any:
-        held = [np.maximum(np.asarray(each, dtype=float), 0) for each in counts[:2]]
+    def of_noisy(self, counts: Counted) -> Floats:
+        negatives, positives = (max(float(count), 1.0) for count in counts.rows)
         # A feature cannot be set by more rows of a label than there are.
-        rows = tuple(max(float(each), 1.0) for each in counts.rows)
-        held = [np.minimum(each, most) for each, most in zip(held, rows, strict=True)]
-        return self._sum(Counted(held[0], held[1], (rows[0], rows[1])), _x_ln_x)
+        possible = Counted(
+            np.clip(np.asarray(counts.negatives, dtype=float), 0, negatives),
+            np.clip(np.asarray(counts.positives, dtype=float), 0, positives),
+            (negatives, positives),
+        )
+        return self._sum(possible, _x_ln_x)
 
-    def _sum(self, counts: Counted, term: Any) -> Any:
-        without = [all_ - some for all_, some in zip(counts.rows, counts[:2], strict=True)]
+    def _sum(self, counts: Counted, term: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        without = (counts.rows[0] - counts.negatives, counts.rows[1] - counts.positives)
         cells = term(counts.negatives) + term(counts.positives) + term(without[0])
-        by_feature = term(counts.negatives + counts.positives) + term(without[0] + without[1])
+        by_feature = term(counts.total) + term(without[0] + without[1])
         by_label = term(counts.rows[0]) + term(counts.rows[1])
-        return cells + term(without[1]) - by_feature - by_label + term(sum(counts.rows))
+        return np.asarray(cells + term(without[1]) - by_feature - by_label + term(sum(counts.rows)))
 
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
         rows = self._bound(most_rows)
@@ -311,24 +344,26 @@ class InformationGain(Score):
 _LARGEST_TABLE = 2**27  # x ln x of larger numbers has less than 1/1024 of a nat to spare
 
 
-def _x_ln_x(x: Any) -> Any:
+def _x_ln_x(x: ArrayLike) -> Floats:
     from scipy.special import xlogy
 
-    return xlogy(x, x)
+    product: Floats = xlogy(x, x)
+    return product
 
 
 SCORES: dict[str, Score] = {
-    each.name: each for each in (TotalCount(), DifferenceCount(), PurityIndex(), InformationGain())
+    score.name: score
+    for score in (TotalCount(), DifferenceCount(), PurityIndex(), InformationGain())
 }
 
 
 def score_named(name: str) -> Score:
-    """A score by its name."""
+    """Return a score by its name."""
     return SCORES[OneOf(SCORES)(name, "score")]
 
 
 @dataclass(frozen=True)
-class FeatureScores(FeatureStatistic):
+class FeatureScores(FeatureStatistic[Ints]):
     """The exact score of every feature, in a public order.
 
     Claim:       that of the score.                                      [claim: feature-scores]
@@ -350,13 +385,13 @@ class FeatureScores(FeatureStatistic):
         "::test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_that_far"
     )
 
-    def read(self, columns: Columns) -> Any:
-        found = np.asarray(self.score.exact(counted(columns), self.rows), dtype=np.int64)
-        return found if self.order is None else found[list(self.order)]
+    def read(self, columns: Columns) -> Ints:
+        scores = np.asarray(self.score.exact(counted(columns), self.rows), dtype=np.int64)
+        return scores if self.order is None else scores[list(self.order)]
 
 
 @dataclass(frozen=True)
-class FeatureCounts(FeatureStatistic):
+class FeatureCounts(FeatureStatistic[Ints]):
     """Rows that set each feature; `by_label` negatives first, then positives, then rows by label.
 
     Claim:       L1 sensitivity s a row that leaves or arrives, s + 1 by label.
@@ -387,19 +422,19 @@ class FeatureCounts(FeatureStatistic):
     def dimension(self) -> int:
         return 2 * self.features + 2 if self.by_label else self.features
 
-    def read(self, columns: Columns) -> Any:
-        found = counted(columns)
+    def read(self, columns: Columns) -> Ints:
+        counts = counted(columns)
         if not self.by_label:
-            return found.negatives + found.positives
-        return np.concatenate([found.negatives, found.positives, np.array(found.rows)])
+            return counts.total
+        return np.concatenate([counts.negatives, counts.positives, np.array(counts.rows)])
 
-    def understood(self, noisy: Any) -> Counted:
-        """The vector, exact or noisy, by its parts; without labels all rows count as negative."""
-        noisy = np.asarray(noisy)
+    def understood(self, noisy: ArrayLike) -> Counted:
+        """Divide the vector, exact or noisy; without labels all rows count as negative."""
+        vector: NDArray[Any] = np.asarray(noisy)
         if not self.by_label:
-            return Counted(noisy, np.zeros_like(noisy), (0, 0))
-        halves = noisy[: self.features], noisy[self.features : 2 * self.features]
-        return Counted(*halves, (noisy[-2], noisy[-1]))
+            return Counted(vector, np.zeros_like(vector), (0, 0))
+        halves = vector[: self.features], vector[self.features : 2 * self.features]
+        return Counted(*halves, (vector[-2], vector[-1]))
 
     def sensitivity(self, protection: Protection) -> int:
         if self.by_label:
@@ -417,33 +452,34 @@ SIZES = (1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256, 362, 512)
 """Where the cells of row sizes begin: half octaves. The first cell is the empty rows."""
 
 
-def size_cells(sizes: Any) -> Any:
-    """Which cell of row sizes each row is in, 0 to len(SIZES).
+def size_cells(sizes: ArrayLike) -> Ints:
+    """Return the cell of row sizes that each row is in, 0 to len(SIZES).
 
     >>> size_cells([0, 1, 5, 10_000]).tolist()
     [0, 1, 4, 18]
     """
-    return np.searchsorted(SIZES, np.asarray(sizes), side="right")
+    return np.asarray(np.searchsorted(SIZES, np.asarray(sizes), side="right"), dtype=np.int64)
 
 
-def row_units(matrix: Any, weight: int) -> Any:
-    """What each feature of a row counts, in units: 1, or weight/size for rows of more features."""
+def row_units(matrix: SparseRows, weight: int) -> Ints:
+    """Return what a row's feature counts, in units: 1, or weight/size where it has more."""
     sizes = np.diff(matrix.indptr).astype(np.int64)
     return weight * UNIT // np.maximum(sizes, weight)
 
 
-def place_of(features: int, places: int | None) -> Any:
-    """Which of so many places each feature shares with others, by a public hash of its number.
+def place_of(features: int, places: int | None) -> Ints:
+    """Return the place that each feature shares with others, by a public hash of its number.
 
     >>> place_of(3, None).tolist(), len(set(place_of(1000, 8).tolist()))
     ([0, 1, 2], 8)
     """
     numbers = np.arange(features, dtype=np.uint64)
-    return (numbers if places is None else mixed(numbers) % np.uint64(places)).astype(np.int64)
+    shared = numbers if places is None else mixed(numbers) % np.uint64(places)
+    return np.asarray(shared, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class JointCounts(FeatureStatistic):
+class JointCounts(FeatureStatistic[Ints]):
     """Row sizes by label and features by label; a row's whole weight is the same public number.
 
     A row with at most `weight` features adds 1 to each of them in its label's half; one with more
@@ -497,12 +533,12 @@ class JointCounts(FeatureStatistic):
     def dimension(self) -> int:
         return 2 * (self.sums + len(SIZES) + 1)
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         label, matrix = columns["label"], seen_through(columns, self.chosen)
         cells = size_cells(np.diff(matrix.indptr))
         units = row_units(matrix, self.weight)
         across = matrix.T.astype(np.int64)
-        halves = [np.asarray(label == each, dtype=np.int64) for each in (0, 1)]
+        halves = [np.asarray(label == own, dtype=np.int64) for own in (0, 1)]
         by_size = [
             np.bincount(cells[half == 1], minlength=len(SIZES) + 1) * self.size_units
             for half in halves
@@ -518,7 +554,7 @@ class JointCounts(FeatureStatistic):
         return protection.rows_moved * own
 
 
-RowScores = Callable[[Any], Any]
+RowScores = Callable[[SparseRows], Ints]
 """A sparse 0/1 matrix -> each row's score in whole lattice steps, of that row alone."""
 
 
@@ -526,11 +562,11 @@ RowScores = Callable[[Any], Any]
 class SummedScores:
     """The sum of the weights of a row's features, and the weight of its size."""
 
-    weights: Any
-    size_weights: Any
+    weights: Ints
+    size_weights: Ints
 
-    def __call__(self, matrix: Any) -> Any:
-        own = np.asarray(matrix.astype(np.int64) @ self.weights).ravel()
+    def __call__(self, matrix: SparseRows) -> Ints:
+        own: Ints = np.asarray(matrix.astype(np.int64) @ self.weights).ravel()
         return own + self.size_weights[size_cells(np.diff(matrix.indptr))]
 
 
@@ -539,18 +575,19 @@ class RegressionScores:
     """A regression's score of each row, from coefficients in whole lattice steps, the last one the
     constant's; without a `weight` rows are not weighed."""
 
-    coefficients: Any
+    coefficients: Ints
     weight: int | None
 
-    def __call__(self, matrix: Any) -> Any:
-        own = np.asarray(matrix.astype(np.int64) @ self.coefficients[:-1]).ravel()
+    def __call__(self, matrix: SparseRows) -> Ints:
+        own: Ints = np.asarray(matrix.astype(np.int64) @ self.coefficients[:-1]).ravel()
         if self.weight is not None:
             own = own * row_units(matrix, self.weight) // UNIT
-        return own + self.coefficients[-1]
+        scores: Ints = own + self.coefficients[-1]
+        return scores
 
 
 @dataclass(frozen=True, eq=False)
-class RightCalls(FeatureStatistic):
+class RightCalls(FeatureStatistic[Ints]):
     """How many rows each cut of a public score calls rightly, from "all positive" to "none".
 
     Claim:       one row adds 1 to some of the counts and nothing to the others.
@@ -573,12 +610,12 @@ class RightCalls(FeatureStatistic):
         "tests/questions/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
     )
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         label, matrix = columns["label"], seen_through(columns, self.chosen)
-        reached: Any = np.searchsorted(self.cuts, self.scores(matrix), side="right")
+        reached = np.searchsorted(self.cuts, self.scores(matrix), side="right")
         cells = len(self.cuts) + 1
         negatives = np.bincount(reached[label == 0], minlength=cells)
         positives = np.bincount(reached[label == 1], minlength=cells)
         below = np.concatenate([[0], np.cumsum(negatives)])
         above = int(positives.sum()) - np.concatenate([[0], np.cumsum(positives)])
-        return (below + above).astype(np.int64)
+        return np.asarray(below + above, dtype=np.int64)

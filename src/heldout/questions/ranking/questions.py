@@ -178,6 +178,14 @@ class _Area(_Ranking[Area_co], Divisible[Area_co, ByGroup[Area_co]], Generic[Are
     where their number is public.
     """
 
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"scores": "grid"},
+        {"method": "polynomial-tail"},
+        {"method": "cauchy"},
+        {"smaller_class": 5},
+    )
     delta: Annotated[
         Any, Exact(), "The delta of (epsilon, delta) privacy, for methods that need one."
     ] = None
@@ -241,7 +249,7 @@ class Auc(_Area[AucRelease]):
         few = (*pairs[1:4], pairs[-1])
         grouped = (*crossings(rows(*hundreds())), grouped_pair(pairs[3], "a", "b"))
         return (
-            WorstCase(pairs=pairs, why=SMALL_CLASSES),
+            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
             WorstCase(
                 name="by-group",
                 pairs=grouped,
@@ -336,7 +344,7 @@ class AveragePrecision(_Area[RankingRelease]):
                 rows(positives, [*few, 0.99]),
             ),
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     def _guessed(self, guess: Guess) -> float:
         return guess.precision()
@@ -356,6 +364,7 @@ class Compare(_Ranking[CompareRelease]):
     metric: ClassVar[str] = "auc-difference"
     score: Annotated[str, Rival(), "The declared column with the other model's score."]
     example: ClassVar[Mapping[str, Any]] = {"score": "q"}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"smaller_class": 5})
 
     @classmethod
     def pool(cls, sites: Sequence["Site"]) -> "Pooled":
@@ -371,7 +380,7 @@ class Compare(_Ranking[CompareRelease]):
     def worst_cases(cls) -> tuple[WorstCase, ...]:
         areas = worst_areas()
         pairs = tuple(map(_two_models, (areas[0], areas[1], areas[5], areas[-1])))
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     def _resolution(self, about: ScoredRows) -> str:
         return "grid" if about.remote else "exact"
@@ -448,7 +457,7 @@ class GridTies(_Ranking[TiesRelease]):
             ),
             table_pair("the last positive leaves", rows([0.5], tied), rows([], tied), **REMOVE),
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES),)
+        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
 
     alone: ClassVar[bool] = True  # its interval is for noise alone
 

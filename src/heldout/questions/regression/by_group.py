@@ -64,14 +64,14 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
     @property
     def rows(self) -> int | None:
         """How many there are in all groups together, where that is public."""
-        found: int | None = self._drawn.about.rows
-        return found
+        rows: int | None = self._drawn.about.rows
+        return rows
 
     @property
     def by(self) -> tuple[str, ...]:
         """The columns that divide the rows."""
-        found = self._drawn.request.parameters["by"]
-        return (found,) if isinstance(found, str) else tuple(found)
+        columns = self._drawn.request.parameters["by"]
+        return (columns,) if isinstance(columns, str) else tuple(columns)
 
     def covered(self, half_width: float | tuple[float, float]) -> dict[str, Measure]:
         """How often predictive intervals hold the outcome, by group; see `ResidualPlot.covered`."""

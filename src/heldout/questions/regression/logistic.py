@@ -12,6 +12,7 @@ from heldout.arrays import Bools, Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
+from heldout.kernel.loss import Loss
 from heldout.kernel.rational import Rational
 from heldout.questions.curves.readings import CalibrationCurve, RocCurve
 from heldout.questions.curves.release import CurvesRelease
@@ -73,8 +74,8 @@ def binned_residuals(curves: CurvesRelease) -> BinnedResiduals:
         raise ArgumentError(
             f"curves must be what session.curves(...) gives, got a {type(curves).__name__}."
         )
-    found = curves.calibration
-    return BinnedResiduals(found.predicted, found.observed - found.predicted, found.share, found)
+    bins = curves.calibration
+    return BinnedResiduals(bins.predicted, bins.observed - bins.predicted, bins.share, bins)
 
 
 class LogisticDiagnostics:
@@ -101,7 +102,7 @@ class LogisticDiagnostics:
         return binned_residuals(self.curves)
 
     @property
-    def loss(self) -> Any:
+    def loss(self) -> Loss:
         return self.curves.loss
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:

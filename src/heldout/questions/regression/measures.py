@@ -1,7 +1,7 @@
 """Private measures of a regression: MAE, RMSE, R squared and quantiles of the residuals."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments import shown
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import NoisyCounts, Ratio, single_quantile
@@ -29,7 +30,7 @@ class MomentRatio(Ratio):
     mean of (g - 1/2)^2.
     """
 
-    square: Any = None
+    square: Floats | None = None
     most: float = 1.0
     around: float | None = None
 
@@ -43,7 +44,9 @@ class MomentRatio(Ratio):
 
     @cached_property
     def _square_sum(self) -> float:
-        """The sum of g^2, as far up as noise may have hidden it."""
+        """Return the sum of g^2, as far up as noise may have hidden it; infinite if unknown."""
+        if self.square is None:
+            return math.inf
         noise = self.counts.noise(self.square).quantile(0.9)
         return max(float(self.square @ self.counts.estimate), 0.0) + noise
 
@@ -51,9 +54,7 @@ class MomentRatio(Ratio):
         """Of the sum over rows of g - r, for rows that are drawn independently with mean r."""
         counts = self.counts
         rows = max(float(self.denominator @ counts.estimate) + margin, counts.unit)
-        largest = self.most * r
-        if self.square is not None:
-            largest = min(self._square_sum / rows, largest)
+        largest = min(self._square_sum / rows, self.most * r)
         if self.around is not None:
             largest = min(self.around + r - 0.25, largest)
         return rows * counts.unit * max(largest - r * r, 0.0)
@@ -115,7 +116,13 @@ class RegressionMetrics(Release):
 
     # --- means of errors -------------------------------------------------------------------------
 
-    def _ratio(self, name: str, numerator: Any, square: Any = None, most: float = 1.0) -> Any:
+    def _ratio(
+        self,
+        name: str,
+        numerator: Sequence[float],
+        square: Sequence[float] | None = None,
+        most: float = 1.0,
+    ) -> MomentRatio:
         plan, answers = self._plan, self._drawn.values
         statistic: PowerSums = getattr(plan, f"{name}_statistic")(answers)
         counts = noisy_parts(
@@ -133,20 +140,20 @@ class RegressionMetrics(Release):
         )
 
     @cached_property
-    def _absolute(self) -> Any:
+    def _absolute(self) -> MomentRatio:
         return self._ratio("errors", (1, 1, 1, 0), square=(1, 1, 0, 0))
 
     @cached_property
-    def _squared(self) -> Any:
+    def _squared(self) -> MomentRatio:
         return self._ratio("errors", (1, 1, 0, 0), square=(1, 0, 0, 0))
 
     @cached_property
-    def _fourth(self) -> Any:
+    def _fourth(self) -> MomentRatio:
         return self._ratio("errors", (1, 0, 0, 0))
 
     @cached_property
-    def _middle(self) -> Any:
-        """The mean of the residuals, 0 at the lower bound and 1 at the upper."""
+    def _middle(self) -> MomentRatio:
+        """Return the mean of the residuals, 0 at the lower bound and 1 at the upper."""
         if "residuals" not in self._plan.shares:
             raise ArgumentError("mean_residual is released by group; a residual plot has it too.")
         squares = float(_interval(self._squared, USUAL, True)[1])
@@ -281,8 +288,8 @@ class RegressionMetrics(Release):
         return self._plan.residual is not None and self._plan.observed is not None
 
     @cached_property
-    def _outcome(self) -> tuple[Any, Any, float]:
-        """Mean of the outcome within its bounds, mean squared distance from that, and its unit."""
+    def _outcome(self) -> tuple[MomentRatio, MomentRatio, float]:
+        """Return the outcome's mean within bounds, mean squared distance from it, and its unit."""
         low, high = self._plan.observed_bounds(self._drawn.values)
         centre = self._plan.centre(self._drawn.values)
         reach = max(centre - low, high - centre)
@@ -338,8 +345,8 @@ class RegressionMetrics(Release):
         value = float(np.interp(0.0, rising, edges))
         return self._residual(f"residual quantile {q:g}", value, interval, self.residual_bound)
 
-    def _below(self, q: float) -> tuple[Any, Any]:
-        """Rows below each edge less q of all rows, and the deviation of its noise.
+    def _below(self, q: float) -> tuple[Floats, Floats]:
+        """Return rows below each edge less q of all rows, and the deviation of its noise.
 
         Rows are counted from the nearer end, where less noise adds up; the tree is full, so that
         its noise is the same from both.
@@ -384,10 +391,10 @@ class RegressionMetrics(Release):
             },
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> dict[str, Any]:
         plan, answers = self._plan, self._drawn.values
         names = [each for each in SUMS if each in plan.shares]
-        sums = {name: plan.own(answers, name).tolist() for name in names}
+        sums: dict[str, Any] = {name: plan.own(answers, name).tolist() for name in names}
         return {
             "rows": self.rows,
             **sums,
@@ -396,17 +403,17 @@ class RegressionMetrics(Release):
         }
 
 
-def _interval(ratio: Any, level: float, noise_only: bool) -> Interval:
-    found: Interval = ratio.noise_interval(level) if noise_only else ratio.interval(level)
-    return found
+def _interval(ratio: Ratio, level: float, noise_only: bool) -> Interval:
+    return ratio.noise_interval(level) if noise_only else ratio.interval(level)
 
 
-def _rising(values: Any, deviation: Any) -> Any:
-    """The nearest values that do not fall, by weighted least squares."""
+def _rising(values: Floats, deviation: Floats) -> Floats:
+    """Return the nearest values that do not fall, by weighted least squares."""
     from scipy.optimize import isotonic_regression
 
     weights = 1 / np.maximum(deviation, 1e-9) ** 2
-    return isotonic_regression(values, weights=weights / weights.max()).x
+    rising: Floats = isotonic_regression(values, weights=weights / weights.max()).x
+    return rising
 
 
 def _explained(errors: float, variance: float) -> float:

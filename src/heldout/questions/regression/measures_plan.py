@@ -61,22 +61,22 @@ class MetricsPlan(ResidualsPlan):
     @cached_property
     def shares(self) -> dict[str, Fraction]:
         """Of epsilon, by step; they add up to 1."""
-        found: dict[str, Fraction] = {}
+        shares: dict[str, Fraction] = {}
         if self.counted:
-            found["count"] = COUNT_SHARE
+            shares["count"] = COUNT_SHARE
         search = UNKNOWN_SHARE
         if self.visible is not None:
             search = max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))
         if self.residual is None:
-            found["residual"] = search / 2
+            shares["residual"] = search / 2
         if self.outcome and self.observed is None:
-            found["observed"] = search / 2
-        left = 1 - sum(found.values(), Fraction(0))
+            shares["observed"] = search / 2
+        left = 1 - sum(shares.values(), Fraction(0))
         wanted = WITH_OUTCOME if self.outcome else PARTS
         if self.groups > 1:
             wanted = {**wanted, "residuals": wanted["errors"] // 2}
         whole = sum(wanted.values())
-        return {**found, **{name: left * part / whole for name, part in wanted.items()}}
+        return {**shares, **{name: left * part / whole for name, part in wanted.items()}}
 
     def part(self, name: str) -> Fraction:
         return self.shares[name] * self.epsilon
@@ -220,5 +220,5 @@ class MetricsPlan(ResidualsPlan):
             ("observed_bounds", self.observed),
             ("expected_rows", self.expected_rows),
         )
-        found: dict[str, Any] = {"scale": repr(self.scale), "r_squared": str(self.outcome)}
-        return found | {name: str(value) for name, value in declared if value is not None}
+        parameters: dict[str, Any] = {"scale": repr(self.scale), "r_squared": str(self.outcome)}
+        return parameters | {name: str(value) for name, value in declared if value is not None}

@@ -98,11 +98,11 @@ class ResidualsPlan:
     # --- groups ----------------------------------------------------------------------------------
 
     def own(self, answers: Answers, step: str) -> Any:
-        """A step's answer, or the part of the group that the answers name."""
-        found = answers[step]
+        """Return a step's answer, or the part of the group that the answers name."""
+        answer = answers[step]
         if GROUP not in answers:
-            return found
-        parts = found if isinstance(found, list) else np.reshape(found, (self.groups, -1))
+            return answer
+        parts = answer if isinstance(answer, list) else np.reshape(answer, (self.groups, -1))
         return parts[answers[GROUP]]
 
     def each(self, answers: Answers) -> list[Answers]:
@@ -278,12 +278,12 @@ class PlotPlan(ResidualsPlan):
         )
 
     def _steps(self) -> dict[str, Booked]:
-        found: dict[str, Booked] = {}
+        steps: dict[str, Booked] = {}
         if self.counted:
-            found["count"] = self.count_step
+            steps["count"] = self.count_step
         for search in (self.residual_search, self.predicted_search):
             if search is not None:
-                found |= search.asked(self.row_count)
+                steps |= search.asked(self.row_count)
 
         def table(answers: Answers) -> Step:
             statistic = self.statistic(answers)
@@ -295,7 +295,7 @@ class PlotPlan(ResidualsPlan):
         most = math.prod(self.grid or largest)
         if (most + 1) * self.groups > MOST_ENTRIES:
             raise ArgumentError("by must make fewer groups, or grid have fewer cells.")
-        return found | {"table": Booked(self.mechanism(most).event(), table)}
+        return steps | {"table": Booked(self.mechanism(most).event(), table)}
 
     def staged(self, **named: Any) -> Staged:
         """The request that the door books and draws."""
@@ -310,7 +310,7 @@ class PlotPlan(ResidualsPlan):
 
     def parameters(self) -> dict[str, Any]:
         """What the ledger keeps beside the event; exact where it is a number."""
-        found: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
+        parameters: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
         for name, value in (
             ("predicted_bounds", self.predicted),
             ("residual_bounds", self.residual),
@@ -318,8 +318,8 @@ class PlotPlan(ResidualsPlan):
             ("expected_rows", self.expected_rows),
         ):
             if value is not None:
-                found[name] = str(value)
-        return found
+                parameters[name] = str(value)
+        return parameters
 
     def describe(self) -> dict[str, object]:
         return {

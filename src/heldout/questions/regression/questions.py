@@ -23,7 +23,15 @@ from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.mechanisms import SquareCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
-from heldout.questions.worst_cases import Pair, WorstCase, numbers
+from heldout.questions.worst_cases import (
+    GROUP,
+    GROUPS,
+    Column,
+    Pair,
+    WorstCase,
+    declare_rows,
+    numbers,
+)
 
 __all__ = ["RegressionMetrics", "ResidualPlot"]
 
@@ -129,6 +137,13 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     """
 
     kind: ClassVar[str] = "residual-plot"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"bounds": {"predicted": [-2, 2], "residual": 2}},
+        {"method": "dawa", "grid": [4, 4]},
+        {"method": "chen-2016-prirp", "grid": [4, 4]},
+    )
     grouped: ClassVar[type[ByGroup[Any]]] = PlotsByGroup
     title: ClassVar[str] = "residual plot"
     asks: ClassVar[str] = "Do the residuals show a pattern?"
@@ -227,6 +242,12 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     """
 
     kind: ClassVar[str] = "regression-metrics"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"bounds": {"residual": 2, "observed": [-2, 2]}},
+        {"r_squared": False},
+    )
     grouped: ClassVar[type[ByGroup[Any]]] = MetricsByGroup
     lower_is_better: ClassVar[bool] = True
     title: ClassVar[str] = "regression metrics"
@@ -364,3 +385,11 @@ def _own_cells(pair: Pair, release: Any) -> list[float]:
         seen = table.outside if own is None else table.noisy[own]
         found.append(float(seen) - known)
     return found
+
+
+_NUMBER: Final = Column((0.0, 1.0, -1.0, 0.5, 1024.0, 1e6, -1e6, 1 / 3), "normal")
+declare_rows(
+    FittedRows,
+    {"o": _NUMBER, "e": _NUMBER, "g": GROUP},
+    partial(RegressionTable, observed="o", predicted="e", groups=GROUPS, name="made up"),
+)

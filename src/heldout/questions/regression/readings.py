@@ -403,15 +403,15 @@ def unexplained(
     return max(found)
 
 
-def _ends(density: Floats, whole: Floats) -> list[Any]:
-    """Residuals of the cells at the lower and at the upper end that hold OUTER of the rows."""
-    found = []
+def _ends(density: Floats, whole: Floats) -> list[Floats]:
+    """Return the residuals of cells at the lower and the upper end that hold OUTER of the rows."""
+    ends = []
     for sizes in (-whole, whole):
         order = np.unique(sizes)[::-1]
-        held = np.array([float(density[sizes >= each].sum()) for each in order])
-        least = order[int(np.argmax(held >= OUTER * held[-1]))]
-        found.append(np.where(sizes >= least, whole, 0.0))
-    return found
+        beyond = np.array([float(density[sizes >= size].sum()) for size in order])
+        least = order[int(np.argmax(beyond >= OUTER * beyond[-1]))]
+        ends.append(np.where(sizes >= least, whole, 0.0))
+    return ends
 
 
 def _against(table: ResidualTable, across: Floats, end: Floats, value: float) -> float:

@@ -307,7 +307,7 @@ class ResidualPlot(Release):
             **self.readings.as_dict(level),
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> dict[str, Any]:
         return self.table.as_dict()
 
 

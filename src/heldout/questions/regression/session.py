@@ -94,6 +94,14 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+@overload
+def residual_plot(
+    frame: Any, *, observed: str, epsilon: Rational, by: None = None, **others: Any
+) -> "ResidualPlot": ...
+@overload
+def residual_plot(
+    frame: Any, *, observed: str, epsilon: Rational, by: Columns, **others: Any
+) -> "PlotsByGroup": ...
 def residual_plot(
     frame: Any,
     *,
@@ -110,7 +118,7 @@ def residual_plot(
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
-) -> Any:
+) -> "ResidualPlot | PlotsByGroup":
     """The private plot of residuals against predicted values, in one call: a `ResidualPlot`.
 
     `declared` is what `RegressionTable` takes: unit, rows_per_unit, row_key, neighbours, schema,
@@ -143,6 +151,14 @@ def residual_plot(
     )
 
 
+@overload
+def metrics(
+    frame: Any, *, observed: str, epsilon: Rational, by: None = None, **others: Any
+) -> "RegressionMetrics": ...
+@overload
+def metrics(
+    frame: Any, *, observed: str, epsilon: Rational, by: Columns, **others: Any
+) -> "MetricsByGroup": ...
 def metrics(
     frame: Any,
     *,
@@ -158,7 +174,7 @@ def metrics(
     budget: Budget | None = None,
     ledger: str | os.PathLike[str] | Ledger | None = None,
     **declared: Any,
-) -> Any:
+) -> "RegressionMetrics | MetricsByGroup":
     """Private MAE, RMSE, R squared and quantiles of the residuals, in one call.
 
     A `RegressionMetrics`, or with `by` a `MetricsByGroup`; arguments as in `residual_plot`.

@@ -95,7 +95,7 @@ class GridCounts(Statistic[Ints]):
         listed = ",\n  ".join([*places, "count(*) AS n"])
         return f"SELECT\n  {listed}\nFROM evaluated\nGROUP BY {keys}"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         numbers = (np.ma.asarray(columns[f"place_{i}"]) - 1 for i in range(len(self.axes)))
         places = list(zip(numbers, self.shape, strict=True))
         if self.groups == 1:
@@ -144,7 +144,7 @@ class RowCount(Statistic[Ints]):
             return "SELECT member, count(*) AS n\nFROM evaluated\nGROUP BY 1"
         return "SELECT count(*) AS n\nFROM evaluated"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         if self.groups > 1:
             return tally(columns["n"], (columns["member"], self.groups))[:-1]
         return np.array([int(columns["n"][0])], dtype=np.int64)
@@ -256,7 +256,7 @@ class PowerSums(Statistic[Ints]):
             chosen.append(f"{_whole(f'ceil(squared * squared / {steps})')} AS fourth")
         return f"SELECT\n  {own}" + ",\n  ".join(chosen) + f"\nFROM (\n  {rows}\n) AS powers{by}"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         names = ("n", "once", "squared", "fourth")[: self.powers + 1]
         if self.groups > 1:
             member = (columns["member"], self.groups)

@@ -87,6 +87,12 @@ class Report(Question[Answer]):
         "AUC, average precision, confusion matrix, Brier score and more on one page, for one price."
     )
     of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"curves": True},
+        {"by": "g"},
+        {"weighted": True},
+    )
     rules: ClassVar[int] = 2
     """Since 2, sections go by their kinds."""
     known_rules: ClassVar[tuple[int, ...]] = (1, 2)

@@ -6,13 +6,16 @@ only. `heldout.private_separability(...)` is the version for publication, throug
 
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heldout.questions.separability.result import Separability
 
 
 class _Callable(ModuleType):
     """Importing this package puts it where the function of its name is looked for."""
 
-    def __call__(self, *arguments: Any, **words: Any) -> Any:
+    def __call__(self, *arguments: Any, **words: Any) -> "Separability":
         from heldout.questions.separability.score import separability
 
         return separability(*arguments, **words)

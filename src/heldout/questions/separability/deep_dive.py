@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heldout.arrays import Bools, Floats
 from heldout.data.two_tables import Table
-from heldout.questions.separability.fits import Constant, Fit
+from heldout.questions.separability.fits import Classifier, Constant, Fit
 from heldout.questions.separability.separator import (
     MISSING,
     MOST_CATEGORIES,
@@ -51,28 +53,28 @@ class Encoding:
             values = np.concatenate([table.numbers[name] for table in tables])
             number = Number.of(values)
             numbers[name] = number
-            found = [Feature(name)] if number.scale > 0 else []
+            encoded = [Feature(name)] if number.scale > 0 else []
             missing = np.isnan(values)
             if missing.any() and not missing.all():
-                found.append(Feature(name, MISSING))
-            features += found
-            constant += [] if found else [name]
+                encoded.append(Feature(name, MISSING))
+            features += encoded
+            constant += [] if encoded else [name]
         for name in tables[0].texts:
             pooled = np.concatenate([table.texts[name] for table in tables])
             levels[name] = frequent(pooled, most_categories)
-            found = _text_features(name, pooled, levels[name])
-            features += found
-            constant += [] if found else [name]
+            encoded = _text_features(name, pooled, levels[name])
+            features += encoded
+            constant += [] if encoded else [name]
         return cls(tuple(features), numbers, levels, tuple(constant))
 
-    def matrix(self, table: Table) -> Any:
-        """One row for each row of the table, one column for each feature."""
-        found = np.empty((table.rows, len(self.features)))
+    def matrix(self, table: Table) -> Floats:
+        """Return one row for each row of the table, one column for each feature."""
+        matrix = np.empty((table.rows, len(self.features)))
         for index, feature in enumerate(self.features):
-            found[:, index] = self._column(feature, table)
-        return found
+            matrix[:, index] = self._column(feature, table)
+        return matrix
 
-    def _column(self, feature: Feature, table: Table) -> Any:
+    def _column(self, feature: Feature, table: Table) -> Bools | Floats:
         name = feature.column
         if name in self.numbers:
             values = table.numbers[name]
@@ -83,20 +85,23 @@ class Encoding:
         if feature.level == OTHER and OTHER not in self.levels[name]:
             known = {None, *self.levels[name]}
             return np.array([value not in known for value in values])
-        return values == feature.level
+        same: Bools = values == feature.level
+        return same
 
 
-def _text_features(name: str, values: Any, levels: tuple[str, ...]) -> list[Feature]:
+def _text_features(
+    name: str, values: NDArray[np.object_], levels: tuple[str, ...]
+) -> list[Feature]:
     known = set(levels)
     missing = sum(value is None for value in values)
     other = sum(value is not None and value not in known for value in values)
     sizes = [len(levels) > 0, missing > 0, other > 0]
     if len(levels) + sum(sizes[1:]) <= 1:
         return []
-    found = [Feature(name, level) for level in levels]
-    found += [Feature(name, MISSING)] if missing and MISSING not in known else []
-    found += [Feature(name, OTHER)] if other and OTHER not in known else []
-    return found
+    features = [Feature(name, level) for level in levels]
+    features += [Feature(name, MISSING)] if missing and MISSING not in known else []
+    features += [Feature(name, OTHER)] if other and OTHER not in known else []
+    return features
 
 
 NAMED = 5
@@ -201,7 +206,7 @@ def _listed(names: Sequence[str]) -> str:
 
 BINS = 20
 LISTED = 10
-JUDGED_ROWS = 2000  # for classifiers that do not say what they look at
+SHUFFLED_ROWS = 2000  # for classifiers that do not say what they look at
 
 
 @dataclass(frozen=True)
@@ -268,9 +273,11 @@ class Probabilities:
 
     @classmethod
     def of(cls, scores: Any) -> "Probabilities":
-        held = np.clip(scores, 0, 1)
-        counts, _ = np.histogram(held, bins=BINS, range=(0, 1))
-        return cls(float(held.mean()), float(held.var()), tuple((counts / len(held)).tolist()))
+        shares = np.clip(scores, 0, 1)
+        counts, _ = np.histogram(shares, bins=BINS, range=(0, 1))
+        return cls(
+            float(shares.mean()), float(shares.var()), tuple((counts / len(shares)).tolist())
+        )
 
 
 @dataclass(frozen=True)
@@ -329,12 +336,12 @@ class DeepDive:
         }
 
     def __repr__(self) -> str:
-        told = "; ".join(self.hints) or "no usual cause was found"
-        return f"DeepDive [for the custodian only] of {len(self.clues)} features: {told}"
+        causes = "; ".join(self.hints) or "no usual cause was found"
+        return f"DeepDive [for the custodian only] of {len(self.clues)} features: {causes}"
 
 
-def weights_of(model: Any, features: Any, is_true: Any) -> tuple[str, Any]:
-    """What the model looks at, signed: coefficients, impurity, or what a shuffled column costs."""
+def weights_of(model: Classifier, features: Floats, is_true: Bools) -> tuple[str, Floats]:
+    """Return what the model looks at, signed: coefficients, impurity, or a shuffle's cost."""
     width = features.shape[1]
     if isinstance(model, Constant):
         return "none", np.zeros(width)
@@ -347,25 +354,25 @@ def weights_of(model: Any, features: Any, is_true: Any) -> tuple[str, Any]:
         return "impurity", importances * direction
     from sklearn.inspection import permutation_importance
 
-    step = max(1, len(features) // JUDGED_ROWS)
-    judged = permutation_importance(
+    step = max(1, len(features) // SHUFFLED_ROWS)
+    shuffled = permutation_importance(
         model, features[::step], is_true[::step], n_repeats=2, scoring="balanced_accuracy",
         random_state=0,
     )  # fmt: skip
-    return "permutation", judged.importances_mean * direction
+    return "permutation", shuffled.importances_mean * direction
 
 
 def _sides(
-    feature: Feature, encoded: Any, is_true: Any, truth: Table, privatized: Table
-) -> list[Any]:
-    """The feature's values on each side: known numbers as they are, or 0 and 1."""
+    feature: Feature, encoded: Floats, is_true: Bools, truth: Table, privatized: Table
+) -> list[Floats]:
+    """Return the feature's values on each side: known numbers as they are, or 0 and 1."""
     if feature.level is not None:
         return [encoded[is_true], encoded[~is_true]]
     sides = [table.numbers[feature.column] for table in (truth, privatized)]
     return [side[~np.isnan(side)] for side in sides]
 
 
-def _clue(feature: Feature, weight: float, sides: list[Any]) -> Clue:
+def _clue(feature: Feature, weight: float, sides: list[Floats]) -> Clue:
     means = [float(side.mean()) if len(side) else 0.0 for side in sides]
     nonzero = [float((side != 0).mean()) if len(side) else 0.0 for side in sides]
     return Clue(feature.name, feature.column, float(weight), *means, *nonzero)

@@ -4,26 +4,36 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from heldout.arrays import Bools, Floats
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval, checked_level
 
-__all__ = ["Ensemble", "told_apart"]
+__all__ = ["Ensemble", "fit_forest"]
 
 FOLDS = 5
 DEPTH = 5
+
+
+class Classifier(Protocol):
+    """A fitted classifier of scikit-learn, or `Constant`."""
+
+    classes_: NDArray[Any]
+
+    def predict(self, features: Floats, /) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """One fitted classifier, its balanced accuracy and its scores on the rows it was fitted to."""
 
-    model: Any
+    model: Classifier
     accuracy: float
-    scores: Any
+    scores: Floats
     """Higher means more likely true; a probability where the classifier gives one."""
 
 
@@ -31,8 +41,8 @@ class Fit:
 class HeldOut:
     """What the classifier makes of rows that it was not fitted to, fold by fold."""
 
-    accuracies: Any
-    scores: Any
+    accuracies: Floats
+    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +92,7 @@ def choose(classifier: Any, *, seed: int) -> Chosen:
     )
 
 
-def fit(chosen: Chosen, features: Any, is_true: Any) -> Fit:
+def fit(chosen: Chosen, features: Floats, is_true: Bools) -> Fit:
     """Fit on all rows and look at the same rows, as the paper does."""
     model = fitted(chosen, features, is_true)
     return Fit(
@@ -92,18 +102,19 @@ def fit(chosen: Chosen, features: Any, is_true: Any) -> Fit:
     )
 
 
-def fitted(chosen: Chosen, features: Any, is_true: Any) -> Any:
-    """The classifier, with the two sides given the same weight."""
+def fitted(chosen: Chosen, features: Floats, is_true: Bools) -> Classifier:
+    """Fit the classifier, with the two sides given the same weight."""
     from sklearn.exceptions import ConvergenceWarning
 
     extra = {"sample_weight": balance(is_true)} if chosen.weighted else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return chosen.make().fit(features, is_true, **extra)
+        model: Classifier = chosen.make().fit(features, is_true, **extra)
+    return model
 
 
-def held_out(chosen: Chosen, features: Any, is_true: Any, *, seed: int) -> HeldOut | None:
-    """Five folds (fewer if a side has fewer rows); None if a side has a single row."""
+def held_out(chosen: Chosen, features: Floats, is_true: Bools, *, seed: int) -> HeldOut | None:
+    """Fit five folds (fewer if a side has fewer rows); None if a side has a single row."""
     from sklearn.model_selection import StratifiedKFold
 
     folds = min(FOLDS, int(is_true.sum()), int((~is_true).sum()))
@@ -118,29 +129,32 @@ def held_out(chosen: Chosen, features: Any, is_true: Any, *, seed: int) -> HeldO
     return HeldOut(np.array(accuracies), scores)
 
 
-def balance(is_true: Any) -> Any:
-    """Weights of mean 1 under which both sides weigh the same.
+def balance(is_true: Bools) -> Floats:
+    """Return weights of mean 1 under which both sides weigh the same.
 
     >>> balance(np.array([True, False, False, False])).tolist()
     [2.0, 0.6666666666666666, 0.6666666666666666, 0.6666666666666666]
     """
     rows, true = len(is_true), int(is_true.sum())
-    return np.where(is_true, rows / (2 * max(true, 1)), rows / (2 * max(rows - true, 1)))
+    weights: Floats = np.where(is_true, rows / (2 * max(true, 1)), rows / (2 * max(rows - true, 1)))
+    return weights
 
 
-def balanced_accuracy(called_true: Any, is_true: Any) -> float:
-    """The mean of the shares that are called right on each side."""
+def balanced_accuracy(called_true: ArrayLike, is_true: Bools) -> float:
+    """Return the mean of the shares that are called right on each side."""
     right = np.asarray(called_true, dtype=bool) == is_true
     return float((right[is_true].mean() + right[~is_true].mean()) / 2)
 
 
-def scores_of(model: Any, features: Any) -> Any:
-    """The probability of being true; where there is none, the decision function, or the call."""
+def scores_of(model: Any, features: Floats) -> Floats:
+    """Return probabilities of being true; without them, the decision function, or the calls."""
     if hasattr(model, "predict_proba"):
-        return model.predict_proba(features)[:, list(model.classes_).index(True)]
-    if hasattr(model, "decision_function"):
-        return model.decision_function(features)
-    return np.asarray(model.predict(features), dtype=float)
+        scores = model.predict_proba(features)[:, list(model.classes_).index(True)]
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(features)
+    else:
+        scores = model.predict(features)
+    return np.asarray(scores, dtype=float)
 
 
 class Constant:
@@ -148,17 +162,17 @@ class Constant:
 
     classes_ = np.array([False, True])
 
-    def predict(self, features: Any) -> Any:
+    def predict(self, features: Floats) -> Bools:
         return np.zeros(len(features), dtype=bool)
 
 
-def no_fit(is_true: Any) -> Fit:
-    """What stands for a fit when there is no feature."""
+def no_fit(is_true: Bools) -> Fit:
+    """Return what stands for a fit when there is no feature."""
     return Fit(model=Constant(), accuracy=0.5, scores=np.full(len(is_true), 0.5))
 
 
-def auc(scores: Any, is_true: Any) -> float:
-    """The chance that a true row scores above a privatized one; a tie counts half.
+def auc(scores: Floats, is_true: Bools) -> float:
+    """Return the chance that a true row scores above a privatized one; a tie counts half.
 
     >>> auc(np.array([0.9, 0.4, 0.4]), np.array([True, True, False]))
     0.75
@@ -168,8 +182,8 @@ def auc(scores: Any, is_true: Any) -> float:
     return float(below.sum()) / (2 * len(true) * len(private))
 
 
-def mean_squared_propensity(scores: Any, is_true: Any) -> float:
-    """pMSE (Woo et al. 2009): how far the estimated probabilities lie from 1/2, squared.
+def mean_squared_propensity(scores: Floats, is_true: Bools) -> float:
+    """Return pMSE (Woo et al. 2009): how far the estimated probabilities lie from 1/2, squared.
 
     Both sides weigh the same, so 1/2 is what a row has that cannot be told apart. 1/4 is the most.
     """
@@ -230,13 +244,13 @@ class Ensemble:
         }
 
 
-def told_apart(features: Any, is_true: Any, *, seed: int) -> Ensemble | None:
-    """None where a side has fewer than four rows."""
+def fit_forest(features: Floats, is_true: Bools, *, seed: int) -> Ensemble | None:
+    """Fit half of the rows and look at the others; None where a side has fewer than four."""
     from numpy.random import default_rng
     from sklearn.ensemble import RandomForestClassifier
 
     random = default_rng(seed)
-    halves: tuple[list[Any], list[Any]] = ([], [])
+    halves: tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]] = ([], [])
     most = min(1.0, MOST_ROWS / len(is_true))
     for side in (is_true, ~is_true):
         order = random.permutation(np.flatnonzero(side))
@@ -245,7 +259,7 @@ def told_apart(features: Any, is_true: Any, *, seed: int) -> Ensemble | None:
             return None
         halves[0].append(order[: len(order) // 2])
         halves[1].append(order[len(order) // 2 :])
-    train, test = (np.concatenate(each) for each in halves)
+    train, test = (np.concatenate(half) for half in halves)
     forest = RandomForestClassifier(TREES, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
     forest.fit(features[train], is_true[train], sample_weight=balance(is_true[train]))
     scores, truth = forest.predict_proba(features[test])[:, 1].round(9), is_true[test]

@@ -25,11 +25,11 @@ MOST_GROUPS = 12
 NAME_LENGTH = 28
 
 
-def roc_figure(found: Separability) -> Figure:
+def roc_figure(result: Separability) -> Figure:
     """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
     points = [
         {"fit": name, **each}
-        for name, curve in found.roc.items()
+        for name, curve in result.roc.items()
         for each in records(x=curve.fpr, y=curve.tpr)
     ]
     ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
@@ -41,10 +41,11 @@ def roc_figure(found: Separability) -> Figure:
         x=Numbers("Privatized rows called true"),
         y=Numbers("True rows called true"),
         title="ROC curves of the separator",
-        colours=dict(zip(found.roc, PALETTE, strict=False)),
+        colours=dict(zip(result.roc, PALETTE, strict=False)),
     )
     says = (
-        f"Accuracy {found.accuracy:.2f} on true labels, {found.shuffled_accuracy:.2f} on shuffled."
+        f"Accuracy {result.accuracy:.2f} on true labels, "
+        f"{result.shuffled_accuracy:.2f} on shuffled."
     )
     return Figure(
         chart.svg(says=says),
@@ -103,10 +104,10 @@ def clue_figures(dive: DeepDive) -> list[Figure]:
         height=20 * max(len(bars), 4),
         colours=SIDES,
     )
-    said = "; ".join(f"{each['name']} {each['weight']:+.3g}" for each in bars)
+    words = "; ".join(f"{bar['name']} {bar['weight']:+.3g}" for bar in bars)
     return [
         Figure(
-            chart.svg(says=f"By feature: {said}."),
+            chart.svg(says=f"By feature: {words}."),
             f"The {len(bars)} features that the classifier looks at most. To the left: larger "
             "values speak for privatized data.",
         )
@@ -158,18 +159,18 @@ def shortened(name: str) -> str:
 LISTED_CLUES = 20
 
 
-def page(found: Separability, *, level: float = 0.95) -> str:
+def page(result: Separability, *, level: float = 0.95) -> str:
     """The whole document."""
-    dive = found.deep_dive
+    dive = result.deep_dive
     return rendered(
         "separability.html",
         title=f"Separability ({CUSTODIAN_ONLY})",
         audience=CUSTODIAN_ONLY,
         why=WHY_CUSTODIAN,
-        found=found,
+        found=result,
         level=level,
         between=lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}",
-        drawn=[roc_figure(found), probability_figure(dive)],
+        drawn=[roc_figure(result), probability_figure(dive)],
         clue_figures=clue_figures(dive),
         clues=[
             (
@@ -191,13 +192,13 @@ def page(found: Separability, *, level: float = 0.95) -> str:
             (each.column, [(g.name, f"{g.rows:,}", _percent(g.probability)) for g in each.worst])
             for each in dive.groups
         ],
-        others=_others(found),
+        others=_others(result),
     )
 
 
-def _others(found: Separability) -> list[tuple[str, str, str]]:
+def _others(result: Separability) -> list[tuple[str, str, str]]:
     """Score, value, and the value where nothing can be told apart."""
-    numbers, shuffled = found.numbers, found.roc["shuffled labels"]
+    numbers, shuffled = result.numbers, result.roc["shuffled labels"]
     chance = sum(
         (b - a) * (c + d) / 2
         for a, b, c, d in zip(
@@ -205,14 +206,14 @@ def _others(found: Separability) -> list[tuple[str, str, str]]:
         )
     )
     rows = []
-    if found.detection_auc is not None:
-        rows.append(("Detection AUC, rows held out", f"{found.detection_auc:.3f}", "1/2"))
+    if result.detection_auc is not None:
+        rows.append(("Detection AUC, rows held out", f"{result.detection_auc:.3f}", "1/2"))
     in_sample = f"{numbers.detection_auc_in_sample:.3f}"
     rows.append(("Detection AUC, rows fitted to", in_sample, f"{chance:.3f} (shuffled)"))
-    if found.pmse is not None and found.pmse_ratio is not None:
-        rows.append(("pMSE", f"{found.pmse:.4f}", f"{numbers.propensity_shuffled:.4f} (shuffled)"))
-        rows.append(("pMSE ratio", f"{found.pmse_ratio:.2f}", "1"))
-    rows.append(("Spread of single shuffles", f"{found.spread:.3f}", ""))
+    if result.pmse is not None and result.pmse_ratio is not None:
+        rows.append(("pMSE", f"{result.pmse:.4f}", f"{numbers.propensity_shuffled:.4f} (shuffled)"))
+        rows.append(("pMSE ratio", f"{result.pmse_ratio:.2f}", "1"))
+    rows.append(("Spread of single shuffles", f"{result.spread:.3f}", ""))
     return rows
 
 

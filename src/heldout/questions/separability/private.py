@@ -68,8 +68,8 @@ def private_separability(
         budget = Budget(epsilon=price)
     session = PrivateSession(dataset, budget=budget, ledger=ledger, account=account)
     asked = Separability(epsilon=price, privatized=as_columns(private))
-    found: SeparabilityRelease = session.ask(asked)
-    return found
+    released: SeparabilityRelease = session.ask(asked)
+    return released
 
 
 def public_table(source: Any, *, ignore: Sequence[str], categorical: Sequence[str]) -> Table:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
 
+from heldout.arrays import Bools, Floats, Ints
 from heldout.data.two_tables import Table, Truth, TruthRows, names_of, number_array
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Request
@@ -24,7 +25,7 @@ from heldout.questions.separability.separator import (
     called_true,
     power_of_two,
 )
-from heldout.questions.worst_cases import Pair, WorstCase, numbers
+from heldout.questions.worst_cases import Column, Pair, WorstCase, declare_rows, numbers
 
 __all__ = ["Separability", "as_columns"]
 
@@ -37,34 +38,38 @@ def as_columns(table: Table) -> dict[str, Any]:
     return {"numbers": table.numbers, "texts": table.texts}
 
 
+Cells = tuple[str | float | None, ...]
+Plain = dict[str, dict[str, Cells]]
+
+
 @dataclass(frozen=True)
 class Columns(Rule):
     """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
 
     takes_several: ClassVar[bool] = True
 
-    def __call__(self, value: Any, name: str) -> dict[str, dict[str, tuple[Any, ...]]]:
+    def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
         if not plain or not all(isinstance(each, Mapping) for each in value.values()):
             raise ArgumentError(
                 f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
             )
         try:
-            found = {
+            table = {
                 part: {str(key): _cells(cells, part) for key, cells in value.get(part, {}).items()}
                 for part in PARTS
             }
         except (TypeError, ValueError):
             raise ArgumentError(f"{name} must hold numbers and texts in lists.") from None
-        lengths = {len(cells) for columns in found.values() for cells in columns.values()}
+        lengths = {len(cells) for columns in table.values() for cells in columns.values()}
         if len(lengths) != 1 or min(lengths) < 2:
             raise ArgumentError(f"{name} must have columns of one length, of two rows at least.")
-        return found
+        return table
 
-    def from_words(self, words: Sequence[str], name: str) -> Any:
+    def from_words(self, words: Sequence[str], name: str) -> Plain:
         raise ArgumentError(f"{name} must be sent as columns: no file is opened by its name here.")
 
-    def from_command(self, words: Sequence[str], name: str) -> Any:
+    def from_command(self, words: Sequence[str], name: str) -> Plain:
         """Read a file, such as `copy.csv without=id,name codes=area`."""
         from heldout.questions.separability.private import public_table
 
@@ -84,7 +89,7 @@ class Columns(Rule):
         return {"type": "object", "properties": dict.fromkeys(PARTS, cells)}
 
 
-def _cells(cells: Any, part: str) -> tuple[Any, ...]:
+def _cells(cells: Any, part: str) -> Cells:
     if part == "texts":
         return tuple(None if cell is None else str(cell) for cell in cells)
     numbers = (None if cell is None else float(cell) for cell in cells)
@@ -106,6 +111,17 @@ class Separability(Question[SeparabilityRelease]):
     )
     of: ClassVar[tuple[type, ...]] = (TruthRows,)
     cannot_pool: ClassVar[str] = "every site trains a separator of its own"
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {
+            "privatized": {
+                "numbers": {
+                    "a": [0.0, 1.0, 0.5, 1.0, 2.0, 0.0] * 3,
+                    "b": [1.0, 0.0, 0.5, 1.0, 3.0, 1.0] * 3,
+                },
+                "texts": {"t": ["x", "y", "x", "z", "y", "x"] * 3},
+            }
+        },
+    )
     privatized: Annotated[
         Mapping[str, Any],
         Columns(),
@@ -146,7 +162,7 @@ class Separability(Question[SeparabilityRelease]):
         return content | {"privatized_rows": self.table.rows, "privatized_sha256": digest}
 
     @cached_property
-    def _recipe(self) -> tuple[Recipe, Any, Any]:
+    def _recipe(self) -> tuple[Recipe, Floats, Bools]:
         recipe = Recipe.of(self.table)
         return recipe, *recipe.vectors(self.table)
 
@@ -170,8 +186,8 @@ class Separability(Question[SeparabilityRelease]):
         )
         step = float(statistic.step)
 
-        def count(answer: Any, held: Any) -> Any:
-            return called_true(answer * step, held)
+        def count(answer: Ints, rows: Floats) -> Ints:
+            return called_true(answer * step, rows)
 
         mechanism = Disjoint(
             epsilon=self.price,
@@ -210,7 +226,7 @@ _COUNTED: Final = "x0"  # a hash of the key decides
 _FAR: Final = 9.0
 
 
-def _with(row: list[float], key: str) -> dict[str, list[Any]]:
+def _with(row: list[float], key: str) -> dict[str, list[float] | list[str]]:
     """Return rows with one more, whose key decides whether it trains or is counted."""
     rows = [*_TRUE, row]
     keys = [*(f"p{place}" for place in range(len(_TRUE))), key]
@@ -238,24 +254,34 @@ def _truth(content: Any, options: Mapping[str, Any]) -> Truth:
     return Truth(content, numbers=tuple(_PUBLIC), texts=(), expected_rows=12, **options)
 
 
-def _seen(pair: Pair, release: Any) -> list[float]:
+def _seen(pair: Pair, release: SeparabilityRelease) -> list[float]:
     """Return all numbers, and what is left of the counts without the other rows.
 
     An attacker knows on which side of the released separator either row would be.
     """
-    found = numbers(release)
+    released = numbers(release)
     weights = np.array(list(release.coefficients.values()))
     recipe = release._statistic.recipe
 
-    def side(rows: Mapping[str, Any], those: slice) -> tuple[Any, Any]:
+    def side(rows: Mapping[str, Any], those: slice) -> tuple[Floats, Bools]:
         columns = {name: np.array(rows[name][those]) for name in _PUBLIC}
         keys = rows["u"][those]
         vectors, out = recipe.vectors(Table(columns, {}, {}, rows=len(keys)), keys)
         return vectors, out
 
-    others, held = side(pair.first, slice(-1))
-    left = np.array(found[-2:]) - called_true(weights, others[held])
+    others, out = side(pair.first, slice(-1))
+    left = np.array(released[-2:]) - called_true(weights, others[out])
     first, second = (
         called_true(weights, side(rows, slice(-1, None))[0]) for rows in (pair.first, pair.second)
     )
-    return [*found, float((first - second) @ left)]
+    return [*released, float((first - second) @ left)]
+
+
+declare_rows(
+    TruthRows,
+    {
+        **dict.fromkeys(("a", "b"), Column((0.0, 1.0, 9.0, -9.0, None), "uniform")),
+        "t": Column(("x", "y", "new", None), type="text"),
+    },
+    partial(Truth, numbers=("a", "b"), texts=("t",), expected_rows=18, name="made up"),
+)

@@ -135,10 +135,10 @@ class Separability:
     @property
     def stronger(self) -> Ensemble | None:
         """The forest where it tells more than the ratio does; None where the ratio stands."""
-        found = self.ensemble
-        if found is None or found.p_value > SEEN or found.value <= self.paper_value:
+        forest = self.ensemble
+        if forest is None or forest.p_value > SEEN or forest.value <= self.paper_value:
             return None
-        return found
+        return forest
 
     @property
     def value(self) -> float:

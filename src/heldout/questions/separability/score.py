@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.arguments.rules import Whole
 from heldout.data.two_tables import Table, names_of, read_pair
@@ -15,10 +16,10 @@ from heldout.questions.separability.fits import (
     auc,
     choose,
     fit,
+    fit_forest,
     held_out,
     mean_squared_propensity,
     no_fit,
-    told_apart,
 )
 from heldout.questions.separability.result import Numbers, Roc, Separability
 
@@ -101,7 +102,7 @@ def separability(
         return fit(chosen, features, labels) if encoding.features else no_fit(labels)
 
     with progress_bar(shuffles + 3, shown=progress) as step, one_thread():
-        ensemble = told_apart(features, is_true, seed=seed) if both and encoding.features else None
+        ensemble = fit_forest(features, is_true, seed=seed) if both and encoding.features else None
         step()
         real = one(is_true)
         step()
@@ -147,19 +148,20 @@ def thinned(table: Table, other: Table, rng: Any) -> Table:
     """As many rows as the other table, chosen at random, if it has more."""
     if table.rows <= other.rows:
         return table
-    kept = np.sort(rng.choice(table.rows, other.rows, replace=False))
+    chosen = np.sort(rng.choice(table.rows, other.rows, replace=False))
 
-    def picked(columns: dict[str, Any]) -> dict[str, Any]:
-        return {name: values[kept] for name, values in columns.items()}
+    def pick(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return {name: values[chosen] for name, values in columns.items()}
 
-    return Table(picked(table.numbers), picked(table.texts), picked(table.groups), rows=other.rows)
+    return Table(pick(table.numbers), pick(table.texts), pick(table.groups), rows=other.rows)
 
 
-def one_thread() -> Any:
-    """Many small fits: on a busy machine threads of one product wait for each other."""
+def one_thread() -> AbstractContextManager[object]:
+    """Use one thread for many small fits: on a busy machine threads of one product wait."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    return threadpool_limits(limits=1)
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1)
+    return limits
 
 
 @contextmanager

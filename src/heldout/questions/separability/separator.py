@@ -2,13 +2,16 @@
 
 import hashlib
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from heldout.arrays import Bools, Floats, Ints
 from heldout.data.sql import Columns
 from heldout.data.two_tables import MOST_TIMES, Table, number_array, text_array
 from heldout.intervals.measure import Interval, Measure
@@ -37,7 +40,7 @@ class Number:
     fill: float
 
     @classmethod
-    def of(cls, values: Any) -> "Number":
+    def of(cls, values: Floats) -> "Number":
         known = values[~np.isnan(values)]
         if not len(known):
             return cls(0.0, 0.0, 0.0)
@@ -47,9 +50,10 @@ class Number:
         deviation = float(shrunk.std()) * largest
         return cls(float(shrunk.mean()) * largest, deviation, float(np.median(known)))
 
-    def __call__(self, values: Any) -> Any:
+    def __call__(self, values: Floats) -> Floats:
         filled = np.where(np.isnan(values), self.fill, values)
-        return (filled / self.scale) - self.centre / self.scale
+        scaled: Floats = (filled / self.scale) - self.centre / self.scale
+        return scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +73,16 @@ class Recipe:
 
     @classmethod
     def of(cls, privatized: Table) -> "Recipe":
-        numbers = {name: _scaled(Number.of(each)) for name, each in privatized.numbers.items()}
-        levels = {name: frequent(each, MOST_CATEGORIES) for name, each in privatized.texts.items()}
-        gaps = frozenset(name for name, each in privatized.numbers.items() if np.isnan(each).any())
+        columns, texts = privatized.numbers.items(), privatized.texts.items()
+        numbers = {name: _scaled(Number.of(values)) for name, values in columns}
+        levels = {name: frequent(values, MOST_CATEGORIES) for name, values in texts}
+        gaps = frozenset(name for name, values in columns if np.isnan(values).any())
         plain = cls(numbers, gaps, levels, radius=1.0)._raw(privatized)
         return cls(numbers, gaps, levels, radius=float(np.median(_lengths(plain))))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """What each entry of the vector stands for; the last is the constant."""
+        """Return what each entry of the vector stands for; the last is the constant."""
         names = list(self.numbers)
         names += [f"{name} = {MISSING}" for name in self.numbers if name in self.gaps]
         names += ["a number is missing elsewhere"] if len(self.gaps) < len(self.numbers) else []
@@ -88,8 +93,10 @@ class Recipe:
         ]
         return (*names, "constant")
 
-    def vectors(self, table: Table, keys: Any = None) -> tuple[Any, Any]:
-        """One row each, of Euclidean length at most 1; and which rows are held out.
+    def vectors(
+        self, table: Table, keys: Sequence[object] | NDArray[Any] | None = None
+    ) -> tuple[Floats, Bools]:
+        """Return a vector for each row, of Euclidean length at most 1, and which are held out.
 
         Operations on single numbers only, each rounded as IEEE 754 says: a row's vector and half
         follow from that row to the last bit, wherever in the table it stands.
@@ -98,8 +105,8 @@ class Recipe:
         shrunk = INSIDE / np.maximum(_lengths(raw), self.radius)
         return raw * shrunk[:, None], held_out([None] * table.rows if keys is None else keys, raw)
 
-    def _raw(self, table: Table) -> Any:
-        columns: list[Any] = []
+    def _raw(self, table: Table) -> Floats:
+        columns: list[NDArray[Any]] = []
         gaps = {name: np.isnan(values) for name, values in table.numbers.items()}
         for name, number in self.numbers.items():
             values, missing = table.numbers[name], gaps[name]
@@ -119,8 +126,8 @@ class Recipe:
         return np.ascontiguousarray(np.array(columns, dtype=np.float64).T)
 
 
-def held_out(keys: Any, raw: Any) -> Any:
-    """Half of the rows, by a hash of each row's key; without keys, of its content and copy.
+def held_out(keys: Sequence[object] | NDArray[Any], raw: Floats) -> Bools:
+    """Choose half of the rows, by a hash of each row's key; without keys, of its content and copy.
 
     The n-th row of the same content has the content and n for a key. When one of c such rows
     leaves, copies 1 to c - 1 stay where they were, and only copy c is gone from its half.
@@ -138,22 +145,22 @@ def held_out(keys: Any, raw: Any) -> Any:
     return chosen
 
 
-def frequent(values: Any, most: int) -> tuple[str, ...]:
-    """The categories that occur most, in the order of their names."""
+def frequent(values: NDArray[np.object_], most: int) -> tuple[str, ...]:
+    """Return the categories that occur most, in the order of their names."""
     names, counts = np.unique([value for value in values if value is not None], return_counts=True)
     if len(names) <= most:
         return tuple(str(name) for name in names)
-    kept = np.argsort(-counts, kind="stable")[:most]
+    first = np.argsort(-counts, kind="stable")[:most]
     # A category that occurs once in both tables together can only be learnt by heart.
-    return tuple(sorted(str(names[index]) for index in kept if counts[index] > 1))
+    return tuple(sorted(str(names[index]) for index in first if counts[index] > 1))
 
 
-def _lengths(raw: Any) -> Any:
+def _lengths(raw: Floats) -> Floats:
     return np.sqrt(row_products(raw, raw))
 
 
-def row_products(rows: Any, other: Any) -> Any:
-    """Each row's inner product, summed from left to right whatever the other rows are."""
+def row_products(rows: Floats, other: Floats) -> Floats:
+    """Return each row's inner product, summed from left to right whatever the other rows are."""
     total = np.zeros(len(rows))
     for index in range(rows.shape[1]):
         total += rows[:, index] * other[..., index]
@@ -174,7 +181,7 @@ LATTICE = 64  # how much finer the lattice is than what one row moves
 
 
 @dataclass(frozen=True, eq=False)
-class Separator(Statistic[Any]):
+class Separator(Statistic[tuple[Ints, Floats]]):
     """Coefficients of a ridge logistic regression on half of the true rows, and the other half.
 
     The coefficients minimise 1/(2 m) sum over true training rows log(1 + exp(-t x))
@@ -198,7 +205,7 @@ class Separator(Statistic[Any]):
     recipe: Recipe
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
-    public: Any
+    public: Floats
     """Vectors of the privatized training rows."""
     expected: int
     """m: about how many true training rows there are. Public."""
@@ -217,7 +224,7 @@ class Separator(Statistic[Any]):
         columns = [f"c{index}" for index in range(len(self.numbers) + len(self.texts))]
         return f"SELECT {', '.join([*columns, 'split_key'])}\nFROM evaluated"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> tuple[Ints, Floats]:
         arrays = [columns[f"c{index}"] for index in range(len(self.numbers) + len(self.texts))]
         count = len(self.numbers)
         table = Table(
@@ -227,8 +234,8 @@ class Separator(Statistic[Any]):
             rows=len(columns["split_key"]),
         )
         vectors, out = self.recipe.vectors(table, text_array(columns["split_key"]))
-        found = self.minimum(vectors[~out])
-        return np.rint(found / float(self.step)).astype(np.int64), vectors[out]
+        steps = np.rint(self.minimum(vectors[~out]) / float(self.step))
+        return steps.astype(np.int64), vectors[out]
 
     def sensitivity(self, protection: Protection) -> int:
         """Of the coefficients alone, in lattice steps."""
@@ -270,8 +277,8 @@ class Separator(Statistic[Any]):
         products = self.dimension * HEAVIEST / self.ridge
         return 2 * HEAVIEST * UNIT_ROUNDOFF * (CHUNK + 64 + products)
 
-    def minimum(self, true: Any) -> Any:
-        """Newton's method, shortened until the gradient shrinks, down to the tolerance."""
+    def minimum(self, true: Floats) -> Floats:
+        """Take Newton's steps, shortened until the gradient shrinks, down to the tolerance."""
         ridge, tolerance = float(self.ridge), float(self.tolerance)
         at = np.zeros(self.dimension)
         slope = self.gradient(true, at)
@@ -291,8 +298,8 @@ class Separator(Statistic[Any]):
             at, slope = tried, then
         return at
 
-    def gradient(self, true: Any, at: Any) -> Any:
-        """Summed in chunks, so that the error of doubles does not grow with the rows."""
+    def gradient(self, true: Floats, at: Floats) -> Floats:
+        """Sum in chunks, so that the error of doubles does not grow with the rows."""
         parts = [float(self.ridge) * at]
         for rows, weight, sign in self._sides(true):
             parts += [
@@ -300,15 +307,15 @@ class Separator(Statistic[Any]):
             ]
         return np.array([math.fsum(entry) for entry in np.array(parts).T])
 
-    def _sides(self, true: Any) -> tuple[tuple[Any, float, float], ...]:
+    def _sides(self, true: Floats) -> tuple[tuple[Floats, float, float], ...]:
         return (
             (true, 1 / (2 * self.expected), 1.0),
             (self.public, 1 / (2 * max(len(self.public), 1)), -1.0),
         )
 
 
-def called_true(coefficients: Any, rows: Any) -> Any:
-    """How many of the rows a separator calls true, and how many privatized.
+def called_true(coefficients: ArrayLike, rows: Floats) -> Ints:
+    """Count the rows that a separator calls true, and those that it calls privatized.
 
     A row's call follows from that row and the public coefficients, to the last bit.
     """
@@ -317,7 +324,7 @@ def called_true(coefficients: Any, rows: Any) -> Any:
 
 
 def power_of_two(number: Fraction) -> Fraction:
-    """The largest power of two that is not above the number.
+    """Return the largest power of two that is not above the number.
 
     >>> power_of_two(Fraction(3)), power_of_two(Fraction(1, 3))
     (Fraction(2, 1), Fraction(1, 4))
@@ -326,14 +333,14 @@ def power_of_two(number: Fraction) -> Fraction:
     return power if power <= number else power / 2
 
 
-def chunks(rows: Any) -> list[Any]:
+def chunks(rows: Floats) -> list[Floats]:
     return [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
 
 
 class SeparabilityRelease(Release):
     """A noisy separator, and how well it tells rows apart that it was not trained on."""
 
-    def __init__(self, drawn: Drawn, *, public: Any) -> None:
+    def __init__(self, drawn: Drawn, *, public: Floats) -> None:
         super().__init__(drawn)
         statistic, mechanism = drawn.request.statistic, drawn.request.mechanism
         assert isinstance(statistic, Separator)
@@ -357,7 +364,7 @@ class SeparabilityRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        wrong, right = (int(each) for each in self._called)
+        wrong, right = (int(count) for count in self._called)
         share = right / max(wrong + right, 1)
         recall = self._recall
 
@@ -370,12 +377,16 @@ class SeparabilityRelease(Release):
 
         def full(level: float) -> Interval:
             # Each side gets half of the error, so that both hold together at the level.
-            each = (1 + level) / 2
-            (low, high), (least, most) = recall.interval(each), public(each)
+            side = (1 + level) / 2
+            (low, high), (least, most) = recall.interval(side), public(side)
             return (low + least - 1, high + most - 1)
 
-        def halved(make: Any) -> Any:
-            return lambda level: tuple((1 + each) / 2 for each in make(level))
+        def halved(make: Callable[[float], Interval]) -> Callable[[float], Interval]:
+            def half(level: float) -> Interval:
+                low, high = make(level)
+                return (1 + low) / 2, (1 + high) / 2
+
+            return half
 
         value, terms = recall.value + share - 1, self.terms
         return {
@@ -405,7 +416,7 @@ class SeparabilityRelease(Release):
             ),
         }
 
-    def _noisy(self) -> Any:
+    def _noisy(self) -> dict[str, list[int]]:
         answer, counts = self._drawn.values
         return {"coefficients": answer.tolist(), "called": counts.tolist()}
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from heldout.audit.events import stacked
+from heldout.audit.events import stack
+from heldout.audit.result import Floats
 from heldout.audit.subjects import MECHANISM, Pair, Subject, register
 from heldout.kernel import price
 from heldout.kernel.loss import Loss
@@ -13,7 +14,7 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector, secret_of
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
 from heldout.kernel.sealed import Sealed
 
@@ -21,13 +22,14 @@ _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 _DELTA = Fraction(1, 100)
 
 
-def _counts(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+def _counts(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
     exact = list(pair.side(side))
     mechanism = DiscreteLaplace.for_epsilon(
         epsilon, l1_sensitivity=pair.options["l1"], dimension=len(exact) * count
     )
     # The entries of one draw are independent, so many short vectors are one long one.
-    return mechanism.sample(Sealed(np.tile(exact, count))).reshape(count, len(exact))
+    drawn = mechanism.sample(Sealed(np.tile(exact, count)))
+    return np.asarray(drawn, dtype=np.float64).reshape(count, len(exact))
 
 
 register(
@@ -46,7 +48,7 @@ register(
 )
 
 
-def _shares(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+def _shares(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
     """What a secure sum shows: the vector of one site, and as many shares as must be honest."""
     exact, honest = list(pair.side(side)), pair.options["honest"]
     total = np.zeros(len(exact) * count, dtype=np.int64)
@@ -61,7 +63,7 @@ def _shares(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> 
         )
         mechanism.sample(Sealed(np.tile(exact, count) if site == 0 else np.zeros_like(total)))
         total += np.array(handed[0])
-    return total.reshape(count, len(exact))
+    return total.astype(np.float64).reshape(count, len(exact))
 
 
 register(
@@ -78,10 +80,10 @@ register(
 )
 
 
-def _tests(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+def _tests(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
     queries = Sealed(pair.side(side))
     mechanism = SparseVector(epsilon, sensitivity=1, **pair.options)
-    return stacked([[float(each) for each in mechanism.sample(queries)] for _ in range(count)])
+    return stack([[float(answer) for answer in mechanism.sample(queries)] for _ in range(count)])
 
 
 def _opposite(half: int) -> Pair:
@@ -123,7 +125,7 @@ def _smooth(method: str, metric: str) -> None:
     def far(rung: int) -> Fraction:
         return Fraction(local.upper(rung))
 
-    def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Any:
+    def draw(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
         law = choose(method, epsilon=epsilon, local=local, rows=2000, delta=delta)
         value, rung = pair.side(side)
         units = [law.sample(value, rung=rung) for _ in range(count)]
@@ -159,3 +161,41 @@ _WHY = {
 for _method in METHODS:
     _smooth(_method, "auc")
 _smooth("piecewise-laplace", "average-precision")
+
+
+def _board(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
+    """Whether each submission improved, until the last improvement that may be shown."""
+    test = SparseVector(epsilon, sensitivity=1, limit=pair.options["limit"])
+    totals = [Sealed(np.array([total])) for total in pair.side(side)]
+    outcomes = []
+    for _ in range(count):
+        mechanism = AboveBar(test, pair.options["bar"], 1, secret_of(test))
+        answers: list[float] = []
+        for total in totals:
+            if sum(answers) < test.limit:
+                answers.append(float(mechanism.sample(total)))
+        outcomes.append(answers)
+    return stack(outcomes)
+
+
+register(
+    Subject(
+        name="board",
+        kind=MECHANISM,
+        pairs=(
+            Pair(
+                "every submission right about one row more",
+                [0] * 8,
+                [1] * 8,
+                {"limit": 1, "bar": 2},
+            ),
+            Pair(
+                "half of them right, half wrong", [0, 0, 1, 1], [1, 1, 0, 0], {"limit": 2, "bar": 1}
+            ),
+        ),
+        claim=Loss.pure,
+        draw=_board,
+        epsilon="4",
+        note="which submissions improved, for a bar that is kept",
+    )
+)
