@@ -136,8 +136,8 @@ class Keys:
                 unsound(f"abs({column(name)}) < {double(2 ** EXACT_BITS[types[name]])}"),
                 DataError,
                 f"key {name!r} must be integers or texts, but some are floats at or beyond "
-                f"2^{EXACT_BITS[types[name]]}, where two keys may have become one. Read the column as "
-                "integers.",
+                f"2^{EXACT_BITS[types[name]]}, where two keys may have become one. Read the column "
+                "as integers.",
             )
             for place, name in enumerate(self.names)
             if types[name] in BINARY_TYPES
