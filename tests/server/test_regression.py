@@ -9,8 +9,10 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from tests.server.conftest import Site, write_rows
+from tests.server.test_site import Visitor
 
 from heldout.errors import ArgumentError
+from heldout.server import accounts
 from heldout.server.declaration import Declaration
 
 DECLARATION: dict[str, Any] = {
@@ -234,3 +236,68 @@ def test_an_outcome_that_is_no_number_is_told_to_its_custodian(
     facts = costs.register_costs(tmp_path / "texts.parquet", "texts", new=True)
     assert facts["state"] == "refused"
     assert "observed 'cost' must be a number" in facts["words"]
+
+
+def test_pages_register_a_numeric_outcome_and_sell_its_questions(
+    costs: Costs, tmp_path: Path
+) -> None:
+    def visit(name: str) -> Visitor:
+        browser = Visitor(costs.app, raise_server_exceptions=False)
+        address = f"/sign-in/{accounts.new_link(costs.service, name)}"
+        browser.fill(address, seen=address).raise_for_status()
+        return browser
+
+    pyarrow.parquet.write_table(pyarrow.table(TABLE), tmp_path / "again.parquet")
+    carol = visit("carol")
+    form = {
+        "name": "by-form",
+        "kind": "file",
+        "file": str(tmp_path / "again.parquet"),
+        "label": "cost",
+        "bound_low": "0",
+        "bound_high": "100",
+        "positive": "1",
+        "lowest": "0",
+        "highest": "1",
+        "row_key": "id",
+        "budget": "3",
+        "new": "yes",
+    }
+    page = carol.fill("/register", seen="/register", **form)
+    assert page.status_code == 200
+    costs.work()
+    assert "a number from 0 to 100" in carol.get("/datasets/by-form").text
+    wrong = carol.fill("/register", seen="/register", **form | {"name": "x", "bound_high": ""})
+    assert (wrong.status_code, "The upper bound must be a number" in wrong.text) == (422, True)
+
+    ana = visit("ana")
+    ask = ana.get("/datasets/costs/ask").text
+    assert "Do the residuals show a pattern?" in ask
+    assert "How far are its predictions off?" in ask
+    assert "Positive rows" not in ask
+    assert 'placeholder="5.0"' in ask, "the scale comes from the bounds"
+    assert "±0.1 " in ask, "widths are in the unit of the outcome"
+    sent = costs.send("page.csv", predictions(20 + 3 * AGE + 4 * STAY), "text/csv")
+    both = "question=residual-plot&question=regression-metrics&group=sex"
+    dragged = ana.get(f"/datasets/costs/ask?artifact={sent['id']}&by=exact&exact=3&{both}")
+    assert dragged.status_code == 200
+    assert "standard deviation is 1 times the scale" in dragged.text
+    chosen = f"artifact={sent['id']}&by=price&cost=25&{both}"
+    shown = ana.get(f"/datasets/costs/confirm?{chosen}")
+    assert shown.status_code == 200
+    quote = shown.text.split('name="quote" value="')[1].split('"')[0]
+    key = shown.text.split('name="key" value="')[1].split('"')[0]
+    paid = ana.fill(
+        "/evaluations",
+        seen=f"/datasets/costs/confirm?{chosen}",
+        quote=quote,
+        key=key,
+        artifact=sent["id"],
+    )
+    costs.work()
+    waited = costs.client("ana").get(f"/api/v1{paid.url.path}", headers={"Prefer": "wait=5"})
+    assert waited.json()["state"] == "answered", waited.json()["words"]
+    assert {question["scale"] for question in waited.json()["questions"]} == {5.0}
+    done = ana.get(paid.url.path).text
+    assert "Do the residuals show a pattern?" in done
+    assert "<svg" in done

@@ -26,9 +26,19 @@ class FittedRows(Description):
     rows_in_words: ClassVar[str] = "rows with an observed and a predicted number"
     observed: str
     predicted: str
+    bounds: tuple[float, float] | None = None
+    """Between which the outcome and the predictions lie, if that is declared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.predicted)
+
+    @property
+    def scale(self) -> float:
+        """A twentieth of the declared bounds' distance, in round figures; 1 without bounds."""
+        if self.bounds is None:
+            return 1.0
+        low, high = self.bounds
+        return float(f"{high / 20 - low / 20:.0e}")
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -146,6 +156,7 @@ class RegressionTable(PrivateTable):
             **self._public_facts(),
             observed=self.observed,
             predicted=self.predicted or "a linear model",
+            bounds=self.bounds,
         )
 
     def __repr__(self) -> str:
