@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
-from heldout.data import PrivateTable
+from heldout.data import Dataset, PrivateTable
 from heldout.errors import (
     AlreadyBooked,
     AnswerLost,
@@ -450,6 +450,7 @@ class Worker:
         self._check_scored(row, posted)
         books.check_receipt(self.service)
         table = self._open(registered, row.artifact, None)
+        assert isinstance(table, Dataset)  # no board opens on other rows
         booked = self._past_cancelling(submissions, job, tick_of(self.service, registered))
         if booked is None:
             return self._end_of(job)

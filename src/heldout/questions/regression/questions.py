@@ -101,7 +101,7 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
     def suggested(cls, about: Description) -> Mapping[str, object]:
         return {} if about.scale == 1 else {"scale": about.scale}
 
-    def typical_release(self, about: FittedRows, guess: Guess) -> R_co | Groups_co | None:
+    def typical_release(self, about: FittedRows, guess: Guess) -> R_co | None:
         """Return the release that `typical` makes, of at most so many rows as are made up."""
         assert guess.rows is not None
         rows = min(guess.rows, MOST_MADE_UP)
