@@ -128,7 +128,7 @@ def test_only_statistics_ask_for_exact_columns() -> None:
     }
     assert asking == {
         "kernel/statistic.py",
-        "audit/exposure.py",
+        "audit/attacks.py",
         "data/dataset.py",
         "data/feature_matrix.py",
     }

@@ -73,10 +73,14 @@ def test_a_release_prints_as_a_sentence_with_its_price_and_relation(
     options: dict[str, Any], terms: str
 ) -> None:
     found = release(**options)
-    match = SENTENCE.fullmatch(str(found))
+    sentence, *matrix = str(found).split("\n")
+    match = SENTENCE.fullmatch(sentence)
     assert match, str(found)
     assert match["terms"] == terms
-    assert repr(found) == str(found) == str(found.accuracy) == f"{found.accuracy}"
+    assert sentence == str(found.accuracy) == f"{found.accuracy}"
+    assert matrix[0].split() == ["called", "negative", "called", "positive"]
+    assert [line.split()[0] for line in matrix[1:]] == ["negatives", "positives", "Noise"]
+    assert repr(found) == str(found)
 
 
 def test_a_count_prints_without_decimals() -> None:

@@ -13,11 +13,8 @@ SOURCE = ROOT / "src" / "heldout"
 PRESETS = {f"cli/{name}.py" for name in ("evaluate", "residuals", "select")}
 OTHER_NAMES = {
     "audit/attacks.py": "metrics that others publish without noise",
-    "audit/exposure.py": "metrics that others publish without noise",
-    "audit/laws.py": "sensitivities of noise laws",
+    "audit/mechanisms.py": "sensitivities of noise laws",
     "audit/samplers.py": "sensitivities of noise laws",
-    "audit/replay_questions.py": "examples that wait for a place on the questions themselves",
-    "audit/long.py": "which subjects of the audit are replayed for long",
     "pooling/curves.py": "a field of a release's JSON",
 }
 """Files that use such a word for something else."""

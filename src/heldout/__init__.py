@@ -8,7 +8,7 @@ the package stays quick.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     "Budget": "heldout.kernel.loss",

@@ -111,7 +111,6 @@ def test_a_long_audit_keeps_to_its_time_and_gives_the_slow_fewer_answers(
         find("half-the-scale"),
     ]
     monkeypatch.setattr(heldout.audit.long, "present", lambda: (there, {"later": "why"}))
-    monkeypatch.setattr(heldout.audit.long, "REPLAYED", ())
     monkeypatch.setattr(heldout.audit.long, "samplers", list)
     monkeypatch.setattr(heldout.audit.long, "check_streams", lambda: Check("streams", True, ""))
     done = long_audit(samples=4000, minutes=0.08, lattice=2000, workers=1)

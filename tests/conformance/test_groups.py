@@ -14,10 +14,13 @@ import pyarrow as pa
 import pytest
 
 import heldout as ho
+from heldout import questions as q
 from heldout.data import sql
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection, price
 from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.door import Request
+from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.disjoint import EachGroup
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.ranking.mechanism import RankingMechanism
@@ -30,6 +33,7 @@ from heldout.kernel.ranking.statistic import (
 )
 from heldout.kernel.statistic import Statistic, compute
 from heldout.questions.counts import ThresholdCounts
+from heldout.questions.groups import Divisible
 from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums, RowCount
 
 GROUPS = 3
@@ -220,3 +224,45 @@ def test_the_price_of_all_groups_is_that_of_the_rows_that_may_move() -> None:
     for epsilon, moved in ((Fraction(1), 2), (Fraction(1, 2), 4)):
         with pytest.raises(ArgumentError, match="pure price"):
             EachGroup(epsilon, moved, 7, one)
+
+
+BY_GROUP: list[Divisible[Any, Any]] = [
+    q.Confusion(epsilon="1/2"),
+    q.Confusion(epsilon="1/2", weighted=True),
+    q.Brier(epsilon="1/2"),
+    q.Brier(epsilon="1/2", weighted=True),
+    q.LogLoss(epsilon="1/2"),
+    q.Auc(epsilon="1/2"),
+    q.AveragePrecision(epsilon="1/2"),
+    q.Curves(epsilon="1/2"),
+]
+
+
+@pytest.mark.parametrize("protection", PROTECTIONS, ids=str)
+@pytest.mark.parametrize("question", BY_GROUP, ids=lambda each: each.kind)
+def test_a_question_by_group_pairs_its_noise_with_the_rows_that_may_move(
+    question: Divisible[Any, Any], protection: Protection
+) -> None:
+    """Noise on a vector is for the sensitivity of all groups; other noise is for a single row."""
+    people = {"unit": "who", "rows_per_unit": protection.rows_per_unit} if protection.unit else {}
+    rows = ho.Dataset(
+        {"who": range(6), "y": [0, 1] * 3, "p": [0.2, 0.7] * 3, "g": list("abcabc"), "w": [1] * 6},
+        label="y",
+        score="p",
+        weight="w",
+        largest_weight=2,
+        groups={"g": ["a", "b"]},
+        neighbours=protection.neighbours,
+        **people,  # type: ignore[arg-type]
+    )
+    asked = q.By(question, "g").request(rows.description)
+    assert isinstance(asked, Request)
+    assert price(asked.event()) == ho.Loss.pure("1/2")
+    if isinstance(asked.mechanism, DiscreteLaplace):
+        assert asked.mechanism.l1_sensitivity == asked.statistic.sensitivity(rows.protection)
+        return
+    assert isinstance(asked.mechanism, EachGroup)
+    one: Any = asked.mechanism.one
+    assert one.protection == Protection(neighbours=Neighbours.ADD_REMOVE)
+    assert getattr(one, "rows", None) is None
+    assert price(one.event()) == ho.Loss.pure(Fraction(1, 2 * protection.rows_moved))

@@ -84,6 +84,20 @@ def test_one_double_among_integers_merges_no_people() -> None:
         assert len(matrix._fetch("SELECT * FROM evaluated")["label"]) == 9
 
 
+@pytest.mark.parametrize(("kind", "first"), [("float32", 2**24), ("float64", 2**53)])
+def test_keys_that_a_float_column_may_have_merged_are_refused(kind: str, first: int) -> None:
+    """The next whole number is the same float: whose rows count would depend on two people."""
+    for last, merged in ((first - 1, False), (first, True), (-first - 1, True)):
+        people = np.array([last, 5], dtype=np.int64).astype(kind)
+        table = {"y": [0, 1], "p": [0.1, 0.2], "person": people}
+        declared: dict[str, Any] = {"label": "y", "score": "p", "unit": "person"}
+        if merged:
+            with pytest.raises(DataError, match="become one"):
+                ho.Dataset(table, **declared)
+        else:
+            assert ho.Dataset(table, **declared)
+
+
 def test_a_missing_cell_changes_no_other_group() -> None:
     """pandas makes doubles of integers beside a missing cell."""
     table = of_people([1, 2, 3], ward=[1, 1, 2, 2, 3, 3])

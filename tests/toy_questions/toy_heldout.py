@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.data.description import ScoredRows
 from heldout.data.sql import Columns, double
 from heldout.intervals.bounded_mean import mean, share_counts, share_of
@@ -25,7 +26,7 @@ __all__ = ["ConfidentNegatives"]
 
 
 @dataclass(frozen=True)
-class RowsBelow(Statistic):
+class RowsBelow(Statistic[Ints]):
     """Rows with a score below `limit`, and all others.
 
     Claim:       L1 sensitivity 1 per row that leaves or arrives.    [claim: confident-negatives]
@@ -47,7 +48,7 @@ class RowsBelow(Statistic):
         below = f"count(*) FILTER (WHERE score < {double(self.limit)})"
         return f"SELECT {below} AS below, count(*) AS n\nFROM evaluated"
 
-    def read(self, columns: Columns) -> Any:
+    def read(self, columns: Columns) -> Ints:
         below, rows = int(columns["below"][0]), int(columns["n"][0])
         return np.array([below, rows - below], dtype=np.int64)
 
@@ -55,7 +56,7 @@ class RowsBelow(Statistic):
         return protection.rows_moved
 
     @classmethod
-    def examples(cls, protection: Protection) -> list[Statistic]:
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
         return [cls(limit=0.5)]
 
 
@@ -94,7 +95,7 @@ class ConfidentNegatives(Question[ShareRelease]):
     def read(self, drawn: Drawn) -> ShareRelease:
         return ShareRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+    def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         rows = sum(guess.counts)
         return np.array([rows // 4, rows - rows // 4])
 

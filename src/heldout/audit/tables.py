@@ -116,8 +116,15 @@ def draw_neighbours(
     return Neighbourhood(rows, others, columns, custody)
 
 
+def _draw(column: Column, random: Random) -> object:
+    """Return a cell."""
+    if not column.other or random.random() < 0.6:
+        return random.choice(column.special)
+    return random.random() if column.other == "uniform" else random.gauss(0, 3)
+
+
 def _row(columns: Columns, random: Random, mixed: bool, typed: bool, **keys: Any) -> Row:
-    cells = {name: column.draw(random) for name, column in columns.items()} | keys
+    cells = {name: _draw(column, random) for name, column in columns.items()} | keys
     names = [WHO] if typed else cells
     forms = {name: random.choice(FORMS[2:4] if typed else FORMS) for name in names if mixed}
     return Row(cells, forms)

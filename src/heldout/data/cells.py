@@ -111,7 +111,7 @@ def _numbers(cells: Sequence[Any], name: str) -> Sequence[Any]:
 
 
 def _is_exact(cell: Any) -> bool:
-    return isinstance(cell, int) and abs(cell) <= _EXACT
+    return isinstance(cell, int) and abs(cell) < _EXACT
 
 
 def _decimal(cell: Any) -> Decimal:

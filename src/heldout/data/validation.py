@@ -50,7 +50,8 @@ from heldout.errors import (
 
 PORTABLE_KEYS = FITTING_TYPES | {"VARCHAR", "UUID", "DATE", "BOOLEAN"}
 NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT)\b|.*\]$", re.DOTALL)  # written by all rows' fields
-EXACT = 2**53  # beyond it several whole numbers are one double
+EXACT_BITS = {"FLOAT": 24, "REAL": 24, "DOUBLE": 53}
+"""Of a type's whole numbers: from 2^53 on several are one double, as 2^53 + 1 is 2^53."""
 
 _WIDTH = 32  # terms of one sum
 MOST_NAMED = 12  # columns that a message lists
@@ -132,10 +133,11 @@ class Keys:
         rules += [
             Rule(
                 f"rounded_{place}",
-                unsound(f"abs({column(name)}) <= {double(EXACT)}"),
+                unsound(f"abs({column(name)}) < {double(2 ** EXACT_BITS[types[name]])}"),
                 DataError,
-                f"key {name!r} must be integers or texts, but some are doubles beyond 2^53, where "
-                "two keys may have become one. Read the column as integers.",
+                f"key {name!r} must be integers or texts, but some are floats at or beyond "
+                f"2^{EXACT_BITS[types[name]]}, where two keys may have become one. Read the column "
+                "as integers.",
             )
             for place, name in enumerate(self.names)
             if types[name] in BINARY_TYPES

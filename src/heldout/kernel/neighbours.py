@@ -1,6 +1,6 @@
 """Which data sets are neighbours: what one person may change.
 
-The sensitivities of `statistics/` are derived for these relations and no others.
+The sensitivities of statistics are derived for these relations and no others.
 """
 
 from collections.abc import Iterator

@@ -85,8 +85,8 @@ class Divisible(Question[R_co], Generic[R_co, Groups_co], metaclass=_ByAsKeyword
         self.check_by_group(about)
         groups, moved = len(about.group_names(by)), about.protection.rows_moved
         one = self.in_group(self.price / moved).request(_one_row(about))
-        assert isinstance(one, Request), "a group is asked for one statistic"
-        assert one.view is None, "the groups are the view"
+        if not isinstance(one, Request) or one.view is not None:
+            raise ArgumentError(f"{self.kind} cannot be asked by group.")
         return Request(
             one.name,
             one.statistic.of_groups(groups),

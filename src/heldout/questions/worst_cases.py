@@ -6,7 +6,6 @@ Families build theirs from these parts and declare them in `Question.worst_cases
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -279,15 +278,10 @@ class Column:
     """A column of made-up rows: cells worth a try, others, and the type that a storage declares."""
 
     special: tuple[Any, ...]
-    other: Callable[[Random], Any] | None = None
+    other: str = ""
+    """"uniform" (from 0 to 1), "normal" (of deviation 3), or none."""
     type: str = "double"
     """"double", "bigint", "text" or "decimal"."""
-
-    def draw(self, random: Random) -> Any:
-        """Return a cell."""
-        if self.other is None or random.random() < 0.6:
-            return random.choice(self.special)
-        return self.other(random)
 
 
 @dataclass(frozen=True)
@@ -311,11 +305,11 @@ def declare_rows(
 
 SCORES: Final = (0.0, 1.0, 0.5, 0.25, 0.75, 0.49999999999999994, 1 / 65536, 0.5 + 1 / 131072, 0.01)
 """At thresholds, at edges of the grid and beside them, and often tied."""
-SCORE: Final = Column(SCORES, Random.random)
+SCORE: Final = Column(SCORES, "uniform")
 FLAG: Final = Column((0, 1), type="bigint")
 GROUP: Final = Column(("a", "b", "01", "x", None), type="text")
 GROUPS: Final = {"g": ["a", "b", "01"]}
-_WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), Random.random)
+_WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
 
 
 def _open_scored(content: Any, **options: Any) -> Dataset:

@@ -368,6 +368,34 @@ def test_neighbours_cells_are_within_epsilon_and_half_the_noise_would_not_do(mov
     assert worst > float(epsilon) / 2, "with twice the rate a row could lose more than epsilon"
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_neighbours_cells_lose_more_than_epsilon_whichever_bins_rows_leave_and_enter(
+    relation: str, most: int
+) -> None:
+    """All small neighbours themselves: rows that leave one bin for another, and units of rows."""
+    protection = Protection(neighbours=relation, unit=most > 1, rows_per_unit=most)
+    cells = CrowdedCells(epsilon=Fraction(4), moved=protection.rows_moved)
+    tables = {size: _tables_of(size) for size in range(4)}
+    laws = {
+        counts: np.log(list(cell_law(counts, [0, 2, 4], cells.rate).values()))
+        for size in range(6)
+        for counts in _tables_of(size)
+    }
+    worst = 0.0
+    for leave, arrive in protection.changes():
+        for stay, left, came in itertools.product(tables[3], tables[leave], tables[arrive]):
+            before = tuple(np.add(stay, left).tolist())
+            after = tuple(np.add(stay, came).tolist())
+            worst = max(worst, float(np.abs(laws[before] - laws[after]).max()))
+    assert 0.8 * 4 < worst <= 4 * (1 + 1e-12)
+
+
+def _tables_of(rows: int) -> list[tuple[int, ...]]:
+    """Every way to put so many rows into four cells."""
+    return [each for each in itertools.product(range(rows + 1), repeat=4) if sum(each) == rows]
+
+
 def test_cells_are_drawn_by_that_law() -> None:
     counts, edges = np.array([2, 0, 1, 3, 0]), np.array([0, 2, 5])
     cells = CrowdedCells(epsilon=Fraction(1), moved=1)

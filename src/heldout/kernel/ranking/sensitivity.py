@@ -10,8 +10,9 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from heldout.arrays import Floats
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.ranking.values import ROUNDING
@@ -30,6 +31,8 @@ __all__ = [
 UPWARDS: Final = 1 + 2.0**-40  # far more than the rounding errors of the few operations before it
 _EULER: Final = 0.5772156649015329
 
+Sizes = TypeVar("Sizes", int, Floats)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RungSensitivity(ABC):
@@ -46,7 +49,7 @@ class RungSensitivity(ABC):
         return self.protection.rows_per_unit
 
     @abstractmethod
-    def rung_size(self, *, positives: Any, negatives: Any) -> Any:
+    def rung_size(self, *, positives: Sizes, negatives: Sizes) -> Sizes:
         """The count that `rung` divides by k; also of arrays."""
 
     @abstractmethod
@@ -81,10 +84,11 @@ class AreaSensitivity(RungSensitivity):
     (30, 0.03125)
     """
 
-    def rung_size(self, *, positives: Any, negatives: Any) -> Any:
+    def rung_size(self, *, positives: Sizes, negatives: Sizes) -> Sizes:
         import numpy as np
 
-        return np.minimum(positives, negatives)
+        smaller: Sizes = np.minimum(positives, negatives)
+        return smaller
 
     def ball(self, rung: int) -> "arb":
         from flint import arb, fmpq
@@ -110,7 +114,7 @@ class _PositivesSensitivity(RungSensitivity):
     log-convex, hence convex, that sum is at most k times the mean of its two ends.
     """
 
-    def rung_size(self, *, positives: Any, negatives: Any) -> Any:
+    def rung_size(self, *, positives: Sizes, negatives: Sizes) -> Sizes:
         return positives
 
     @property

@@ -279,7 +279,7 @@ class RankedRows(_Ranked):
     Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
                  any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
+    Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
     Refuses:     a metric it does not know.
     Reference:   proofs/auc-sensitivity.md, proofs/ap-sensitivity.md, proofs/auc-difference.md.
@@ -353,7 +353,7 @@ class RankedTable(_Ranked):
 
     Claim:       see `RankedRows`.          [claim: auc-sensitivity] [claim: ap-sensitivity]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
-    Sensitivity: by rung, see `statistics.ranking.sensitivity`.
+    Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact.
     Refuses:     a metric it does not know.
     Reference:   as `RankedRows`.

@@ -14,10 +14,11 @@ are the multiples of square roots of primes, which fill the cube evenly, and the
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
@@ -46,9 +47,9 @@ _MARGIN: Final = 1.02  # for plugging in estimated rates
 class Band:
     """A curve's lowest and highest value at each place."""
 
-    at: Any
-    low: Any
-    high: Any
+    at: Floats
+    low: Floats
+    high: Floats
 
     @property
     def mean_width(self) -> float:
@@ -62,11 +63,11 @@ class Rectangles:
     Row 0 of `low` and `high` is the false positive rate, row 1 the true positive rate.
     """
 
-    low: Any
-    high: Any
+    low: Floats
+    high: Floats
     prevalence: tuple[float, float]
 
-    def roc(self, fpr: Any, tpr: Any) -> Band:
+    def roc(self, fpr: Floats, tpr: Floats) -> Band:
         """The band of the ROC curve at each fpr; it always holds the released curve."""
         (fpr_low, tpr_low), (fpr_high, tpr_high) = self.low, self.high
         places = np.asarray(fpr)[:, None]
@@ -75,7 +76,7 @@ class Rectangles:
         low[-1] = np.where(places[-1] >= 1, 1.0, low[-1])[0]
         return _holding(np.asarray(fpr), np.minimum(low, high), high, np.asarray(tpr))
 
-    def precision(self, recall: Any, precision: Any) -> Band:
+    def precision(self, recall: Floats, precision: Floats) -> Band:
         """The band of precision at each recall."""
         (fpr_low, tpr_low), (fpr_high, tpr_high) = self.low, self.high
         recall = np.asarray(recall, dtype=np.float64)
@@ -105,15 +106,15 @@ class Region:
     def prevalence(self) -> tuple[float, float]:
         return interval_of(self.posterior.prevalence(noise_only=self.noise_only), self.level)
 
-    def roc(self, fpr: Any, tpr: Any) -> Band:
+    def roc(self, fpr: Floats, tpr: Floats) -> Band:
         """The band of the ROC curve at each fpr; it always holds the released curve."""
         return self._band("roc", np.asarray(fpr, dtype=np.float64), np.asarray(tpr))
 
-    def precision(self, recall: Any, precision: Any) -> Band:
+    def precision(self, recall: Floats, precision: Floats) -> Band:
         """The band of precision at each recall."""
         return self._band("precision", np.asarray(recall, dtype=np.float64), np.asarray(precision))
 
-    def _band(self, kind: str, places: Any, curve: Any) -> Band:
+    def _band(self, kind: str, places: Floats, curve: Floats) -> Band:
         below, above = self._heights(kind, places)
         low, high = (ends_of(each, self.level) for each in (below, above))
         first, last = low[0], high[1]
@@ -160,7 +161,7 @@ class Region:
             far *= normal_deviations(self.level) / normal_deviations(TAIL)
         return far
 
-    def _heights(self, kind: str, places: Any) -> tuple[Any, Any]:
+    def _heights(self, kind: str, places: Floats) -> tuple[Floats, Floats]:
         """Of each draw the least and largest height near each place: one row less, one more."""
         draws = self.posterior.draws(noise_only=self.noise_only)
         (false, true), (m, n) = draws.rates, draws.sizes
@@ -182,16 +183,17 @@ class Region:
         return found[0], found[1]
 
 
-def read_curves(x: Any, y: Any, places: Any) -> Any:
+def read_curves(x: Floats, y: Floats, places: Floats) -> Floats:
     """Each draw's curve at the places."""
     return np.stack([np.interp(places, *curve) for curve in zip(x, y, strict=True)])
 
 
-def _mean(heights: Any) -> Any:
-    return heights.mean(axis=0)
+def _mean(heights: Floats) -> Floats:
+    result: Floats = heights.mean(axis=0)
+    return result
 
 
-def _spread(heights: Any) -> tuple[Any, Any]:
+def _spread(heights: Floats) -> tuple[Floats, Floats]:
     """Deviations below and above the mean, where a law may be lopsided."""
     away = heights - _mean(heights)
     least = 1e-6
@@ -200,7 +202,7 @@ def _spread(heights: Any) -> tuple[Any, Any]:
     )
 
 
-def _holding(at: Any, low: Any, high: Any, curve: Any) -> Band:
+def _holding(at: Floats, low: Floats, high: Floats, curve: Floats) -> Band:
     return Band(at, np.minimum(low, curve), np.maximum(high, curve))
 
 
@@ -256,14 +258,15 @@ def rectangles(
     )
 
 
-def _shares(counts: Any, scales: Any) -> Any:
+def _shares(counts: Floats, scales: Floats) -> Floats:
     """Each class's share of each bin, with a little of every bin so that none is lost."""
     held = np.maximum(counts, 0.0) + scales / 2
-    return held / held.sum(axis=1, keepdims=True)
+    result: Floats = held / held.sum(axis=1, keepdims=True)
+    return result
 
 
 def _simulated_quantile(
-    shares: Any, rows: Any, scales: Any, *, level: float, noise_only: bool
+    shares: Floats, rows: Floats, scales: Floats, *, level: float, noise_only: bool
 ) -> float:
     """What the largest of all standardised deviations stays below with this probability."""
     bins = shares.shape[1]
@@ -297,7 +300,7 @@ def _simulated_quantile(
 
 
 @lru_cache(maxsize=8)
-def evenly_filling(columns: int) -> Any:
+def evenly_filling(columns: int) -> Floats:
     """Evenly filling numbers in (0, 1): multiples of the square roots of primes, modulo 1."""
     multiples = np.outer(np.arange(1, _DRAWS + 1), np.sqrt(_primes(columns).astype(np.float64)))
     filled = np.clip(multiples % 1.0, 1e-9, 1 - 1e-9)
@@ -306,14 +309,14 @@ def evenly_filling(columns: int) -> Any:
 
 
 @lru_cache(maxsize=2)
-def normal_points(columns: int) -> Any:
+def normal_points(columns: int) -> Floats:
     """The same as deviations of a normal law; an evaluation asks for them three times."""
     points = normal_quantile(evenly_filling(columns))
     points.setflags(write=False)
     return points
 
 
-def _primes(count: int) -> Any:
+def _primes(count: int) -> Ints:
     """The first ones, by a sieve.
 
     >>> _primes(6).tolist()
@@ -328,5 +331,5 @@ def _primes(count: int) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _normal_column() -> Any:
+def _normal_column() -> Floats:
     return normal_quantile(np.arange(1.0, _DRAWS + 1) * np.pi % 1.0)

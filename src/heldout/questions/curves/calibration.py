@@ -1,9 +1,10 @@
 """Bins of a reliability diagram from a curve and its table."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.curve import Curve, grid_scores
 from heldout.kernel.noise.tables.table import NoisyTable
@@ -47,16 +48,16 @@ def calibration_curve(
     )
 
 
-def _deviations(table: NoisyTable) -> tuple[Any, Any]:
+def _deviations(table: NoisyTable) -> tuple[Floats, Floats]:
     negatives, positives = table.noise.bin_deviation
     return positives, negatives
 
 
-def _diagram_edges(table: NoisyTable, curve: Curve, score_range: tuple[float, float]) -> Any:
+def _diagram_edges(table: NoisyTable, curve: Curve, score_range: tuple[float, float]) -> Ints:
     """Indices of the edges that bound a bin of the diagram."""
     cuts = getattr(table, "cuts", None)
     if cuts is not None:
-        return np.searchsorted(table.edges, cuts)
+        return np.asarray(np.searchsorted(table.edges, cuts))
     if table.bins <= _MOST_BINS:
         return np.arange(table.bins + 1)
     scores = grid_scores(table.edges, points=table.points, score_range=score_range)
@@ -67,7 +68,7 @@ def _diagram_edges(table: NoisyTable, curve: Curve, score_range: tuple[float, fl
     return np.unique(np.concatenate([[0], np.clip(inner, 1, table.bins - 1), [table.bins]]))
 
 
-def _mean_scores(curve: Curve, edges: Any, middles: Any) -> Any:
+def _mean_scores(curve: Curve, edges: Floats, middles: Floats) -> Floats:
     """The mean score of the rows between edges, along the curve; the middle where none are."""
     called = curve.fpr * curve.negatives + curve.tpr * curve.positives
     rising, above = curve.thresholds[::-1], called[::-1]
@@ -80,7 +81,8 @@ def _mean_scores(curve: Curve, edges: Any, middles: Any) -> Any:
         centres = (places[1:] + places[:-1]) / 2
         mean = float((-np.diff(mass) * centres).sum() / total) if total > 0 else float(middle)
         means.append(min(max(mean, float(low)), float(high)))
-    return np.minimum(np.array(means), edges[-1])
+    result: Floats = np.minimum(np.array(means), edges[-1])
+    return result
 
 
 def check_probabilities(score_range: tuple[float, float]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments import as_number, shown
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.intervals.curve import Curve
 from heldout.intervals.measure import Interval, Measure
@@ -34,7 +35,7 @@ _FURTHEST: Final = 100.0  # of a slope's or intercept's interval: beyond that it
 class DecisionCurve:
     """Net benefit by threshold probability, beside treating everybody; treating nobody has 0."""
 
-    thresholds: Any
+    thresholds: Floats
     net_benefit: tuple[Measure, ...]
     treat_all: tuple[Measure, ...]
 
@@ -54,20 +55,20 @@ class CostCurve:
     are shares of the most that can be lost (Drummond and Holte 2006).
     """
 
-    weight: Any
-    cost: Any
-    low: Any
-    high: Any
-    thresholds: Any
+    weight: Floats
+    cost: Floats
+    low: Floats
+    high: Floats
+    thresholds: Floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gain:
     """The share of all positives that is found among the share of rows that is called."""
 
-    called: Any
-    recall: Any
-    thresholds: Any
+    called: Floats
+    recall: Floats
+    thresholds: Floats
 
 
 class ReadDecisions:
@@ -101,10 +102,16 @@ class ReadDecisions:
     def _region(self, level: float, noise_only: bool) -> Region | Rectangles: ...
 
     @abstractmethod
-    def _measure(self, name: str, value: float, interval: Any, share: Any = float) -> Measure: ...
+    def _measure(
+        self,
+        name: str,
+        value: float,
+        interval: Callable[[float, bool], Interval],
+        share: Callable[[float], float] = float,
+    ) -> Measure: ...
 
     @abstractmethod
-    def _scores(self, images: Any) -> Any: ...
+    def _scores(self, images: Floats) -> Floats: ...
 
     @property
     @abstractmethod
@@ -188,7 +195,7 @@ class ReadDecisions:
         places = np.unique(np.concatenate([_GRID[(low < _GRID) & (high > _GRID)], [low, high]]))
         rates = np.interp(places, self._curve.fpr, self._curve.tpr)
 
-        def mean(heights: Any) -> float:
+        def mean(heights: Floats) -> float:
             return float(np.trapezoid(heights, places) / (high - low))
 
         def interval(level: float, noise_only: bool) -> Interval:
@@ -261,7 +268,7 @@ class ReadDecisions:
         curve, weight = self._curve, np.linspace(0, 1, 101)
         band = self._region(level, False).roc(_GRID, np.interp(_GRID, curve.fpr, curve.tpr))
 
-        def least(fpr: Any, tpr: Any) -> Any:
+        def least(fpr: Floats, tpr: Floats) -> tuple[Ints, Floats]:
             costs = np.outer(weight, 1 - tpr) + np.outer(1 - weight, fpr)
             last = costs.shape[1] - 1 - costs[:, ::-1].argmin(axis=1)
             return last, costs.min(axis=1)
@@ -361,8 +368,8 @@ class ReadDecisions:
 
 
 def _logistic_fit(
-    positives: Any, negatives: Any, scores: Any, *, slope: bool
-) -> tuple[Any, Any, Any, Any]:
+    positives: Floats, negatives: Floats, scores: Floats, *, slope: bool
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Intercept and slope (taken as 1 if not asked for), chances, design, inverse curvature."""
     held = np.clip(scores, 1e-9, 1 - 1e-9)
     odds = np.clip(np.log(held / (1 - held)), -_ODDS, _ODDS)
@@ -383,7 +390,7 @@ def _logistic_law(odds: float) -> float:
     return 1 / (1 + math.exp(-min(max(odds, -700.0), 700.0)))
 
 
-def _prices(false_positive: Any, false_negative: Any) -> list[float]:
+def _prices(false_positive: float, false_negative: float) -> list[float]:
     prices = [as_number(each) for each in (false_positive, false_negative)]
     if not (all(0 <= each < 1e12 for each in prices) and any(prices)):
         raise ArgumentError("Costs must be numbers from 0 on, not both 0.")

@@ -10,7 +10,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heldout.arrays import Floats
 from heldout.intervals.noise import normal_quantile
 
 __all__ = [
@@ -29,7 +31,7 @@ TAIL: Final = 0.98  # the furthest level whose quantiles are read off the draws 
 _EDGE: Final = 0.25  # an interval that ends so near 0 or 1, in widths of its own, goes on to it
 
 
-def _hashes(stream: int, size: int) -> Any:
+def _hashes(stream: int, size: int) -> NDArray[np.unsignedinteger[Any]]:
     """Whole numbers of 64 bits that look random: SplitMix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
         mixed = np.arange(1, size + 1, dtype=np.uint64) + np.uint64(stream << 40)
@@ -40,31 +42,32 @@ def _hashes(stream: int, size: int) -> Any:
     return mixed
 
 
-def uniform(stream: int, *shape: int) -> Any:
+def uniform(stream: int, *shape: int) -> Floats:
     """Numbers in (0, 1).
 
     >>> uniform(1, 3).round(4).tolist()
     [0.0985, 0.0454, 0.2483]
     """
-    return ((_hashes(stream, math.prod(shape)) >> np.uint64(11)) + 0.5).reshape(shape) * 2.0**-53
+    halves = (_hashes(stream, math.prod(shape)) >> np.uint64(11)) + 0.5
+    return np.asarray(halves.reshape(shape) * 2.0**-53, dtype=np.float64)
 
 
 @lru_cache(maxsize=4)
-def normal(stream: int, *shape: int) -> Any:
+def normal(stream: int, *shape: int) -> Floats:
     """Numbers of a standard normal law."""
     drawn = normal_quantile(uniform(stream, *shape))
     drawn.setflags(write=False)
     return drawn
 
 
-def nearly_normal(stream: int, *shape: int) -> Any:
+def nearly_normal(stream: int, *shape: int) -> Floats:
     """Sums of four uniform numbers, of mean 0 and variance 1: for scatter, where tails are moot."""
     quarters = _hashes(stream, math.prod(shape)).view(np.uint16).reshape(-1, 4)
-    drawn = (quarters.sum(axis=1, dtype=np.int64) - 131070.0) * (math.sqrt(3) / 65536)
+    drawn: Floats = (quarters.sum(axis=1, dtype=np.int64) - 131070.0) * (math.sqrt(3) / 65536)
     return drawn.reshape(shape)
 
 
-def gamma(stream: int, shape: Any) -> Any:
+def gamma(stream: int, shape: Floats) -> Floats:
     """Gamma numbers of these shapes: the cube of a normal one (Wilson and Hilferty 1931).
 
     Of a shape below 1, that of one more times a power of a uniform number.
@@ -78,11 +81,11 @@ def gamma(stream: int, shape: Any) -> Any:
         places = np.nonzero(small)
         chance = uniform(stream + 1, *shape.shape)[places]
         drawn[places] *= np.exp(np.maximum(np.log(chance) / shape[places], -600.0))
-    return drawn
+    return np.asarray(drawn)
 
 
 def interval_of(
-    draws: Any, level: float, *, low: float = 0.0, high: float = 1.0
+    draws: Floats, level: float, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float]:
     """Where this much of the draws lies, the same share of the rest on either side.
 
@@ -110,15 +113,15 @@ def normal_deviations(level: float) -> float:
 class Draws:
     """Rows of both classes by part of the grid, one table a draw; lowest scores first."""
 
-    negatives: Any
-    positives: Any
+    negatives: Floats
+    positives: Floats
 
     @cached_property
-    def sizes(self) -> tuple[Any, Any]:
+    def sizes(self) -> tuple[Floats, Floats]:
         return self.negatives.sum(axis=1), self.positives.sum(axis=1)
 
     @cached_property
-    def above(self) -> tuple[Any, Any]:
+    def above(self) -> tuple[Floats, Floats]:
         """How many rows lie at or above the start of each part; 0 after the last."""
         false, true = (
             np.pad(np.cumsum(rows[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
@@ -127,7 +130,7 @@ class Draws:
         return false, true
 
     @cached_property
-    def rates(self) -> tuple[Any, Any]:
+    def rates(self) -> tuple[Floats, Floats]:
         """False and true positive rates from the highest threshold down."""
         false, true = (
             above[:, ::-1] / np.maximum(size, 1e-9)[:, None]
@@ -136,7 +139,7 @@ class Draws:
         return false, true
 
 
-def ends_of(heights: Any, level: float) -> tuple[Any, Any]:
+def ends_of(heights: Floats, level: float) -> tuple[Floats, Floats]:
     """The interval at each place by itself."""
     within = min(level, TAIL)
     low, middle, high = np.quantile(heights, [(1 - within) / 2, 0.5, (1 + within) / 2], axis=0)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from heldout.arrays import Floats
 from heldout.drawing.chart import Figure
 from heldout.intervals.measure import Measure
 from heldout.questions.curves.pictures import TITLES
@@ -24,7 +25,7 @@ class NamedCurve(CurvesRelease):
         super().__init__(release._drawn)
         self.curve = curve
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Floats]:
         return iter(self._reading(self.curve))
 
     @property

@@ -14,11 +14,13 @@ about once in 10^9 releases.
 """
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Bools, Floats, Ints
 from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile
 from heldout.intervals.tuned import CLASS_PRIOR
@@ -178,13 +180,13 @@ class Posterior:
             self.area_scale = max(float(area.noise_scale), _FINEST * STEPS * self.rows)
             self.weights = inside / self.area_scale
 
-    def _summed(self, of_parts: Any) -> Any:
+    def _summed(self, of_parts: Floats) -> Floats:
         return np.add.reduceat(of_parts, self.first, axis=-1)
 
     # --- the law of the cells --------------------------------------------------------------------
 
     @cached_property
-    def _beside(self) -> tuple[Any, Any, Any]:
+    def _beside(self) -> tuple[Floats, Floats, Floats]:
         """Which cells other counts of the same rows sum over, these counts and their scales."""
         sums, counts, scales = [np.zeros((0, self.cells))], [np.zeros((2, 0))], [np.zeros(0)]
         for each in self.table.beside:
@@ -196,7 +198,7 @@ class Posterior:
         return np.concatenate(sums), np.concatenate(counts, axis=1), np.concatenate(scales)
 
     @cached_property
-    def _rank(self) -> Any:
+    def _rank(self) -> tuple[Floats, Floats]:
         """The probit of the rank of each cell, and of its two ends."""
         least = 0.5 / max(self.rows, 10.0)
         ends = np.clip(np.append(0.0, np.cumsum(self.shares)), least, 1 - least)
@@ -204,7 +206,7 @@ class Posterior:
         return normal_quantile(middle), normal_quantile(ends)
 
     @cached_property
-    def _prior(self) -> tuple[Any, Any, Any]:
+    def _prior(self) -> tuple[Floats, Floats, Floats]:
         """Mean of the log odds of the cells; their covariance, but for the bend; and that of it."""
         place, _ = self._rank
         counts, scales = self.counts, self.scales
@@ -218,7 +220,7 @@ class Posterior:
         own = np.where(self.tied, JUMP[1], JUMP[0]) ** 2
         return mean, trend, np.exp(-(gaps**2) / 2) + np.diag(own)
 
-    def _unpacked(self, points: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def _unpacked(self, points: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Log masses, log odds, shares, rows and chances of being positive, by cell."""
         logs, odds = points[..., : self.cells], points[..., self.cells : 2 * self.cells]
         mass = np.exp(logs - logs.max(axis=-1, keepdims=True))
@@ -229,7 +231,9 @@ class Posterior:
         return logs, odds, shares, rows, 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
 
     @cached_property
-    def _area_of_cells(self) -> Any:
+    def _area_of_cells(
+        self,
+    ) -> Callable[[Floats, Floats], tuple[Floats, Floats, Floats]] | None:
         """What rows by cell make of the area less the noisy one, in its scales; and its slopes."""
         area = self.table.area
         if area is None:
@@ -238,14 +242,14 @@ class Posterior:
             weights = self._summed(self.weights * self.base)
             noisy = area.noisy / self.area_scale
 
-            def of_sum(negatives: Any, positives: Any) -> tuple[Any, Any, Any]:
+            def of_sum(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
                 found = negatives @ weights[0] + positives @ weights[1] - noisy
                 return found, weights[0], weights[1]
 
             return of_sum
         scale = _drawn_scale(area, self)
 
-        def of_pairs(negatives: Any, positives: Any) -> tuple[Any, Any, Any]:
+        def of_pairs(negatives: Floats, positives: Floats) -> tuple[Floats, Floats, Floats]:
             m, n = (
                 np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (negatives, positives)
             )
@@ -257,12 +261,12 @@ class Posterior:
 
         return of_pairs
 
-    def _cost(self, points: Any, precision: Any) -> tuple[Any, Any]:
+    def _cost(self, points: Floats, precision: Floats) -> tuple[Floats, Floats]:
         """Minus the log posterior of many points, and its gradient."""
         sums, sum_counts, sum_scales = self._beside
         logs, odds, shares, rows, chance = self._unpacked(points)
         parts = (rows * (1 - chance), rows * chance)
-        cost, slopes = 0.0, []
+        cost, slopes = np.zeros(len(points)), []
         for index, held in enumerate(parts):
             off = (held - self.counts[index]) / self.scales[index]
             size = np.sqrt(off**2 + SOFTNESS**2)
@@ -299,7 +303,7 @@ class Posterior:
             gradient.append(total + more / TOTAL**2)
         return cost, np.concatenate(gradient, axis=1)
 
-    def _curvature(self, point: Any, precision: Any) -> Any:
+    def _curvature(self, point: Floats, precision: Floats) -> Floats:
         """That of Gauss and Newton, at one point."""
         sums, sum_counts, sum_scales = self._beside
         logs, _, shares, rows, chance = self._unpacked(point)
@@ -332,7 +336,7 @@ class Posterior:
         return found + 1e-6 * np.eye(len(point))
 
     @cached_property
-    def _best(self) -> tuple[Any, Any, Any, Any]:
+    def _best(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Most likely point, its curvature, and by bend: precisions of the log odds, chances."""
         _, trend, smooth = self._prior
         counts, scales = np.maximum(self.counts, 0.0), self.scales
@@ -343,7 +347,7 @@ class Posterior:
         points, curvatures, precisions, evidence = [], [], [], []
         for bend, chance in BENDS:
             covariance = trend + bend**2 * smooth
-            precision = np.linalg.inv(covariance)
+            precision = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             here = self._descended(here, precision)
             curvature = self._curvature(here, precision)
             cost = float(self._cost(here[None], precision)[0][0])
@@ -356,7 +360,7 @@ class Posterior:
         best = int(np.argmax(weights))
         return points[best], curvatures[best], np.stack(precisions), weights / weights.sum()
 
-    def _descended(self, here: Any, precision: Any) -> Any:
+    def _descended(self, here: Floats, precision: Floats) -> Floats:
         damping = 1e-2
         cost, gradient = self._cost(here[None], precision)
         for _ in range(30):
@@ -380,7 +384,7 @@ class Posterior:
     def _bend(self) -> float:
         return float(self._best[3] @ np.array([bend for bend, _ in BENDS]))
 
-    def _walk(self) -> Any:
+    def _walk(self) -> Floats:
         """Points by Hamiltonian chains in coordinates where the law is nearly round (Neal 2011).
 
         Each chain has a bend of its own, as often as that is likely.
@@ -392,7 +396,7 @@ class Posterior:
         precision = precisions[own[0]] if (own == own[0]).all() else precisions[own]
         root = np.linalg.inv(np.linalg.cholesky(curvature)).T  # root @ root.T is its inverse
 
-        def pulled(places: Any) -> tuple[Any, Any]:
+        def pulled(places: Floats) -> tuple[Floats, Floats]:
             cost, gradient = self._cost(best + places @ root.T, precision)
             return cost, gradient @ root
 
@@ -423,14 +427,17 @@ class Posterior:
                 cost, gradient = pulled(here)
             if step >= self._warm:
                 found.append(here)
-        return best + np.concatenate(found) @ root.T
+        result: Floats = best + np.concatenate(found) @ root.T
+        return result
 
     # --- within the cells ------------------------------------------------------------------------
 
     @cached_property
-    def _lumps(self) -> tuple[Any, Any]:
+    def _lumps(self) -> tuple[Floats, Bools]:
         """How likely each bin divides so at its crowded cell, lumpy or even; which have heaps."""
         table, edges = self.table, self.table.edges
+        assert table.cuts is not None
+        assert table.heaps is not None
         bins = len(table.cuts) - 1
         likely = np.ones((bins, 1 + len(EVEN)))
         has_heap = np.zeros(bins, dtype=bool)
@@ -468,7 +475,7 @@ class Posterior:
             likely[index] = law @ seen + 1e-9
         return likely, has_heap
 
-    def _evenness(self, draws: int) -> tuple[Any, Any]:
+    def _evenness(self, draws: int) -> tuple[Floats, Bools]:
         """Of each draw and cell, how evenly its rows lie, and whether in lumps."""
         table = self.table
         if table.values is not None:
@@ -491,7 +498,7 @@ class Posterior:
         return np.where(lumpy, LUMPY, EVEN[which][:, None])[:, bin_of], lumpy[:, bin_of]
 
     @cached_property
-    def _drawn(self) -> tuple[Draws, Any]:
+    def _drawn(self) -> tuple[Draws, Floats]:
         """Rows by part, and where in its part a lump lies; NaN where rows lie evenly."""
         points = self._walk()
         draws, cell = len(points), self.cell
@@ -516,12 +523,13 @@ class Posterior:
         return Draws(negatives, positives), place[chosen]
 
     @cached_property
-    def _inside(self) -> Any:
+    def _inside(self) -> Floats:
         """Where in its cell the rows of a part lie, from -1/2 to 1/2."""
         below = np.cumsum(self.base)
-        return below - self.base / 2 - (below - self.base)[self.first][self.cell] - 0.5
+        result: Floats = below - self.base / 2 - (below - self.base)[self.first][self.cell] - 0.5
+        return result
 
-    def _slopes(self, odds: Any) -> Any:
+    def _slopes(self, odds: Floats) -> Floats:
         """How far log odds rise over each cell, by those beside it."""
         shares = self.shares
         middle = np.cumsum(shares) - shares / 2
@@ -533,18 +541,22 @@ class Posterior:
             slopes[:, 1:-1] = (odds[:, 2:] - odds[:, :-2]) / np.maximum(
                 middle[2:] - middle[:-2], 1e-6
             )
-        return slopes * shares
+        result: Floats = slopes * shares
+        return result
 
-    def _tilts(self, odds: Any) -> Any:
+    def _tilts(self, odds: Floats) -> Floats:
         """The same as it may be within: steeper, and bent as the law bends between cells."""
         bent = self._bend * np.diff(self._rank[1]) / REACH
         steeper = np.array(STEEPER)[
             np.searchsorted(np.cumsum(STEEPER_CHANCES), uniform(25, *odds.shape))
         ]
         tilts = self._slopes(odds) * steeper + bent * nearly_normal(24, *odds.shape)
-        return np.clip(tilts, -STEEPEST, STEEPEST)
+        result: Floats = np.clip(tilts, -STEEPEST, STEEPEST)
+        return result
 
-    def _weighed(self, points: Any, negatives: Any, positives: Any) -> tuple[Any, Any]:
+    def _weighed(
+        self, points: Floats, negatives: Floats, positives: Floats
+    ) -> tuple[Ints, Floats | float]:
         """Which draws stay, some of them twice: the area also knows of places within cells.
 
         And by how much the area of each is off, by what its places within cells add to the sum.
@@ -555,6 +567,7 @@ class Posterior:
         area = self.table.area
         noisy = area.noisy / self.area_scale
         _, _, _, rows, chance = self._unpacked(points)
+        assert self._area_of_cells is not None
         of_cells, _, _ = self._area_of_cells(rows * (1 - chance), rows * chance)
         of_parts = negatives @ self.weights[0] + positives @ self.weights[1] - noisy
         logs = np.sqrt(of_cells**2 + SOFTNESS**2) - np.sqrt(of_parts**2 + SOFTNESS**2)
@@ -574,7 +587,7 @@ class Posterior:
         error = (of_parts - of_cells) * self.area_scale / (STEPS * smaller)
         return chosen, error[chosen] + self._order_deviation(points) * nearly_normal(26, draws)
 
-    def _order_deviation(self, points: Any) -> float:
+    def _order_deviation(self, points: Floats) -> float:
         """That of the area by the order of rows within cells, which nobody told.
 
         None where the rows beside a cell are mixed about as its own are; where those above are of
@@ -627,13 +640,13 @@ class Posterior:
         return Curve(fpr=rates[0], tpr=rates[1], thresholds=thresholds, positives=n, negatives=m)
 
     @cached_property
-    def _vertices(self) -> tuple[Any, Any]:
+    def _vertices(self) -> tuple[Ints, Bools]:
         """Which starts the curve passes, highest first and heaps' twice; which are first times."""
         heap = np.append(False, (self.ends - self.starts == 1)[::-1])
         order = np.repeat(np.arange(len(heap)), 1 + heap)
         return order, np.append(order[1:] == order[:-1], False)
 
-    def above(self, grid_point: int, draws: Draws) -> tuple[Any, Any]:
+    def above(self, grid_point: int, draws: Draws) -> tuple[Floats, Floats]:
         """Negatives and positives with this grid point or a higher one, whole rows of each draw."""
         part = int(np.searchsorted(self.starts, grid_point, side="right")) - 1
         start, end = int(self.starts[part]), int(self.ends[part])
@@ -642,7 +655,7 @@ class Posterior:
         share = np.where(np.isnan(at), share, at < share)
         if self.table.values is not None:  # all rows of a bin are at its value
             value = self.table.values[
-                max(np.searchsorted(self.table.values, start, side="right") - 1, 0)
+                max(int(np.searchsorted(self.table.values, start, side="right")) - 1, 0)
             ]
             share = float(grid_point <= max(value, start))
         return tuple(
@@ -650,7 +663,7 @@ class Posterior:
             for above, each in zip(draws.above, (draws.negatives, draws.positives), strict=True)
         )
 
-    def areas(self, *, noise_only: bool) -> tuple[Any, Any, Any]:
+    def areas(self, *, noise_only: bool) -> tuple[Floats, Floats, Floats]:
         """Of each draw: the area under its ROC curve, its average precision, its largest gap."""
         draws = self.draws(noise_only=noise_only)
         false, true = draws.rates
@@ -666,12 +679,12 @@ class Posterior:
         average = (np.diff(true, axis=1) * heights).sum(axis=1)
         return area, average, (true - false).max(axis=1)
 
-    def prevalence(self, *, noise_only: bool) -> Any:
+    def prevalence(self, *, noise_only: bool) -> Floats:
         """Of each draw."""
         m, n = self.draws(noise_only=noise_only).sizes
         return n / np.maximum(n + m, 1e-9)
 
-    def part_scores(self, share: float = 0.5) -> Any:
+    def part_scores(self, share: float = 0.5) -> Floats:
         """The scores so far along the parts."""
         middles = self.starts + share * (self.ends - 1 - self.starts)
         if self.table.values is not None:
@@ -680,29 +693,32 @@ class Posterior:
             middles = np.maximum(values[np.maximum(at, 0)], self.starts)
         return grid_scores(middles, points=self.table.points, score_range=self.score_range)
 
-    def bin_shares(self, edges: Any, *, noise_only: bool) -> Any:
+    def bin_shares(self, edges: Ints, *, noise_only: bool) -> Floats:
         """Of each draw: the share of positives in each bin of scores, with half a row of either."""
         draws, first = self.draws(noise_only=noise_only), np.searchsorted(self.starts, edges[:-1])
         m, n = (np.add.reduceat(each, first, axis=1) for each in (draws.negatives, draws.positives))
         sign = np.where(np.arange(len(n)) % 2, 0.5, -0.5)[:, None]  # shares of whole rows
-        return np.clip((n + sign) / np.maximum(n + m, 1.0), 0.0, 1.0)
+        result: Floats = np.clip((n + sign) / np.maximum(n + m, 1.0), 0.0, 1.0)
+        return result
 
-    def calibration_error(self, edges: Any, *, noise_only: bool) -> Any:
+    def calibration_error(self, edges: Ints, *, noise_only: bool) -> Floats:
         """Of each draw: the mean distance of observed from predicted shares, over bins."""
         draws, scores = self.draws(noise_only=noise_only), self.part_scores()
         first = np.searchsorted(self.starts, edges[:-1])
         rows = draws.negatives + draws.positives
         # What each bin's rows are worth less what they score, in rows.
         off = np.add.reduceat(draws.positives - rows * scores, first, axis=1)
-        return np.abs(off).sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-9)
+        result: Floats = np.abs(off).sum(axis=1) / np.maximum(rows.sum(axis=1), 1e-9)
+        return result
 
-    def partial_area(self, places: Any, *, noise_only: bool) -> Any:
+    def partial_area(self, places: Floats, *, noise_only: bool) -> Floats:
         """Of each draw: the mean true positive rate over a range of false positive rates."""
         heights = read_curves(*self.draws(noise_only=noise_only).rates, places)
-        return np.trapezoid(heights, places, axis=1) / (places[-1] - places[0])
+        result: Floats = np.trapezoid(heights, places, axis=1) / (places[-1] - places[0])
+        return result
 
     @cached_property
-    def furthest(self) -> dict[tuple[str, bool], Any]:
+    def furthest(self) -> dict[tuple[str, bool], Floats]:
         return {}
 
     def region(self, *, level: float, simultaneous: bool, noise_only: bool) -> Region:

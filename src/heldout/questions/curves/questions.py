@@ -19,7 +19,7 @@ from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Sect
 from heldout.questions.curves.by_group import CurvesByGroup
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import AreaBySum, Placements
-from heldout.questions.curves.methods.registry import METHODS
+from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.groups import By, Divisible
@@ -200,7 +200,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
         assert isinstance(asked, Request)
         return replace(asked, name="curves by group")
 
-    def _mechanism(self, about: ScoredRows, points: int) -> Any:
+    def _mechanism(self, about: ScoredRows, points: int) -> CurveMethod:
         return curve_method(
             self.method,
             epsilon=self.price,
@@ -234,7 +234,7 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
     def read(self, drawn: Drawn) -> CurvesRelease:
         return CurvesRelease(drawn)
 
-    def typical(self, about: ScoredRows, guess: Guess) -> Any:
+    def typical(self, about: ScoredRows, guess: Guess) -> NoisyTable:
         """The noise of made-up tables, which is no secret."""
         positives, negatives = guess.counts
         shares = guess.scores(ScoreTable(score_range=about.score_range).points)
@@ -242,7 +242,8 @@ class Curves(Divisible[CurvesRelease, CurvesByGroup]):
             np.diff(np.round(np.append(0, np.cumsum(share)) * size)).astype(np.int64)
             for share, size in zip(shares, (negatives, positives), strict=True)
         ]
-        return self.request(about).mechanism.sample(Sealed(np.concatenate(counts)))
+        made: NoisyTable = self.request(about).mechanism.sample(Sealed(np.concatenate(counts)))
+        return made
 
 
 # --- audited -------------------------------------------------------------------------------------

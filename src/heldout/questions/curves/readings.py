@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from heldout.arrays import Floats, Ints
 from heldout.intervals.measure import Measure, checked_level, framed
 from heldout.intervals.ratio import ratio_bounds, single_quantile
 from heldout.kernel.noise.tables.table import NoisyTable
@@ -77,11 +79,11 @@ class RocCurve(_Reading):
     """
 
     kind = "roc"
-    fpr: Any
-    tpr: Any
-    thresholds: Any
+    fpr: Floats
+    tpr: Floats
+    thresholds: Floats
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Floats]:
         """fpr, tpr and thresholds, as scikit-learn's `roc_curve` gives them."""
         return iter((self.fpr, self.tpr, self.thresholds))
 
@@ -91,7 +93,7 @@ class RocCurve(_Reading):
         *,
         simultaneous: bool = True,
         noise_only: bool = False,
-        at: Any = None,
+        at: ArrayLike | None = None,
     ) -> Band:
         """Where the true curve lies, at each fpr of this one or at those given.
 
@@ -119,15 +121,15 @@ class PrecisionRecallCurve(_Reading):
     """Precision against recall, from (0, 1), where nothing is called positive."""
 
     kind = "precision-recall"
-    recall: Any
-    precision: Any
-    thresholds: Any
+    recall: Floats
+    precision: Floats
+    thresholds: Floats
     prevalence: float
     average_precision: Measure
     normalised_auc: Measure
     """AUCNPR: the area rescaled so that the worst ranking at this prevalence has 0."""
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Floats]:
         """precision, recall and thresholds, as scikit-learn's function gives them: recall falls.
 
         The last point, where nothing is called positive, has no threshold.
@@ -140,7 +142,7 @@ class PrecisionRecallCurve(_Reading):
         *,
         simultaneous: bool = True,
         noise_only: bool = False,
-        at: Any = None,
+        at: ArrayLike | None = None,
     ) -> Band:
         """Where the precision of the true curve lies, at each recall of this one or those given."""
         found = self._region(level, simultaneous, noise_only)
@@ -170,17 +172,17 @@ class CalibrationCurve(_Reading):
     """
 
     kind = "calibration"
-    predicted: Any
-    observed: Any
-    share: Any
+    predicted: Floats
+    observed: Floats
+    share: Floats
     """Of all rows."""
-    edges: Any
+    edges: Floats
     """Scores where the bins begin and end."""
-    _counts: Any = field(repr=False)
+    _counts: tuple[Floats, Floats, Floats] = field(repr=False)
     """Noisy positives and negatives of each bin, and the variance of their noise."""
-    _grid_edges: Any = field(repr=False, default=None)
+    _grid_edges: Ints | None = field(repr=False, default=None)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Floats]:
         """prob_true and prob_pred, as scikit-learn's `calibration_curve` gives them."""
         return iter((self.observed, self.predicted))
 
@@ -190,6 +192,7 @@ class CalibrationCurve(_Reading):
         """Where the true share of positives of each bin lies."""
         each = len(self.observed) if simultaneous else 1
         if self._posterior is not None:
+            assert self._grid_edges is not None
             shares = self._posterior.bin_shares(self._grid_edges, noise_only=noise_only)
             alone = 1 - (1 - checked_level(level)) / each
             ends = np.array([interval_of(share, alone) for share in shares.T])
@@ -246,6 +249,6 @@ class CalibrationCurve(_Reading):
 class Lift:
     """How many times more positives than chance are among the share of rows that is called."""
 
-    called: Any
-    lift: Any
-    thresholds: Any
+    called: Floats
+    lift: Floats
+    thresholds: Floats

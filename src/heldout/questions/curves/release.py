@@ -1,7 +1,7 @@
 """One released score table, and everything that can be read off it."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self
@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from heldout.arguments.rules import OneOf
+from heldout.arrays import Floats
 from heldout.data.scores import ScoreMap
 from heldout.drawing.chart import Figure
 from heldout.errors import ArgumentError
@@ -19,7 +20,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.questions.curves.bands import Rectangles, Region, rectangles
+from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
 from heldout.questions.curves.calibration import calibration_curve, check_probabilities
 from heldout.questions.curves.decisions import ReadDecisions
 from heldout.questions.curves.draws import interval_of
@@ -95,7 +96,7 @@ class CurvesRelease(ReadDecisions, Release):
     def _image(self, threshold: float) -> float:
         return threshold if self.score_map is None else self.score_map.image(threshold)
 
-    def _scores(self, images: Any) -> Any:
+    def _scores(self, images: Floats) -> Floats:
         """Thresholds in the scores' own unit."""
         if self.score_map is None:
             return images
@@ -157,7 +158,12 @@ class CurvesRelease(ReadDecisions, Release):
         return plain_curve(self.table, score_range=self.score_range)
 
     def _measure(
-        self, name: str, value: float, interval: Any, share: Any = float, reach: Any = None
+        self,
+        name: str,
+        value: float,
+        interval: Callable[[float, bool], Interval],
+        share: Callable[[float], float] = float,
+        reach: Callable[[float], float] | None = None,
     ) -> Measure:
         """`interval(level, noise_only)` gives both intervals."""
         return Measure(
@@ -176,19 +182,25 @@ class CurvesRelease(ReadDecisions, Release):
             return self._posterior.region(**words)
         return rectangles(self.table, **words)
 
-    def _drawn_measure(self, name: str, read: Any, value: float, interval: Any) -> Measure:
+    def _drawn_measure(
+        self,
+        name: str,
+        read: Callable[[bool], Floats],
+        value: float,
+        interval: Callable[[float, bool], Interval],
+    ) -> Measure:
         """By `read(noise_only)` of all draws; without any, `value` and `interval` at the edges."""
 
         def ends(level: float, noise_only: bool) -> Interval:
             if self._posterior is None:
-                return interval(level, noise_only)  # type: ignore[no-any-return]
+                return interval(level, noise_only)
             return interval_of(read(noise_only), level)
 
         mean = value if self._posterior is None else float(np.mean(read(True)))
         return self._measure(name, mean, ends)
 
-    def _areas(self, which: int) -> Any:
-        def read(noise_only: bool) -> Any:
+    def _areas(self, which: int) -> Callable[[bool], Floats]:
+        def read(noise_only: bool) -> Floats:
             assert self._posterior is not None
             return self._posterior.areas(noise_only=noise_only)[which]
 
@@ -271,7 +283,7 @@ class CurvesRelease(ReadDecisions, Release):
         return self._measure("AUC of the curve", value, interval, reach=reach)
 
     @property
-    def _xy(self) -> tuple[Any, Any]:
+    def _xy(self) -> tuple[Floats, Floats]:
         return self._curve.fpr, self._curve.tpr
 
     @cached_property
@@ -361,9 +373,9 @@ class CurvesRelease(ReadDecisions, Release):
         low, high = self.calibration.error_interval(level, noise_only=noise_only)
         if self._posterior is None or not isinstance(self.table, TableWithArea):
             return low, high
-        drawn = self._posterior.calibration_error(
-            self.calibration._grid_edges, noise_only=noise_only
-        )
+        edges = self.calibration._grid_edges
+        assert edges is not None
+        drawn = self._posterior.calibration_error(edges, noise_only=noise_only)
         return low, max(low, min(high, interval_of(drawn, level)[1]))
 
     @property
@@ -470,7 +482,7 @@ class CurvesRelease(ReadDecisions, Release):
         return curves
 
 
-def _area_under(x: Any, y: Any) -> float:
+def _area_under(x: Floats, y: Floats) -> float:
     """By trapezoids, but the first point of the curve counts like the second."""
     heights = np.array(y, dtype=np.float64)
     if len(heights) > 1:
@@ -478,6 +490,6 @@ def _area_under(x: Any, y: Any) -> float:
     return float(np.clip(np.trapezoid(heights, x), 0.0, 1.0))
 
 
-def _area_of_steps(band: Any) -> Interval:
+def _area_of_steps(band: Band) -> Interval:
     steps = np.diff(band.at)
     return float(band.low[:-1] @ steps), min(1.0, float(band.high[1:] @ steps))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.curve import Curve
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import ratio_bounds, single_quantile
@@ -31,11 +32,11 @@ class CurveConfusion(ConfusionReadings):
 
     @property
     @abstractmethod
-    def cells(self) -> Any:
+    def cells(self) -> Floats:
         """Estimates of the four counts, in the order of `CELLS`."""
 
     @abstractmethod
-    def _seen(self) -> list[tuple[Any, Any]]:
+    def _seen(self) -> list[tuple[Floats, Floats]]:
         """Cells that may be the true ones but for noise, each with the noise's covariance."""
 
     def _ratio_interval(self, metric: Metric, level: float, *, noise_only: bool) -> Interval:
@@ -99,7 +100,7 @@ class CurveConfusion(ConfusionReadings):
         return {"threshold": self.threshold, "measures": measures}
 
 
-def _trials(top: Any, rest: Any, cells: Any) -> float:
+def _trials(top: Floats, rest: Floats, cells: Floats) -> float:
     """Of how many rows a share would have the sampling variance of top/(top + rest).
 
     All of the denominator's where rows count for 0 or 1; fewer where most count for a part, as in
@@ -113,7 +114,7 @@ def _trials(top: Any, rest: Any, cells: Any) -> float:
     return spread / (share * (1 - share))
 
 
-def _cells_at(curve: Curve, at: float) -> Any:
+def _cells_at(curve: Curve, at: float) -> Floats:
     false, true = curve.at(at)
     n, m = curve.positives, curve.negatives
     return np.array([n * true, m * false, n * (1 - true), m * (1 - false)])
@@ -129,24 +130,25 @@ class FromDraws(CurveConfusion):
     """The same by the counts at the table's edges, with nothing assumed between them."""
 
     @cached_property
-    def _rows(self) -> Any:
+    def _rows(self) -> Floats:
         return self._drawn(noise_only=True)
 
     @cached_property
-    def _population(self) -> Any:
+    def _population(self) -> Floats:
         return self._drawn(noise_only=False)
 
-    def _drawn(self, *, noise_only: bool) -> Any:
+    def _drawn(self, *, noise_only: bool) -> Floats:
         """The four counts of each draw, in the order of `CELLS`."""
         draws = self.posterior.draws(noise_only=noise_only)
         (false, true), (m, n) = self.posterior.above(self.grid_point, draws), draws.sizes
         return np.stack([true, false, np.maximum(n - true, 0.0), np.maximum(m - false, 0.0)])
 
     @property
-    def cells(self) -> Any:
-        return self._rows.mean(axis=1)
+    def cells(self) -> Floats:
+        result: Floats = self._rows.mean(axis=1)
+        return result
 
-    def _seen(self) -> list[tuple[Any, Any]]:
+    def _seen(self) -> list[tuple[Floats, Floats]]:
         return [(self.cells, np.cov(self._rows))]
 
     def _ratio_interval(self, metric: Metric, level: float, *, noise_only: bool) -> Interval:
@@ -185,7 +187,7 @@ class Named(CurveConfusion):
     edge: int
 
     @cached_property
-    def _joined(self) -> tuple[Any, Any]:
+    def _joined(self) -> tuple[Floats, Floats]:
         """Counts above and below the threshold by class, and their variances."""
         ends = np.searchsorted(self.table.edges, [0, *self.named.edges])
         fine = np.add.reduceat(np.stack([self.table.negatives, self.table.positives]), ends, axis=1)
@@ -201,7 +203,7 @@ class Named(CurveConfusion):
         return np.array(order[0]), np.array(order[1])
 
     @cached_property
-    def _balanced(self) -> tuple[Any, Any]:
+    def _balanced(self) -> tuple[Floats, Floats]:
         """The same once what is missing of a public number of rows is shared among the cells."""
         cells, variances = self._joined
         covariance = np.diag(variances)
@@ -212,10 +214,10 @@ class Named(CurveConfusion):
         return cells, covariance
 
     @property
-    def cells(self) -> Any:
+    def cells(self) -> Floats:
         return np.maximum(self._balanced[0], 0.0)
 
-    def _seen(self) -> list[tuple[Any, Any]]:
+    def _seen(self) -> list[tuple[Floats, Floats]]:
         return [self._balanced]
 
 
@@ -234,14 +236,14 @@ class BetweenEdges(CurveConfusion):
     """The table's edges at or below and at or above the threshold."""
 
     @property
-    def cells(self) -> Any:
+    def cells(self) -> Floats:
         return _cells_at(self.curve, self.at)
 
-    def _seen(self) -> list[tuple[Any, Any]]:
+    def _seen(self) -> list[tuple[Floats, Floats]]:
         # Every metric here rises or falls with each count, so the ends lie at the corners.
         return [self._corner(one, two) for one in set(self.edges) for two in set(self.edges)]
 
-    def _corner(self, positive_edge: int, negative_edge: int) -> tuple[Any, Any]:
+    def _corner(self, positive_edge: int, negative_edge: int) -> tuple[Floats, Floats]:
         """Noisy cells and their variances, with the edges that each class is cut at."""
         table, cells, variances = self.table, np.zeros(4), np.zeros(4)
         for row, edge, (above, below) in (

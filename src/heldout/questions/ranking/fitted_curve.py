@@ -8,11 +8,13 @@ which influence each row is given before the moments of the influences are drawn
 that was stored is read with the curve it was drawn by.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from heldout.arrays import Floats
 from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.kernel.noise.tables.table import NoisyTable
@@ -49,6 +51,8 @@ PREVALENCE: Final = (-0.5, 1.4)  # mean and deviation of the log odds
 TOTAL: Final = 0.7  # deviation of the log of an unknown row count around its estimate
 _TINY: Final = 1e-7
 
+Residuals: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
+
 
 def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
     """The posterior mean of the parameters; Laplace likelihoods, softened at zero.
@@ -64,7 +68,7 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
     guess = first_guess(*as_parts, scale=float(table.noise.scale), rows=table.rows)
     family = Family(guess, rows_known=table.rows is not None, turned=turned)
 
-    def residuals(parameters: Any) -> tuple[Any, Any]:
+    def residuals(parameters: Floats) -> tuple[Floats, Floats]:
         rates = family.curves(parameters)
         sizes = family.counts(parameters)[::-1]
         noisy = []
@@ -81,14 +85,14 @@ def fitted_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curv
     return _assembled(table, rates, classes, score_range)
 
 
-def _slopes(residuals: Any, here: Any) -> tuple[Any, Any, Any, Any]:
+def _slopes(residuals: Residuals, here: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Noise and prior distances, and how each changes with each parameter."""
     noisy, prior = residuals(np.concatenate([here + np.eye(len(here)) * _STEP, here[None]]))
     moved = ((each[:-1] - each[-1]) / _STEP for each in (noisy, prior))
     return noisy[-1], prior[-1], *moved
 
 
-def _cost(residuals: Any, parameters: Any, doubt: Any) -> Any:
+def _cost(residuals: Residuals, parameters: Floats, doubt: Floats) -> Floats:
     """Prior distances squared and twice the softened noise, for each row of parameters.
 
     Where `doubt` is not 0, a prior distance counts squared only up to about one over its root, and
@@ -98,10 +102,11 @@ def _cost(residuals: Any, parameters: Any, doubt: Any) -> Any:
     squared = prior**2
     doubted = np.log1p(doubt * squared) / np.where(doubt > 0, doubt, 1.0)
     held = np.where(doubt > 0, doubted, squared)
-    return 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
+    result: Floats = 2 * np.sqrt(noisy**2 + SOFTNESS**2).sum(axis=1) + held.sum(axis=1)
+    return result
 
 
-def _curvature_root(residuals: Any, here: Any, doubt: Any) -> tuple[Any, Any]:
+def _curvature_root(residuals: Residuals, here: Floats, doubt: Floats) -> tuple[Floats, Floats]:
     """A root of the curvature of half the cost, by Gauss and Newton; and its gradient."""
     noisy, prior, slopes, prior_slopes = _slopes(residuals, here)
     weights = 1 / np.sqrt(noisy**2 + SOFTNESS**2)
@@ -110,12 +115,12 @@ def _curvature_root(residuals: Any, here: Any, doubt: Any) -> tuple[Any, Any]:
     return root, slopes @ (weights * noisy) + prior_slopes @ (believed * prior)
 
 
-def _triangular(root: Any) -> Any:
+def _triangular(root: Floats) -> Floats:
     """The triangular root R'R of the same matrix: exact where its square would lose all digits."""
-    return np.linalg.qr(np.hstack([root, 3e-5 * np.eye(len(root))]).T, mode="r")
+    return np.asarray(np.linalg.qr(np.hstack([root, 3e-5 * np.eye(len(root))]).T, mode="r"))
 
 
-def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
+def _averaged(residuals: Residuals, best: Floats, doubt: Floats) -> Floats:
     """The mean by importance: pairs of points on either side of the best, normal around it.
 
     The points fill the space evenly and are the same at each call: no privacy mechanism.
@@ -127,10 +132,11 @@ def _averaged(residuals: Any, best: Any, doubt: Any) -> Any:
     logs = ((normal**2).sum(axis=1) - _cost(residuals, points, doubt)) / 2
     most = np.sort(logs)[-_HEAVIEST]
     weights = np.exp(np.minimum(logs - most, 0.0))
-    return weights @ points / weights.sum()
+    result: Floats = weights @ points / weights.sum()
+    return result
 
 
-def _best_of_starts(residuals: Any, family: "Family") -> Any:
+def _best_of_starts(residuals: Residuals, family: "Family") -> Floats:
     """The parameters of least cost from what is believed beforehand, and from the counts as they
     are if that leaves more of them unexplained than noise does: a curve unlike the belief is too
     far from it to be found."""
@@ -139,10 +145,11 @@ def _best_of_starts(residuals: Any, family: "Family") -> Any:
     if _cost(residuals, usual[None], family.doubt)[0] <= NOISE_COST * noisy.size:
         return usual
     found = np.stack([usual, _minimised(residuals, family.start_at_guess(), family.doubt)])
-    return found[np.argmin(_cost(residuals, found, family.doubt))]
+    result: Floats = found[np.argmin(_cost(residuals, found, family.doubt))]
+    return result
 
 
-def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
+def _minimised(residuals: Residuals, start: Floats, doubt: Floats) -> Floats:
     """The parameters of least cost, from `start`."""
     here, damping = start, 1e-2
     least = _cost(residuals, here[None], doubt)[0]
@@ -166,7 +173,7 @@ def _minimised(residuals: Any, start: Any, doubt: Any) -> Any:
     return here
 
 
-def _rising(rate: Any) -> Any:
+def _rising(rate: Floats) -> Floats:
     """Midway between the least rising curve above and the largest below."""
     rate = np.clip(rate, 0.0, 1.0)
     up, down = np.maximum.accumulate(rate), np.minimum.accumulate(rate[::-1])[::-1]
@@ -174,7 +181,10 @@ def _rising(rate: Any) -> Any:
 
 
 def _assembled(
-    table: NoisyTable, rates: Any, classes: Any, score_range: tuple[float, float]
+    table: NoisyTable,
+    rates: tuple[Floats, ...],
+    classes: tuple[float, ...],
+    score_range: tuple[float, float],
 ) -> Curve:
     """One rising curve with a threshold a point."""
     (fpr, tpr), (n, m) = rates, classes
@@ -196,8 +206,8 @@ class Guess:
 
     total: float
     prevalence: float
-    shares: Any
-    positive_shares: Any
+    shares: Floats
+    positive_shares: Floats
 
     @property
     def positives(self) -> float:
@@ -208,7 +218,7 @@ class Guess:
         return self.total - self.positives
 
 
-def first_guess(negatives: Any, positives: Any, *, scale: float, rows: int | None) -> Guess:
+def first_guess(negatives: Floats, positives: Floats, *, scale: float, rows: int | None) -> Guess:
     """Class counts drawn towards one half, and shares towards even, as the noise is large."""
     bins = len(negatives)
     noise = scale * np.sqrt(2.0 * bins)  # deviation of a class count
@@ -253,13 +263,13 @@ class Family:
         self._root = self._bend_root(np.cumsum(guess.shares)[:-1])
 
     @property
-    def doubt(self) -> Any:
+    def doubt(self) -> Floats:
         """For each distance of `prior`: how soon it counts by its logarithm instead of squared."""
         found = np.zeros(2 * self.bins + 5)
         found[self.bins + 3 : 2 * self.bins + 2] = DOUBT
         return found
 
-    def _bend_root(self, edges: Any) -> Any:
+    def _bend_root(self, edges: Floats) -> Floats:
         """A square root of the prior covariance of the bends at the inner edges.
 
         Triangular, so each parameter is a step from what the edges before it make likely. A bend
@@ -276,9 +286,10 @@ class Family:
         bridge = np.minimum.outer(rate, rate) - np.outer(rate, rate)
         rows = max(self.guess.positives, 2.0)
         covariance += SAMPLING**2 * bridge / np.outer(slope, slope) / rows
-        return np.linalg.cholesky(covariance + 1e-6 * np.eye(len(edges)))
+        root = np.linalg.cholesky(covariance + 1e-6 * np.eye(len(edges)))
+        return np.asarray(root, dtype=np.float64)
 
-    def start(self) -> Any:
+    def start(self) -> Floats:
         begin = np.zeros(self.size)
         logs = np.log(self.guess.shares)
         begin[: self.bins] = logs - logs.mean()
@@ -287,7 +298,7 @@ class Family:
         begin[-2] = np.log(self.guess.prevalence / (1 - self.guess.prevalence))
         return begin
 
-    def start_at_guess(self) -> Any:
+    def start_at_guess(self) -> Floats:
         """Where the curve passes through the guess at every edge.
 
         For curves far from what is believed: bends of many deviations are too far to walk to.
@@ -302,7 +313,7 @@ class Family:
         begin[self.bins + 2 : 2 * self.bins + 1] = np.linalg.solve(self._root, bends)
         return begin
 
-    def curves(self, parameters: Any) -> tuple[Any, Any]:
+    def curves(self, parameters: Floats) -> tuple[Floats, Floats]:
         """False and true positive rate: row, bin from the highest, place within the bin."""
         bins = self.bins
         logs = parameters[:, :bins]
@@ -324,13 +335,13 @@ class Family:
         tpr = np.clip(tpr, np.minimum(start, stop), np.maximum(start, stop))
         return (tpr, fpr) if self.turned else (fpr, tpr)
 
-    def counts(self, parameters: Any) -> tuple[Any, Any]:
+    def counts(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Positives and negatives."""
         total = self.guess.total * np.exp(np.clip(parameters[:, -1], -20, 20))
         positives = total / (1 + np.exp(np.clip(-parameters[:, -2], -40, 40)))
         return (total - positives, positives) if self.turned else (positives, total - positives)
 
-    def prior(self, parameters: Any) -> Any:
+    def prior(self, parameters: Floats) -> Floats:
         """Distances from what is believed beforehand, in deviations."""
         bins = self.bins
         logs = parameters[:, :bins]

@@ -163,7 +163,9 @@ def largest_ties(area: Interval) -> float:
     return 0.5 if low <= 0.5 <= high else max(min(low, 1 - low), min(high, 1 - high))
 
 
-def bin_ties(low: Sequence[Any], high: Sequence[Any]) -> float:
+def bin_ties(
+    low: Floats | Sequence[Sequence[float]], high: Floats | Sequence[Sequence[float]]
+) -> float:
     """The largest share of pairs within a bin, from limits of the rates at the bins' inner edges.
 
     Row 0 of each is the false, row 1 the true positive rate, thresholds falling; the outer edges

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from random import Random
 from typing import Annotated, Any, ClassVar, Final
 
 import numpy as np
@@ -281,7 +280,7 @@ def _seen(pair: Pair, release: SeparabilityRelease) -> list[float]:
 declare_rows(
     TruthRows,
     {
-        **dict.fromkeys(("a", "b"), Column((0.0, 1.0, 9.0, -9.0, None), Random.random)),
+        **dict.fromkeys(("a", "b"), Column((0.0, 1.0, 9.0, -9.0, None), "uniform")),
         "t": Column(("x", "y", "new", None), type="text"),
     },
     partial(Truth, numbers=("a", "b"), texts=("t",), expected_rows=18, name="made up"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heldout.arrays import Floats
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 
 __all__ = ["NoisyTable", "TableNoise"]
@@ -52,7 +52,7 @@ class NoisyTable:
     (2, [5.0, 4.0, 0.0])
     """
 
-    edges: Floats
+    edges: Ints
     negatives: Floats
     positives: Floats
     noise: TableNoise

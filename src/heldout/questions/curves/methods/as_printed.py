@@ -6,11 +6,12 @@ noise. These are for comparison: they are private, and worse.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Ints
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.counts import BinCounts, Cumulative, Flat
 from heldout.kernel.noise.tables.dawa import Dawa
@@ -67,7 +68,7 @@ class DawaLi2014(Dawa):
     name: ClassVar[str] = "dawa of Li et al. 2014"
     penalty: int = field(default=0, init=False)
 
-    def second_stage(self, edges: Any) -> BinCounts:
+    def second_stage(self, edges: Ints) -> BinCounts:
         return GreedyTree(
             bins=len(edges) - 1,
             epsilon=self.bucket_epsilon,
@@ -95,7 +96,7 @@ class DawaChen2016(Dawa):
     name: ClassVar[str] = "dawa of Chen et al. 2016"
     penalty: int = field(default=0, init=False)
 
-    def second_stage(self, edges: Any) -> BinCounts:
+    def second_stage(self, edges: Ints) -> BinCounts:
         return Flat(bins=len(edges) - 1, epsilon=self.bucket_epsilon, moved=self.moved)
 
 

@@ -5,11 +5,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.exact import Randomness, rational, working_precision
 from heldout.kernel.noise.mechanism import Primitive
@@ -26,7 +27,7 @@ _MORE_BITS: Final = 64
 
 
 def choose_exactly(
-    weights: Any, penalties: Any, rate: Fraction, *, randomness: Randomness | None = None
+    weights: Ints, penalties: Ints, rate: Fraction, *, randomness: Randomness | None = None
 ) -> int:
     """An index i with probability exactly proportional to weights[i] * exp(-rate * penalties[i]).
 
@@ -129,7 +130,7 @@ class MedianCuts(Primitive):
         """What one row of imbalance takes off the logarithm of a cut's probability."""
         return self.epsilon / (2 * self.levels * self.moved)
 
-    def draw(self, counts: Any, *, randomness: Randomness | None = None) -> Any:
+    def draw(self, counts: Ints, *, randomness: Randomness | None = None) -> Ints:
         """Edges from 0 to the number of points, at most 2^levels bins; counts are exact."""
         points = len(counts)
         measure = cumulative_measure(points)
@@ -197,7 +198,7 @@ class CrowdedCells(Primitive):
         """What one row adds to the logarithm of its cell's weight."""
         return self.epsilon / self.moved
 
-    def draw(self, counts: Any, edges: Any, *, randomness: Randomness | None = None) -> Any:
+    def draw(self, counts: Ints, edges: Ints, *, randomness: Randomness | None = None) -> Ints:
         """Return one grid point for each bin between the edges; counts are exact."""
         counts = np.asarray(counts, dtype=np.int64)
         weights = heap_weights(len(counts))

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
@@ -52,7 +53,7 @@ class NamedCounts:
 
     edges: tuple[int, ...]
     """Grid points; all of them are edges of the table beside."""
-    counts: Any
+    counts: Ints
     """Shape (2, edges + 1): of the negatives, of the positives."""
     scale: Fraction
     """Independent discrete Laplace of this scale in each."""
@@ -76,11 +77,11 @@ class TableWithArea(NoisyTable):
     named: NamedCounts | None = None
     first: NamedCounts | None = None
     """Between some of the cuts, before the area was bought."""
-    cuts: Any = None
+    cuts: Ints | None = None
     """The edges that divide the rows about evenly; None in older releases: all of them."""
-    heaps: Any = None
+    heaps: Ints | None = None
     """Grid points: of each bin between cuts the cell that was drawn as its most crowded one."""
-    values: Any = None
+    values: Ints | None = None
     """Grid points of declared scores, if any are: a bin's rows are then all at one of them."""
 
     @property
@@ -250,7 +251,13 @@ class HeldoutCurves:
         edges = np.unique(np.concatenate([cuts, thresholds]))
         if heaps is not None:
             edges = np.unique(np.concatenate([edges, heaps, heaps + 1]))
-        released = {"edges": edges, "rows": self.rows, "named": named, "cuts": cuts, "heaps": heaps}
+        released: dict[str, Any] = {
+            "edges": edges,
+            "rows": self.rows,
+            "named": named,
+            "cuts": cuts,
+            "heaps": heaps,
+        }
         released["values"] = np.array(self.values, dtype=np.int64) if self.values else None
         if isinstance(self.counts, CountsWithArea):
             return self._with_area(by_class, released)
@@ -265,7 +272,7 @@ class HeldoutCurves:
             **released,
         )
 
-    def _drawn_edges(self, counts: Any) -> tuple[Any, Any]:
+    def _drawn_edges(self, counts: Ints) -> tuple[Ints, Ints | None]:
         """The cuts, and of each bin between them the cell that seems most crowded."""
         if self.values:
             return np.array([0, *self.values[1:], self.points]), None
@@ -275,7 +282,7 @@ class HeldoutCurves:
             cuts = self.cuts.draw(counts)
         return cuts, None if self.heaps is None else self.heaps.draw(counts, cuts)
 
-    def _with_area(self, by_class: Any, released: Mapping[str, Any]) -> TableWithArea:
+    def _with_area(self, by_class: Ints, released: Mapping[str, Any]) -> TableWithArea:
         """A first table between few of the cuts; then the counts, and the area with them."""
         assert isinstance(self.counts, CountsWithArea)
         cuts = released["cuts"]
@@ -296,7 +303,7 @@ class HeldoutCurves:
             **released,
         )
 
-    def _drawn_named(self, by_class: Any) -> NamedCounts | None:
+    def _drawn_named(self, by_class: Ints) -> NamedCounts | None:
         if self.named_counts is None:
             return None
         noisy = self.named_counts.sample(_summed(by_class, [0, *self.named, self.points]))
@@ -317,7 +324,7 @@ class HeldoutCurves:
         }
 
 
-def _summed(by_class: Any, edges: Any) -> Sealed[Any]:
+def _summed(by_class: Ints, edges: Ints | list[int]) -> Sealed[Any]:
     """The rows of each class between edges."""
     return Sealed(np.add.reduceat(by_class, edges[:-1], axis=1).ravel())
 

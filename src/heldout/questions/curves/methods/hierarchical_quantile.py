@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.neighbours import Protection
@@ -25,7 +26,7 @@ _FINE = 2**10
 _MOST_LEAVES = 2**18
 
 
-def quantiles(leaves: Any, levels: Any, *, branching: int) -> Any:
+def quantiles(leaves: Floats, levels: Floats, *, branching: int) -> Ints:
     """The leaf at which each level of the distribution is reached, walking down the tree.
 
     Nodes below zero count as empty, as the walk finds them.
@@ -124,7 +125,7 @@ class HierarchicalQuantile:
             rows=self.rows,
         )
 
-    def _between(self, drawn: ClassCounts, coarse: Any, fine: Any) -> Any:
+    def _between(self, drawn: ClassCounts, coarse: Ints, fine: Ints) -> Floats:
         """Counts in the fine bins by the cubic through the quantiles."""
         levels = np.linspace(0.0, 1.0, self.quantiles)
         where = quantiles(_filled(drawn.counts, self.tree.bins), levels, branching=self.branching)
@@ -134,7 +135,10 @@ class HierarchicalQuantile:
         known = dict(zip(places.tolist(), levels[first].tolist(), strict=True))
         known = {int(fine[0]): 0.0, **known, int(fine[-1]): 1.0}
         risen = monotone_cubic(list(known), list(known.values()), fine)
-        return np.maximum(float(np.sum(drawn.counts)), 0.0) * np.maximum(np.diff(risen), 0.0)
+        result: Floats = np.maximum(float(np.sum(drawn.counts)), 0.0) * np.maximum(
+            np.diff(risen), 0.0
+        )
+        return result
 
     def describe(self) -> dict[str, object]:
         return {
@@ -144,11 +148,11 @@ class HierarchicalQuantile:
         }
 
 
-def _filled(counts: Any, leaves: int) -> Any:
+def _filled(counts: Floats, leaves: int) -> Floats:
     return np.pad(counts, (0, leaves - len(counts)))
 
 
-def _spread(deviation: Any, coarse: Any, fine: Any) -> Any:
+def _spread(deviation: Floats, coarse: Ints, fine: Ints) -> Floats:
     """A coarse bin's deviation for the fine bins in it, in proportion to their width."""
     inside = np.searchsorted(coarse, fine[:-1], side="right") - 1
     return deviation[inside] * np.diff(fine) / np.diff(coarse)[inside]

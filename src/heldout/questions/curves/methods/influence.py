@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from heldout.arrays import Floats, Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive
-from heldout.kernel.noise.tables.table import noise_of
+from heldout.kernel.noise.tables.table import TableNoise, noise_of
 from heldout.kernel.sealed import Sealed
 
 __all__ = ["AreaBySum", "CountsWithArea", "Placements", "worse_than_chance"]
@@ -36,15 +37,15 @@ _MOST: Final = 2**62
 class Placements:
     """About which share of either class lies at or above each cut. Public: released before."""
 
-    cuts: Any
+    cuts: Ints
     """Grid points that rise, from 0 to the number of points."""
-    false: Any
-    true: Any
+    false: Floats
+    true: Floats
     positives: float
     negatives: float
 
     @classmethod
-    def of_table(cls, cuts: Any, *, coarse: Any, noisy: Any, scale: float) -> "Placements":
+    def of_table(cls, cuts: Ints, *, coarse: Ints, noisy: Ints, scale: float) -> "Placements":
         """By noisy counts of both classes between every `coarse` cut, lowest scores first.
 
         The share of positives is believed to rise with the score, or to fall where the counts
@@ -81,7 +82,7 @@ class Placements:
     def smaller(self) -> float:
         return min(self.positives, self.negatives)
 
-    def weights(self) -> Any:
+    def weights(self) -> Ints:
         """The influence of a row on the area by class and grid point, in steps: within +-STEPS.
 
         For a positive its place among the negatives less the area, for a negative likewise, times
@@ -114,7 +115,7 @@ class AreaBySum:
         """Of the noise of `value`."""
         return float(self.noise_scale) / (STEPS * self.placements.smaller)
 
-    def expected(self, false: Any, true: Any, *, positives: float, negatives: float) -> float:
+    def expected(self, false: Floats, true: Floats, *, positives: float, negatives: float) -> float:
         """What `value` is without noise for rows with these rates at the cuts."""
         placed = self.placements
         above, below = ((each[1:] + each[:-1]) / 2 for each in (placed.true, placed.false))
@@ -164,7 +165,7 @@ class CountsWithArea(Primitive):
         for scale in (1 / (LEAST * self.epsilon), STEPS / self.area_epsilon):
             DiscreteLaplace(self.moved * scale, self.moved, 1)
 
-    def scales(self, weights: Any, edges: Any) -> tuple[list[list[Fraction]], Fraction]:
+    def scales(self, weights: Ints, edges: Ints) -> tuple[list[list[Fraction]], Fraction]:
         """Of the noise of each count, by class and bin, and of the sum."""
         low, high = int(weights.min()), int(weights.max())
         furthest = Fraction(high - low, 2) if self.balanced else Fraction(max(-low, high))
@@ -183,7 +184,9 @@ class CountsWithArea(Primitive):
         ]
         return cells, scale
 
-    def draw(self, by_class: Any, edges: Any, placements: Placements) -> tuple[Any, Any, AreaBySum]:
+    def draw(
+        self, by_class: Ints, edges: Ints, placements: Placements
+    ) -> tuple[Ints, TableNoise, AreaBySum]:
         """Noisy counts by class and bin, their noise, and the area; the counts given are exact."""
         weights = placements.weights()
         cells, scale = self.scales(weights, edges)
@@ -203,7 +206,7 @@ class CountsWithArea(Primitive):
         return {"name": "counts with area", "area_epsilon": str(self.area_epsilon)}
 
 
-def worse_than_chance(negatives: Any, positives: Any, *, scales: Any) -> bool:
+def worse_than_chance(negatives: Floats, positives: Floats, *, scales: Floats) -> bool:
     """Whether noisy counts, lowest scores first, clearly say that positives have the lower scores.
 
     By the pairs of a positive and a negative in order less those out of order, and what Laplace

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.exact import Randomness, draw_on_lattice, rational
 
@@ -21,7 +22,7 @@ _NEAR = 1e-6  # in the logarithm: far above the error of doubles, so no maximum 
 class Rows:
     """Rows on the points left + 1 .. right - 1 of the grid, through counts of all rows below."""
 
-    below: Any
+    below: Ints
     """below[i] = rows at points 0 .. i - 1, for i = 0 .. points."""
     left: int
     right: int
@@ -30,7 +31,7 @@ class Rows:
     def count(self) -> int:
         return int(self.below[self.right] - self.below[self.left + 1])
 
-    def order_statistic(self, ranks: Any) -> Any:
+    def order_statistic(self, ranks: Ints | int) -> Ints:
         """The point of the row of each rank, from 1; `left` below that and `right` beyond."""
         ranks, count = np.asarray(ranks), self.count
         inside = np.clip(ranks, 1, max(count, 1)) + self.below[self.left + 1]
@@ -85,7 +86,7 @@ class SmoothMedian:
         return sorted(contenders.items())
 
     @staticmethod
-    def _gaps(rows: Rows, steps: Any) -> Any:
+    def _gaps(rows: Rows, steps: Ints) -> Ints:
         """The longest gap around the median when up to k rows arrive or leave."""
         middle, odd = divmod(rows.count, 2)
         # Even: the median is row `middle` and may move up to the next. Odd: it is row middle + 1
@@ -132,7 +133,7 @@ class MedianNissim2007(SmoothMedian):
     """
 
     @staticmethod
-    def _gaps(rows: Rows, steps: Any) -> Any:
+    def _gaps(rows: Rows, steps: Ints) -> Ints:
         most, middle = int(steps[-1]) + 1, (rows.count + 1) // 2
         near = rows.order_statistic(np.arange(middle - most, middle + most + 1))
         return np.array([

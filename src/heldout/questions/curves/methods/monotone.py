@@ -1,13 +1,14 @@
 """A cubic through points that rises where they rise: post-processing, of public numbers alone."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
+
+from heldout.arrays import Floats
 
 __all__ = ["monotone_cubic"]
 
 
-def monotone_cubic(x: Any, y: Any, at: Any) -> Any:
+def monotone_cubic(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> Floats:
     """Fritsch and Butland's (1984) cubic Hermite interpolant through (x, y), read at `at`.
 
     `x` rises strictly and holds `at`. scipy has the same; loading it takes a quarter of a second.
@@ -19,7 +20,7 @@ def monotone_cubic(x: Any, y: Any, at: Any) -> Any:
     h = np.diff(x)
     chord = np.diff(y) / h
     if len(h) == 1:
-        return y[0] + chord[0] * (at - x[0])
+        return np.asarray(y[0] + chord[0] * (at - x[0]))
     slope = np.concatenate([[_end(h, chord)], np.zeros(len(h) - 1), [_end(h[::-1], chord[::-1])]])
     alike = chord[1:] * chord[:-1] > 0
     first, second = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
@@ -29,10 +30,11 @@ def monotone_cubic(x: Any, y: Any, at: Any) -> Any:
     k = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(h) - 1)
     t = (at - x[k]) / h[k]
     bend = slope[k] + slope[k + 1] - 2 * chord[k]
-    return y[k] + h[k] * t * (slope[k] + t * (chord[k] - slope[k] + (t - 1) * bend))
+    rise = h[k] * t * (slope[k] + t * (chord[k] - slope[k] + (t - 1) * bend))
+    return np.asarray(y[k] + rise)
 
 
-def _end(h: Any, chord: Any) -> float:
+def _end(h: Floats, chord: Floats) -> float:
     """The slope at an end: of the parabola through three points, held to the shape."""
     slope = float(((2 * h[0] + h[1]) * chord[0] - h[0] * chord[1]) / (h[0] + h[1]))
     if slope * chord[0] <= 0:

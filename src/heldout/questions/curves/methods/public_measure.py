@@ -2,9 +2,11 @@
 
 import math
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+
+from heldout.arrays import Floats, Ints
 
 __all__ = ["cumulative_measure", "heap_weights", "public_edges"]
 
@@ -15,7 +17,7 @@ _FURTHEST: Final = 7.0  # log odds; a probability of 0.0009 at the ends
 
 
 @lru_cache(maxsize=16)
-def cumulative_measure(points: int) -> Any:
+def cumulative_measure(points: int) -> Floats:
     """The share of the measure below each cut 0 .. points of the grid, from 0 to 1.
 
     Scores of models are seldom even: probabilities pile up near 0 and 1. So a part of the measure
@@ -33,7 +35,7 @@ def cumulative_measure(points: int) -> Any:
     return share
 
 
-def public_edges(points: int, *, bins: int) -> Any:
+def public_edges(points: int, *, bins: int) -> Ints:
     """Edges of at most `bins` bins of equal public measure.
 
     >>> public_edges(65537, bins=4).tolist()
@@ -45,7 +47,7 @@ def public_edges(points: int, *, bins: int) -> Any:
 
 
 @lru_cache(maxsize=16)
-def heap_weights(points: int) -> Any:
+def heap_weights(points: int) -> Ints:
     """Whole weights of the grid points: where scores pile up, as far as that is known beforehand.
 
     Half of the weight goes by the public measure. The other half lies at simple fractions p/q of
@@ -62,6 +64,6 @@ def heap_weights(points: int) -> Any:
             if math.gcd(part, below) == 1:
                 simple[(2 * part * (points - 1) + below) // (2 * below)] += below**-2.5
     share = anywhere / anywhere.sum() + simple / simple.sum()
-    weights = np.maximum(np.rint(share * _HEAP_STEPS), 1).astype(np.int64)
+    weights: Ints = np.maximum(np.rint(share * _HEAP_STEPS), 1).astype(np.int64)
     weights.setflags(write=False)
     return weights

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from heldout.arguments.rules import Whole
+from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.questions.curves.methods.median import MedianNissim2007, Rows, SmoothMedian
@@ -36,7 +36,7 @@ class EvenEdges:
     def events(self) -> tuple[Event, ...]:
         return ()
 
-    def draw(self, counts: Any) -> Any:
+    def draw(self, counts: Ints) -> Ints:
         points = len(counts)
         return np.unique(np.append(np.arange(self.bins) * (points - 1) // self.bins, points))
 
@@ -92,7 +92,7 @@ class RecursiveMedians:
         level = {"a": self.moved * self.median.a, "beta": self.moved * self.median.beta}
         return tuple(Event("smooth-cauchy", level) for _ in range(self.levels))
 
-    def draw(self, counts: Any) -> Any:
+    def draw(self, counts: Ints) -> Ints:
         points = len(counts)
         below = np.append(0, np.cumsum(counts))
         median, edges = self.median, {0, points}
