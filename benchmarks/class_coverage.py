@@ -23,7 +23,7 @@ from heldout.data.description import ScoredRows
 from heldout.intervals import contrasts
 from heldout.kernel import Protection
 from heldout.kernel.door import Drawn
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS
 from heldout.questions.classes.release import class_contrasts
 
 RANDOM = np.random.default_rng(11)

@@ -26,7 +26,7 @@ from heldout.kernel.ranking.mechanism import (
     sensitivity_for,
 )
 from heldout.kernel.ranking.values import area, average_precision
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 SIZES = (100, 300, 1000)
 EPSILONS = ("0.1", "0.25", "0.5", "1")

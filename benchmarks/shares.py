@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.figure import judge
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import NoiseShare
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 SITES = (2, 5, 20)
 SCALE = Fraction(2)

@@ -18,7 +18,7 @@ ORDER = [
     ("heldout.arrays", "heldout.errors", "heldout.workers"),
     ("heldout.arguments",),
     (  # the kernel's books: what is a neighbour, what does it cost, who has spent what
-        *("heldout.kernel.rational", "heldout.kernel.loss", "heldout.kernel.neighbours"),
+        *("heldout.kernel.loss", "heldout.kernel.loss", "heldout.kernel.neighbours"),
         *("heldout.kernel.events", "heldout.kernel.accountant", "heldout.kernel.ledger"),
     ),
     ("heldout.drawing", "heldout.examples"),

@@ -7,7 +7,7 @@ from pathlib import Path
 SCRIPT = """
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from heldout.kernel.rational import show
+from heldout.kernel.loss import show
 from heldout.workers import context, mapper
 
 with Path("runs.txt").open("a") as runs:

@@ -28,7 +28,7 @@ _PLACES = {
     "evaluate": "heldout.estimators",
     "plan": "heldout.planning",
     "pool": "heldout.pooling.pool",
-    "private_separability": "heldout.questions.separability.private",
+    "private_separability": "heldout.questions.separability.score",
     "precision_recall_curve": "heldout.one_off",
     "roc_auc_score": "heldout.one_off",
     "roc_curve": "heldout.one_off",
@@ -102,8 +102,7 @@ if TYPE_CHECKING:
     from heldout.planning import plan
     from heldout.pooling.pool import pool
     from heldout.questions import features, regression
-    from heldout.questions.separability.private import private_separability
-    from heldout.questions.separability.score import separability
+    from heldout.questions.separability.score import private_separability, separability
     from heldout.questions.session import Session
 
 

@@ -16,8 +16,8 @@ from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.kernel import Budget, exact
-from heldout.questions.curves.calibration import check_probabilities
-from heldout.questions.curves.named import NamedCurve
+from heldout.questions.curves.readings import check_probabilities
+from heldout.questions.curves.release import NamedCurve
 from heldout.questions.ranking.release import AucRelease, RankingRelease
 from heldout.questions.session import Epsilon, Session
 

@@ -19,14 +19,13 @@ from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.door import Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace, source
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
-from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.sensitivity import AreaSensitivity
 from heldout.kernel.statistic import compute
 from heldout.questions.counts import ThresholdCounts
-from heldout.questions.curves.methods.median import Rows, SmoothMedian
+from heldout.questions.curves.methods.thresholds import Rows, SmoothMedian
 from heldout.questions.worst_cases import Column
 
 FIRST = {"y": [1, 0, 1, 0, 1, 0, 0, 1], "p": [0.9, 0.2, 0.6, 0.4, 0.7, 0.5, 0.1, 0.3]}

@@ -18,8 +18,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import Statistic, compute
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS, Statistic, compute
 from heldout.questions.classes.questions import CallCounts
 from heldout.questions.counts import ThresholdCounts
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 FALSE_ALARM = 1e-7
 DRAWS = 120_000

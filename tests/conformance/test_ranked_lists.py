@@ -11,8 +11,7 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.kernel import Neighbours, Protection
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.statistic import compute
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS, compute
 from heldout.questions.lists import RankedLists
 
 ROWS = [(0, 0.2), (1, 0.2), (0, 0.9), (1, 0.9)]

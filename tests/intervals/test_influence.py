@@ -19,7 +19,7 @@ from heldout.intervals.curve import Curve
 from heldout.kernel import Loss, Neighbours, Protection, price
 from heldout.kernel.ranking.statistic import SQUARES, STEPS, InfluenceMoments, RankedRows
 from heldout.kernel.ranking.values import average_precision
-from heldout.questions.ranking.stages import LEAST_EPSILON, RankingStages
+from heldout.questions.ranking.release import LEAST_EPSILON, RankingStages
 
 RANDOM = np.random.default_rng(1988)
 SIZE = 6000

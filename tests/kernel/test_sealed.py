@@ -26,8 +26,7 @@ import heldout as ho
 from heldout.errors import AnswerLost, SealedError
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.sealed import Sealed
-from heldout.kernel.statistic import compute
+from heldout.kernel.statistic import Sealed, compute
 from heldout.questions.counts import ThresholdCounts
 
 SECRET = 8675309
@@ -227,7 +226,7 @@ OPENERS = {
     "heldout.audit.tape": "watches noise on made-up rows",
     "heldout.kernel.noise.not_private": "published methods that are not private, by name",
     "heldout.kernel.noise.mechanism": "defines the key",
-    "heldout.kernel.sealed": "defines the envelope",
+    "heldout.kernel.statistic": "defines the envelope",
 }
 
 

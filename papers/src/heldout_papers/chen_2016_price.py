@@ -15,12 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.tables.counts import BinCounts
+from heldout.kernel.noise.tables.counts import BinCounts, Tree
 from heldout.kernel.noise.tables.dawa import cheapest_partition, scaled_costs
-from heldout.kernel.noise.tables.tree import Tree
-from heldout.kernel.sealed import Sealed
-from heldout.questions.curves.methods.as_printed import DawaLi2014
-from heldout.questions.curves.methods.published import TableMethod
+from heldout.kernel.statistic import Sealed
+from heldout.questions.curves.methods.published import DawaLi2014, TableMethod
 from heldout.questions.curves.methods.registry import method
 from heldout.questions.curves.methods.thresholds import MediansAsPrinted
 from heldout_papers.registry import Claim, Context, Reproduction, table

@@ -15,7 +15,7 @@ import numpy as np
 
 from heldout.kernel import exact
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.regression.plot_plan import AS_PRINTED, PlotPlan
 from heldout.questions.regression.statistics import GridCounts
 from heldout.questions.regression.table import ResidualTable

@@ -21,7 +21,7 @@ from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.statistic import RankingStatistic
 from heldout.kernel.ranking.values import area, average_precision
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout_papers.registry import Context
 from heldout_papers.scored_sets import ADULT, adult
 

@@ -11,7 +11,7 @@ import numpy as np
 from heldout.intervals.curve import cumulative_counts, precision_recall, roc
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.registry import METHODS, method
 from heldout_papers.distance import area_between
 from heldout_papers.scored_sets import ScoredSet

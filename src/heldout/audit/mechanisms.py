@@ -14,9 +14,9 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.discrete_laplace import NoiseShare
 from heldout.kernel.noise.exact import LATTICE
-from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector, secret_of
+from heldout.kernel.noise.selection import AboveBar, SparseVector, secret_of
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 _REPLACE = Protection(neighbours="replace-one")  # type: ignore[arg-type]
 _DELTA = Fraction(1, 100)

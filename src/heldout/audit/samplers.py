@@ -21,7 +21,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import falls_to
 from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import METHODS, choose, sensitivity_for
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["Check", "check_lattice", "check_law", "check_laws", "check_streams", "samplers"]
 

@@ -31,8 +31,7 @@ from heldout.intervals.release import Release
 from heldout.kernel import Budget
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.loss import Loss
-from heldout.kernel.sealed import Sealed
-from heldout.kernel.statistic import compute
+from heldout.kernel.statistic import Sealed, compute
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import Pair, WorstCase

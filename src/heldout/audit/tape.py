@@ -24,16 +24,15 @@ from heldout.kernel.noise import source
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.sparse_vector import AboveBar, SparseVector
+from heldout.kernel.noise.selection import AboveBar, NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.noise.tables.dawa import Dawa, scaled_costs
-from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
 from heldout.kernel.ranking import mechanism as ranking
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import ScaledNoise
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods import cuts
-from heldout.questions.curves.methods.median import SmoothMedian
-from heldout.questions.regression import bounds
+from heldout.questions.curves.methods.thresholds import SmoothMedian
+from heldout.questions.regression import mechanisms as bounds
 
 __all__ = ["Draw", "PathsPart", "Tape"]
 
@@ -69,7 +68,7 @@ class Tape:
     """Records all draws while it is `running`; with `forced`, their outputs are the other's.
 
     >>> from fractions import Fraction
-    >>> from heldout.kernel.sealed import Sealed
+    >>> from heldout.kernel.statistic import Sealed
     >>> noise = DiscreteLaplace(scale=Fraction(1), l1_sensitivity=1, dimension=1)
     >>> first = Tape()
     >>> with first.running():

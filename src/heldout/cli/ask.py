@@ -141,7 +141,7 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
 def _write(place: Path, bought: Bought) -> None:
     """Write the page of an answer: its own if it has one."""
     from heldout.drawing.page import write_page
-    from heldout.questions.report.page import answers_page
+    from heldout.questions.report.report import answers_page
 
     [release] = bought.releases
     if hasattr(release, "save"):

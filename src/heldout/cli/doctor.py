@@ -83,7 +83,7 @@ def _noise() -> Verdict:
     from fractions import Fraction
 
     from heldout.kernel.noise import DiscreteLaplace
-    from heldout.kernel.sealed import Sealed
+    from heldout.kernel.statistic import Sealed
 
     law = DiscreteLaplace.for_epsilon(Fraction(1), l1_sensitivity=1, dimension=64)
     drawn = law.sample(Sealed([0] * 64))

@@ -21,8 +21,7 @@ from heldout.cli.rows import Rows, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.questions.curves.by_group import CurvesByGroup
-    from heldout.questions.curves.release import CurvesRelease
+    from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 
 RATES = (0.01, 0.05, 0.1, 0.2, 0.5)
 Named = Annotated[Rows | None, Parameter(name="*", group=ROWS)]
@@ -245,7 +244,7 @@ def _matter(method: str, thresholds: tuple[float, ...]) -> dict[str, Any]:
 
 def _save(place: Path, release: "CurvesRelease | CurvesByGroup", **words: Any) -> None:
     """Write a report whose one section are these curves."""
-    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesByGroup
     from heldout.questions.report.questions import assembled
 
     price = release.loss.epsilon
@@ -257,7 +256,7 @@ def _save(place: Path, release: "CurvesRelease | CurvesByGroup", **words: Any) -
 
 def _at(release: "CurvesRelease | CurvesByGroup", threshold: float) -> dict[str, Any]:
     """Read the confusion matrix at a threshold, of each group if there are groups."""
-    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesByGroup
 
     if isinstance(release, CurvesByGroup):
         return {f", {name}": one.confusion(threshold) for name, one in release.groups.items()}
@@ -278,7 +277,7 @@ def _counted(
 
 
 def _print(bought: Bought, thresholds: tuple[float, ...]) -> None:
-    from heldout.questions.curves.by_group import CurvesByGroup
+    from heldout.questions.curves.release import CurvesByGroup
 
     [release] = bought.releases
     measures = dict(release.measures)

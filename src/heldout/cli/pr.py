@@ -212,7 +212,7 @@ def _facts(drawn: Curve, *, method: str, confidence: float) -> dict[str, Any]:
 
 
 def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: str) -> str:
-    from heldout.questions.report.page import precision_recall_page
+    from heldout.questions.report.report import precision_recall_page
 
     if out.suffix.lower() not in (".html", ".svg"):
         raise ArgumentError(
@@ -232,7 +232,7 @@ def _save(drawn: Curve, facts: dict[str, Any], out: Path, *, name: str, title: s
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from heldout.questions.report.page import REMARKS
+    from heldout.questions.report.report import REMARKS
 
     say, ends = console(), facts["interval"]
     say.print(

@@ -12,9 +12,8 @@ from heldout.cli.rows import FittedOptions, Where
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
     from heldout.questions.regression.measures import RegressionMetrics
-    from heldout.questions.regression.release import ResidualPlot
+    from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup, ResidualPlot
 
 Kind = Literal["density", "points", "mean", "spread", "scale", "qq"]
 

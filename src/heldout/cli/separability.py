@@ -98,7 +98,7 @@ def separability(
         if budget is not None and ledger is None:
             raise ArgumentError("--budget requires --ledger, which keeps count of what is left.")
         from heldout.kernel import Budget
-        from heldout.questions.separability.private import private_separability
+        from heldout.questions.separability.score import private_separability
 
         release = private_separability(
             truth,

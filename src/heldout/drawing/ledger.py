@@ -9,8 +9,7 @@ from typing import Any
 
 from heldout.kernel import accountant
 from heldout.kernel.ledger.records import Entry, State
-from heldout.kernel.loss import Budget, Loss
-from heldout.kernel.rational import stored
+from heldout.kernel.loss import Budget, Loss, stored
 
 __all__ = ["Booking", "Standing", "Summary", "asked", "summarise"]
 

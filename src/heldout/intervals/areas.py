@@ -355,7 +355,7 @@ def noise_interval(
 
     >>> from fractions import Fraction
     >>> from heldout.kernel.neighbours import Protection
-    >>> from heldout.kernel.sealed import Sealed
+    >>> from heldout.kernel.statistic import Sealed
     >>> from heldout.kernel.ranking.mechanism import RankingStatistic
     >>> mechanism = RankingMechanism(metric="auc", epsilon=Fraction(1), rows=20_000,
     ...                              protection=Protection(neighbours="replace-one"))

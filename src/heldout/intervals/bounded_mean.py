@@ -13,7 +13,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS
 
 
 class MeanRelease(Release):

@@ -30,7 +30,7 @@ from heldout.intervals.readings import (
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure

@@ -6,9 +6,8 @@ Importing it is light: only a ledger at a database URL loads SQLAlchemy.
 from heldout.kernel.accountant import compose, epsilon_of_zcdp, fits, remaining
 from heldout.kernel.events import Event, price
 from heldout.kernel.ledger.ledger import Account, Ledger, Receipt, Verification
-from heldout.kernel.loss import Budget, Loss
+from heldout.kernel.loss import Budget, Loss, exact, show
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.rational import exact, show
 
 __all__ = [
     "Account",

@@ -10,8 +10,7 @@ from fractions import Fraction
 
 from heldout.errors import ArgumentError, PrivacyError
 from heldout.kernel.events import Event, leaves, price
-from heldout.kernel.loss import Budget, Loss
-from heldout.kernel.rational import Rational, exact, show
+from heldout.kernel.loss import Budget, Loss, Rational, exact, show
 
 __all__ = [
     "charge",

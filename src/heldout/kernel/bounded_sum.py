@@ -10,9 +10,7 @@ from heldout.arrays import Ints
 from heldout.data.sql import MOST_ROWS, Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import tally
-from heldout.kernel.weights import STEPS, held_steps, part_of, summed
+from heldout.kernel.statistic import STEPS, Statistic, held_steps, part_of, summed, tally
 
 ERRORS = {
     "squared": "({distance}) * ({distance})",

@@ -15,8 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from heldout.errors import ArgumentError, UnknownEvent
-from heldout.kernel.loss import Loss
-from heldout.kernel.rational import Rational, exact, show
+from heldout.kernel.loss import Loss, Rational, exact, show
 
 __all__ = ["Event", "leaves", "price", "priced_kinds"]
 

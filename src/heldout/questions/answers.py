@@ -16,7 +16,7 @@ from heldout.data.description import Description
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Budget, Loss, Receipt, price
 from heldout.kernel.door import Drawn, Standing
-from heldout.kernel.rational import show, stored
+from heldout.kernel.loss import show, stored
 from heldout.questions.quote import booked_together
 from heldout.questions.registry import registered
 

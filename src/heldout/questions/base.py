@@ -41,8 +41,7 @@ from heldout.data.description import Description
 from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel.door import Drawn, Priced
-from heldout.kernel.loss import Loss
-from heldout.kernel.rational import Rational, exact
+from heldout.kernel.loss import Loss, Rational, exact
 
 if TYPE_CHECKING:
     from heldout.pooling.answer import Pooled

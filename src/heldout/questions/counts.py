@@ -19,9 +19,7 @@ from heldout.kernel.bounded_sum import CLIP, BoundedSum
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import tallied
-from heldout.kernel.weights import STEPS, counted
+from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import Guess, weigh_counts

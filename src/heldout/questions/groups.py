@@ -21,9 +21,9 @@ from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
 from heldout.kernel import Event
 from heldout.kernel.door import Drawn, Priced, Request, Staged
+from heldout.kernel.loss import Rational
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.disjoint import each_group, split_groups
-from heldout.kernel.rational import Rational
 from heldout.questions.base import BY_HELP, FormField, Question, R_co
 from heldout.questions.quote import Guess
 

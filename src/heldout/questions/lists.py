@@ -16,9 +16,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import as_scores
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS, Statistic, as_scores
 from heldout.questions.base import Question, Section, Whole
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import REMOVE, Pair, Rows, WorstCase, table

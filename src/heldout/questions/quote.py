@@ -16,7 +16,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
 from heldout.kernel.door import Priced, Together
-from heldout.kernel.weights import STEPS
+from heldout.kernel.statistic import STEPS
 from heldout.questions.base import Question
 
 __all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "weigh_counts"]

@@ -13,7 +13,7 @@ from heldout.drawing.ledger import Booking
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
 from heldout.kernel.door import release
-from heldout.kernel.rational import Rational
+from heldout.kernel.loss import Rational
 from heldout.questions.groups import Divisible
 from heldout.questions.quote import booked_together
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from heldout.intervals.release import Release
     from heldout.questions.answers import Answered
     from heldout.questions.classes.release import RankRelease
-    from heldout.questions.curves.by_group import CurvesByGroup
-    from heldout.questions.curves.release import CurvesRelease
+    from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
     from heldout.questions.lists import ListsRelease
     from heldout.questions.ranking.release import (
         AucRelease,

@@ -108,7 +108,7 @@ def answer_page(signed: Mapping[str, Json]) -> str:
     from heldout.drawing.page import rendered
     from heldout.questions.answers import Answered
     from heldout.questions.report import Report
-    from heldout.questions.report.page import answers_page
+    from heldout.questions.report.report import answers_page
 
     answered = Answered.from_dict(signed["statement"]["answer"])
     only = answered.releases[0] if len(answered.releases) == 1 else None

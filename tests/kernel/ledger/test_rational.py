@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heldout.errors import ArgumentError
-from heldout.kernel.rational import exact, round_up, show, stored
+from heldout.kernel.loss import exact, round_up, show, stored
 
 
 @pytest.mark.parametrize(

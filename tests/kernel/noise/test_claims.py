@@ -16,8 +16,13 @@ from heldout.kernel.noise.discrete_laplace import DiscreteLaplace, NoiseShare
 from heldout.kernel.noise.disjoint import Disjoint, EachGroup
 from heldout.kernel.noise.mechanism import Primitive
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, SparseVector
-from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
+from heldout.kernel.noise.selection import (
+    AboveBar,
+    NoisyTopK,
+    PermuteAndFlip,
+    Prepaid,
+    SparseVector,
+)
 from heldout.kernel.ranking.ladder import PiecewiseLaplace
 from heldout.kernel.ranking.laws import Cauchy, CauchyBoyd2015, LaplaceBoyd2015, PolynomialTail
 from heldout.kernel.ranking.mechanism import RankingMechanism
@@ -27,8 +32,13 @@ from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
 from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import METHODS as CURVES
 from heldout.questions.curves.methods.registry import method
-from heldout.questions.regression.bounds import BoundSearch, BoundSearchAsPrinted, IntervalChoice
-from heldout.questions.regression.mechanisms import CumulativeCounts, HilbertDawa
+from heldout.questions.regression.mechanisms import (
+    BoundSearch,
+    BoundSearchAsPrinted,
+    CumulativeCounts,
+    HilbertDawa,
+    IntervalChoice,
+)
 
 ROWS = Protection(neighbours="replace-one")
 ADDED = Protection(neighbours="add-remove")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heldout.errors import ArgumentError
 from heldout.kernel import price
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 positive = st.fractions(min_value=Fraction(1, 10**12), max_value=2**52).filter(bool)
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import NoiseShare
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 
 def shares(sites: int, *, honest: int, scale: float, count: int) -> np.ndarray:

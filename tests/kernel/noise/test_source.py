@@ -22,7 +22,7 @@ import heldout
 from heldout.errors import ArgumentError
 from heldout.kernel.noise import DiscreteLaplace, source
 from heldout.kernel.noise.exact import discrete_laplace
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.cuts import choose_exactly
 from heldout.testing import Seeded, seeded
 

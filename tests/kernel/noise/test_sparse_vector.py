@@ -10,9 +10,9 @@ from tests.chances import improbability
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, price
-from heldout.kernel.noise import sparse_vector
-from heldout.kernel.noise.sparse_vector import SparseVector, folded, unbounded_noise
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.noise import selection as sparse_vector
+from heldout.kernel.noise.selection import SparseVector, folded, unbounded_noise
+from heldout.kernel.statistic import Sealed
 
 Answers = tuple[bool, ...]
 

@@ -12,8 +12,8 @@ from tests.chances import improbability
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, price
-from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip
+from heldout.kernel.statistic import Sealed
 
 REACH = 26
 Law = dict[tuple[int, ...], float]

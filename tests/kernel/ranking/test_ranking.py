@@ -15,7 +15,7 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE, discrete_laplace
 from heldout.kernel.ranking.mechanism import RankingMechanism, RankingStatistic
 from heldout.kernel.ranking.values import area, average_precision
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 PROTECTIONS = [
     Protection(neighbours="replace-one"),

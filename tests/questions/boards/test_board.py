@@ -12,7 +12,7 @@ import heldout as ho
 from heldout.board import Board, Plan
 from heldout.errors import ArgumentError, BudgetExceeded, LedgerError
 from heldout.kernel import Loss
-from heldout.kernel.noise.sparse_vector import Prepaid
+from heldout.kernel.noise.selection import Prepaid
 from heldout.questions.boards.board import BoardEnded
 
 
@@ -189,7 +189,7 @@ def test_a_score_that_was_lost_is_not_drawn_again(
 def test_a_submission_that_was_lost_says_nothing(
     opened: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heldout.kernel.noise.sparse_vector import AboveBar
+    from heldout.kernel.noise.selection import AboveBar
 
     board = opened()
     monkeypatch.setattr(AboveBar, "sample", _killed)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from heldout.kernel.noise.sparse_vector import SparseVector
+from heldout.kernel.noise.selection import SparseVector
 
 FAR = 400
 
@@ -73,8 +73,8 @@ def test_a_board_that_redraws_its_bar_breaks_the_claim() -> None:
 @pytest.mark.chance(1e-7)
 @pytest.mark.parametrize("above", [0, 1])
 def test_the_mechanism_follows_the_law(above: int) -> None:
-    from heldout.kernel.noise.sparse_vector import AboveBar, secret_of
-    from heldout.kernel.sealed import Sealed
+    from heldout.kernel.noise.selection import AboveBar, secret_of
+    from heldout.kernel.statistic import Sealed
 
     test = SparseVector(Fraction(2), sensitivity=1, limit=1)
     drawn = [

@@ -11,7 +11,7 @@ from heldout.kernel import Budget, Loss
 from heldout.kernel.accountant import charge, covers
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Protection
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.counted import COUNT_SHARE, CountedCurves
 from heldout.questions.curves.methods.heldout import PUBLIC_BINS, HeldoutCurves, TableWithArea
 from heldout.questions.curves.methods.registry import method

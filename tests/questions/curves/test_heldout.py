@@ -15,15 +15,17 @@ from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import laplace_deviation
-from heldout.kernel.sealed import Sealed
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts, choose_exactly
-from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
-from heldout.questions.curves.methods.influence import CountsWithArea
-from heldout.questions.curves.methods.public_measure import (
+from heldout.kernel.statistic import Sealed
+from heldout.questions.curves.methods.cuts import (
+    CrowdedCells,
+    MedianCuts,
+    choose_exactly,
     cumulative_measure,
     heap_weights,
     public_edges,
 )
+from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
+from heldout.questions.curves.methods.influence import CountsWithArea
 from heldout.questions.curves.methods.registry import method
 
 REPLACE = Protection(neighbours="replace-one")

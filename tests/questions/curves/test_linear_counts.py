@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from heldout.errors import ArgumentError
-from heldout.kernel.noise.tables.counts import Cumulative, Flat, LinearCounts
-from heldout.kernel.noise.tables.tree import Tree, branching_for, height_for
-from heldout.kernel.noise.tables.wavelet import Wavelet
+from heldout.kernel.noise.tables.counts import (
+    Cumulative,
+    Flat,
+    LinearCounts,
+    Tree,
+    Wavelet,
+    branching_for,
+    height_for,
+)
 
 KINDS: list[tuple[type[LinearCounts], dict[str, Any]]] = [
     (Flat, {}),

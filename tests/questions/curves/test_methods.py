@@ -12,7 +12,7 @@ from heldout.kernel import Loss
 from heldout.kernel.events import price
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise, laplace_deviation
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods.hierarchical_quantile import quantiles
 from heldout.questions.curves.methods.published import COUNTS
 from heldout.questions.curves.methods.registry import METHODS, method

@@ -15,7 +15,7 @@ from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.noise.tables.table import independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw, RankingMechanism
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.answers import from_plain, plain
 from heldout.questions.curves.bands import Band, rectangles
 from heldout.questions.curves.draws import interval_of

@@ -13,11 +13,13 @@ from tests.chances import improbability
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Protection
-from heldout.questions.curves.methods.median import MedianNissim2007, Rows, SmoothMedian
 from heldout.questions.curves.methods.thresholds import (
     EvenEdges,
+    MedianNissim2007,
     MediansAsPrinted,
     RecursiveMedians,
+    Rows,
+    SmoothMedian,
 )
 
 Multiset = tuple[int, ...]

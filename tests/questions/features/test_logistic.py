@@ -14,7 +14,7 @@ from heldout.errors import ArgumentError, DataError
 from heldout.features import FeatureMatrix, PrivateLogisticRegression
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise.objective import SLACK, ObjectivePerturbation, even_noise
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.features.plans import MARGIN, LogisticLoss, LogisticPlan, Rows
 from heldout.questions.features.statistics import UNIT, row_units
 

@@ -14,7 +14,7 @@ from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataEr
 from heldout.features import FeatureMatrix, HashedText, PrivateNaiveBayes, select
 from heldout.kernel import Budget, price
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.noise.top_k import PermuteAndFlip
+from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.questions.features.budget import features_to_take, selection_share, shares_for
 from heldout.questions.features.plans import (
     STEP,

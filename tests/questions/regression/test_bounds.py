@@ -10,8 +10,8 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, Neighbours, Protection, price
-from heldout.kernel.sealed import Sealed
-from heldout.questions.regression.bounds import (
+from heldout.kernel.statistic import Sealed
+from heldout.questions.regression.mechanisms import (
     BoundSearch,
     BoundSearchAsPrinted,
     IntervalChoice,

@@ -9,7 +9,7 @@ import pytest
 
 from heldout.errors import ArgumentError
 from heldout.kernel import Loss, price
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.regression.mechanisms import HilbertDawa, hilbert_order
 
 

@@ -10,7 +10,7 @@ import heldout as ho
 from heldout.errors import ArgumentError
 from heldout.examples import readmission, salaries
 from heldout.questions.regression.logistic import binned_residuals
-from heldout.questions.regression.pictures import KINDS, MOST_POINTS, figure
+from heldout.questions.regression.page import KINDS, MOST_POINTS, figure
 
 
 @pytest.fixture(scope="module")

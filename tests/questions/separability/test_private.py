@@ -13,11 +13,10 @@ from heldout.errors import ArgumentError, BudgetExceeded, MissingColumn
 from heldout.kernel import Budget, Ledger, Loss, price
 from heldout.kernel.noise.disjoint import Disjoint
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.sealed import Sealed
-from heldout.kernel.statistic import compute
+from heldout.kernel.statistic import Sealed, compute
 from heldout.questions.separability import questions as question
-from heldout.questions.separability.private import private_separability
 from heldout.questions.separability.questions import ridge_for
+from heldout.questions.separability.score import private_separability
 from heldout.questions.separability.separator import Recipe, Separator, called_true
 
 PRIVATIZED = np.array([[0, 1], [1, 0], [2, 2], [3, 0], [0, 0], [1, 1], [4, 2], [2, 0]], dtype=float)

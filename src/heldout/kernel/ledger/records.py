@@ -17,8 +17,7 @@ from typing import Any, Final, Self
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, HeldoutError, LedgerTampered
 from heldout.kernel.events import Event
-from heldout.kernel.loss import Budget, Loss
-from heldout.kernel.rational import show
+from heldout.kernel.loss import Budget, Loss, show
 
 __all__ = [
     "DEEPEST",

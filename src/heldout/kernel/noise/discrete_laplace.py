@@ -14,7 +14,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
 from heldout.kernel.noise.mechanism import Primitive, unseal
 from heldout.kernel.noise.source import below, plus_discrete_laplace
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["NoiseShare"]
 

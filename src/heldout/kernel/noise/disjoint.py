@@ -13,7 +13,7 @@ from heldout.kernel.events import price
 from heldout.kernel.loss import Loss
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Mechanism, Primitive, unseal
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["EachGroup", "each_group", "split_groups"]
 

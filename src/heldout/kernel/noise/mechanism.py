@@ -3,7 +3,7 @@
 from typing import ClassVar, Protocol, TypeVar
 
 from heldout.kernel.events import Event
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 Content = TypeVar("Content")
 Drawn_co = TypeVar("Drawn_co", covariant=True)

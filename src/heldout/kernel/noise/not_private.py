@@ -12,7 +12,7 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Content, unseal
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["baseline_noise", "shown_as_it_is"]
 

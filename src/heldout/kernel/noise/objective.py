@@ -12,9 +12,9 @@ from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive, unseal
+from heldout.kernel.noise.selection import folded, unbounded_noise
 from heldout.kernel.noise.source import below
-from heldout.kernel.noise.sparse_vector import folded, unbounded_noise
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["Minimiser", "ObjectivePerturbation", "even_noise"]
 

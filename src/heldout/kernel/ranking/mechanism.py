@@ -33,7 +33,7 @@ from heldout.kernel.ranking.laws import (
 )
 from heldout.kernel.ranking.sensitivity import RungSensitivity
 from heldout.kernel.ranking.statistic import RankingStatistic, ranking_metric
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = [
     "METHODS",

@@ -27,8 +27,7 @@ from heldout.kernel.ranking.values import (
     difference,
     tied_of_table,
 )
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import as_scores, tally
+from heldout.kernel.statistic import Statistic, as_scores, tally
 
 __all__ = [
     "LARGEST_EXACT",

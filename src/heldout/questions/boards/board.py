@@ -17,7 +17,7 @@ from heldout.kernel import Account, Budget, Event, Ledger
 from heldout.kernel.door import Request, release
 from heldout.kernel.ledger.records import checked_name
 from heldout.kernel.noise import Mechanism
-from heldout.kernel.noise.sparse_vector import AboveBar, Prepaid, secret_of
+from heldout.kernel.noise.selection import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
 __all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]

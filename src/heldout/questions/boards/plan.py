@@ -14,10 +14,10 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.bounded_sum import ERRORS, check_resolution
 from heldout.kernel.events import Event
+from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.noise.sparse_vector import SparseVector
-from heldout.kernel.rational import Rational, exact
+from heldout.kernel.noise.selection import SparseVector
 from heldout.kernel.statistic import Statistic
 
 __all__ = ["MERITS", "AreaMerit", "Certificate", "Merit", "Plan", "certified"]

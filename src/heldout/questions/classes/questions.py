@@ -19,9 +19,7 @@ from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn, Request, Together
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import tallied
-from heldout.kernel.weights import STEPS, counted
+from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
 from heldout.questions.base import Question, Section, Weighted, weight_parameters
 from heldout.questions.classes.release import ClassAreas, ClassConfusionRelease, RankRelease
 from heldout.questions.groups import Divisible

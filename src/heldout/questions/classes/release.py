@@ -26,8 +26,7 @@ from heldout.intervals.readings import (
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.ranking.release import RankingRelease
-from heldout.questions.ranking.stages import counts_of
+from heldout.questions.ranking.release import RankingRelease, counts_of
 
 if TYPE_CHECKING:
     from heldout.drawing.chart import Figure

@@ -17,10 +17,9 @@ from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.ratio import single_quantile
 from heldout.intervals.readings import Metric, range_of_costs
 from heldout.questions.curves.bands import Rectangles, Region
-from heldout.questions.curves.calibration import check_probabilities
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.posterior import Posterior
-from heldout.questions.curves.readings import CalibrationCurve
+from heldout.questions.curves.readings import CalibrationCurve, check_probabilities
 from heldout.questions.curves.threshold import CurveConfusion
 
 __all__ = ["CostCurve", "DecisionCurve", "Gain", "ReadDecisions"]

@@ -28,8 +28,8 @@ from heldout.kernel.ranking.mechanism import RankingDraw
 from heldout.questions.curves.bands import Region, read_curves
 from heldout.questions.curves.draws import Draws, gamma, nearly_normal, normal, uniform
 from heldout.questions.curves.methods.heldout import TableWithArea
+from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
 from heldout.questions.curves.methods.influence import STEPS, AreaBySum, worse_than_chance
-from heldout.questions.curves.methods.monotone import monotone_cubic
 
 __all__ = ["Posterior"]
 

@@ -14,14 +14,13 @@ from heldout.kernel.door import Drawn, Request
 from heldout.kernel.noise.tables.counts import ClassCounts
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.base import Choice, Numbers, OneOf, Plain, Question, Section
-from heldout.questions.curves.by_group import CurvesByGroup
 from heldout.questions.curves.methods.heldout import TableWithArea
 from heldout.questions.curves.methods.influence import AreaBySum, Placements
 from heldout.questions.curves.methods.registry import METHODS, CurveMethod
 from heldout.questions.curves.methods.registry import method as curve_method
-from heldout.questions.curves.release import CurvesRelease
+from heldout.questions.curves.release import CurvesByGroup, CurvesRelease
 from heldout.questions.groups import By, Divisible
 from heldout.questions.quote import Guess
 from heldout.questions.worst_cases import (

@@ -1,7 +1,7 @@
 """One released score table, and everything that can be read off it."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Self
@@ -11,26 +11,34 @@ import numpy as np
 from heldout.arguments.rules import OneOf
 from heldout.arrays import Floats
 from heldout.data.scores import ScoreMap
-from heldout.drawing.chart import Figure
+from heldout.drawing.chart import PALETTE, Chart, Field, Figure, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.curve import Curve, grid_point, grid_scores, plain_curve
+from heldout.intervals.groups import ByGroup
 from heldout.intervals.measure import Interval, Measure
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.kernel.ranking.statistic import ScoreTable
 from heldout.questions.curves.bands import Band, Rectangles, Region, rectangles
-from heldout.questions.curves.calibration import calibration_curve, check_probabilities
 from heldout.questions.curves.decisions import ReadDecisions
 from heldout.questions.curves.draws import interval_of
 from heldout.questions.curves.methods.heldout import NamedCounts, TableWithArea
+from heldout.questions.curves.pictures import TITLES
 from heldout.questions.curves.posterior import Posterior
-from heldout.questions.curves.readings import CalibrationCurve, Lift, PrecisionRecallCurve, RocCurve
+from heldout.questions.curves.readings import (
+    CalibrationCurve,
+    Lift,
+    PrecisionRecallCurve,
+    RocCurve,
+    calibration_curve,
+    check_probabilities,
+)
 from heldout.questions.curves.threshold import BetweenEdges, CurveConfusion, FromDraws, Named
 from heldout.questions.ranking.release import AucRelease, RankingRelease, TieBound, bin_ties
 
-__all__ = ["CurvesRelease"]
+__all__ = ["CurvesByGroup", "CurvesRelease", "NamedCurve"]
 
 _GRID: Final = np.linspace(0.0, 1.0, 513)
 
@@ -493,3 +501,78 @@ def _area_under(x: Floats, y: Floats) -> float:
 def _area_of_steps(band: Band) -> Interval:
     steps = np.diff(band.at)
     return float(band.low[:-1] @ steps), min(1.0, float(band.high[1:] @ steps))
+
+
+class CurvesByGroup(ByGroup[CurvesRelease]):
+    """One `CurvesRelease` for each group: `.groups["F"].calibration`, `.gap`, and so on."""
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        error = "expected calibration error"
+        every = next(iter(self.groups.values())).measures
+        return (self.metric, "KS", *((error,) if error in every else ()))
+
+    def as_dict(self, level: float = 0.95) -> dict[str, Any]:
+        curves = {name: each.curves_as_dict(level) for name, each in self.groups.items()}
+        return {**super().as_dict(level), "curves": curves}
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        """The areas with their intervals, and the ROC curves of the groups that can be read."""
+        found = super().figures(level)
+        shown = [name for name in self.groups if name not in self.drowned][: len(PALETTE)]
+        if not shown:
+            return found
+        lines = []
+        for name in shown:
+            release = self.groups[name]
+            roc = release.roc
+            lines.append(records(x=roc.fpr, y=roc.tpr, group=np.full(roc.fpr.size, name)))
+        chart = Chart(
+            [Layer("line", each, color=Field("group")) for each in lines],
+            x=Numbers("False positive rate"),
+            y=Numbers("True positive rate"),
+            title="ROC curves by group",
+            colours=dict(zip(shown, PALETTE, strict=False)),
+        )
+        said = chart.svg(says=f"ROC curves of {', '.join(shown)}.")
+        return [
+            *found,
+            Figure(said, "True against false positive rate in each group that can be read."),
+        ]
+
+
+_SUMMARY: Final = {
+    "roc": "auc",
+    "precision-recall": "average_precision",
+    "calibration": "expected_calibration_error",
+}
+
+
+class NamedCurve(CurvesRelease):
+    """Curves of which one was asked for by name: it is unpacked, printed and plotted."""
+
+    def __init__(self, release: CurvesRelease, curve: str) -> None:
+        super().__init__(release._drawn)
+        self.curve = curve
+
+    def __iter__(self) -> Iterator[Floats]:
+        return iter(self._reading(self.curve))
+
+    @property
+    def headline(self) -> Measure:
+        found: Measure = getattr(self, _SUMMARY[self.curve])
+        return found
+
+    def __str__(self) -> str:
+        points = len(next(iter(self)))
+        what = "bins" if self.curve == "calibration" else "points"
+        return f"{TITLES[self.curve]} of {points} {what}; {self.headline}"
+
+    def figures(self, level: float = 0.95) -> list[Figure]:
+        from heldout.questions.curves.pictures import figures
+
+        return figures([self._reading(self.curve)], level=level)
+
+    def plot(self, kind: str | None = None, *, ax: Any = None, level: float = 0.95) -> Any:
+        """This curve's picture unless another is named; see `CurvesRelease.plot`."""
+        return super().plot(self.curve if kind is None else kind, ax=ax, level=level)

@@ -19,7 +19,7 @@ from heldout.kernel.events import Event, price
 from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.objective import ObjectivePerturbation
-from heldout.kernel.noise.top_k import PermuteAndFlip
+from heldout.kernel.noise.selection import PermuteAndFlip
 from heldout.questions.features.budget import LATEST, RULES, Rules, places_for, shares_for
 from heldout.questions.features.selection import Plan
 from heldout.questions.features.statistics import (

@@ -20,8 +20,7 @@ from heldout.intervals.measure import Measure, checked_level
 from heldout.intervals.release import Release
 from heldout.kernel.door import Drawn
 from heldout.kernel.noise import DiscreteLaplace, Mechanism
-from heldout.kernel.noise.sparse_vector import SparseVector
-from heldout.kernel.noise.top_k import NoisyTopK, PermuteAndFlip
+from heldout.kernel.noise.selection import NoisyTopK, PermuteAndFlip, SparseVector
 from heldout.kernel.statistic import Statistic
 from heldout.questions.features.model import count_selected
 from heldout.questions.features.statistics import (

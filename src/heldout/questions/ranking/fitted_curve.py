@@ -19,8 +19,8 @@ from heldout.intervals.curve import Curve, grid_scores
 from heldout.intervals.noise import normal_quantile, normal_share
 from heldout.kernel.noise.tables.table import NoisyTable
 from heldout.questions.curves.bands import evenly_filling
+from heldout.questions.curves.methods.hierarchical_quantile import monotone_cubic
 from heldout.questions.curves.methods.influence import worse_than_chance
-from heldout.questions.curves.methods.monotone import monotone_cubic
 
 __all__ = ["fitted_curve"]
 

@@ -26,9 +26,9 @@ from heldout.questions.ranking.release import (
     AucRelease,
     CompareRelease,
     RankingRelease,
+    RankingStages,
     TiesRelease,
 )
-from heldout.questions.ranking.stages import RankingStages
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,

@@ -12,8 +12,7 @@ from heldout.arrays import Bools, Floats
 from heldout.data import Dataset
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
-from heldout.kernel.loss import Loss
-from heldout.kernel.rational import Rational
+from heldout.kernel.loss import Loss, Rational
 from heldout.questions.curves.readings import CalibrationCurve, RocCurve
 from heldout.questions.curves.release import CurvesRelease
 from heldout.questions.session import Session
@@ -44,13 +43,13 @@ class BinnedResiduals:
 
     def chart(self, *, level: float = 0.95) -> Any:
         """An Altair chart."""
-        from heldout.questions.regression.pictures import binned_chart
+        from heldout.questions.regression.page import binned_chart
 
         return binned_chart(self, level=level).altair()
 
     def svg(self, *, level: float = 0.95) -> str:
         """The chart as an SVG picture in the house style."""
-        from heldout.questions.regression.pictures import binned_figure
+        from heldout.questions.regression.page import binned_figure
 
         return binned_figure(self, level=level).svg
 

@@ -10,8 +10,7 @@ import numpy as np
 from heldout.arrays import Floats
 from heldout.kernel.door import Answers, Booked, Staged, Step
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.regression.bounds import Interval, Search
-from heldout.questions.regression.mechanisms import CumulativeCounts
+from heldout.questions.regression.mechanisms import CumulativeCounts, Interval, Search
 from heldout.questions.regression.plot_plan import COUNT_SHARE, ResidualsPlan
 from heldout.questions.regression.statistics import Axis, GridCounts, PowerSums
 

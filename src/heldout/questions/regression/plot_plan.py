@@ -13,8 +13,13 @@ from heldout.errors import ArgumentError
 from heldout.kernel.door import Answers, Booked, Drawn, Staged, Step
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise import DiscreteLaplace
-from heldout.questions.regression.bounds import Interval, Search, SearchAsPrinted
-from heldout.questions.regression.mechanisms import HilbertDawa, SquareCounts
+from heldout.questions.regression.mechanisms import (
+    HilbertDawa,
+    Interval,
+    Search,
+    SearchAsPrinted,
+    SquareCounts,
+)
 from heldout.questions.regression.statistics import MOST_CELLS as MOST_ENTRIES
 from heldout.questions.regression.statistics import Axis, GridCounts, RowCount
 from heldout.questions.regression.table import ResidualTable

@@ -18,11 +18,11 @@ from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
 from heldout.questions.groups import Divisible, Groups_co, group_columns, parameters_by_group
-from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.measures import RegressionMetrics as MetricsRelease
 from heldout.questions.regression.measures_plan import MetricsPlan
 from heldout.questions.regression.mechanisms import SquareCounts
 from heldout.questions.regression.plot_plan import METHODS, PlotPlan
+from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup
 from heldout.questions.regression.release import ResidualPlot as PlotRelease
 from heldout.questions.worst_cases import (
     GROUP,

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 from heldout.data.regression_table import RegressionTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, exact
-from heldout.kernel.rational import Rational
+from heldout.kernel.loss import Rational
 from heldout.questions.base import GroupColumns
 from heldout.questions.regression import questions as asked
 from heldout.questions.session import Columns, PrivateSession
 
 if TYPE_CHECKING:
-    from heldout.questions.regression.by_group import MetricsByGroup, PlotsByGroup
     from heldout.questions.regression.measures import RegressionMetrics
-    from heldout.questions.regression.release import ResidualPlot
+    from heldout.questions.regression.release import MetricsByGroup, PlotsByGroup, ResidualPlot
 
 __all__ = ["RegressionSession", "metrics", "residual_plot"]
 

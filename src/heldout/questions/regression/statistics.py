@@ -12,8 +12,7 @@ from heldout.data.sql import Columns, double
 from heldout.errors import ArgumentError
 from heldout.kernel.bounded_sum import check_resolution
 from heldout.kernel.neighbours import Neighbours, Protection
-from heldout.kernel.statistic import Statistic
-from heldout.kernel.tally import tally
+from heldout.kernel.statistic import Statistic, tally
 
 MOST_CELLS = 2**20
 

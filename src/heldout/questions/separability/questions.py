@@ -71,7 +71,7 @@ class Columns(Rule):
 
     def from_command(self, words: Sequence[str], name: str) -> Plain:
         """Read a file, such as `copy.csv without=id,name codes=area`."""
-        from heldout.questions.separability.private import public_table
+        from heldout.questions.separability.score import public_table
 
         file, *rest = words
         options = dict(word.partition("=")[::2] for word in rest)

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from heldout.kernel.events import Event
+from heldout.kernel.loss import Rational
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
-from heldout.kernel.rational import Rational
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 from heldout.questions.curves.methods import heldout
 from heldout.questions.curves.methods.heldout import HeldoutCurves, TableWithArea
 

@@ -13,16 +13,15 @@ from heldout.arguments.rules import Whole
 from heldout.arrays import Ints
 from heldout.errors import ArgumentError
 from heldout.kernel.events import Event
+from heldout.kernel.loss import Rational, exact
 from heldout.kernel.neighbours import Protection
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import unseal
 from heldout.kernel.noise.tables.table import NoisyTable, independent_noise
 from heldout.kernel.ranking.mechanism import RankingDraw
-from heldout.kernel.rational import Rational, exact
-from heldout.kernel.sealed import Sealed
-from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts
+from heldout.kernel.statistic import Sealed
+from heldout.questions.curves.methods.cuts import CrowdedCells, MedianCuts, public_edges
 from heldout.questions.curves.methods.influence import AreaBySum, CountsWithArea, Placements
-from heldout.questions.curves.methods.public_measure import public_edges
 
 __all__ = ["HeldoutCurves", "NamedCounts", "TableWithArea", "build"]
 

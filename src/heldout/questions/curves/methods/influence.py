@@ -17,7 +17,7 @@ from heldout.errors import ArgumentError
 from heldout.kernel.noise.discrete_laplace import DiscreteLaplace
 from heldout.kernel.noise.mechanism import Primitive
 from heldout.kernel.noise.tables.table import TableNoise, noise_of
-from heldout.kernel.sealed import Sealed
+from heldout.kernel.statistic import Sealed
 
 __all__ = ["AreaBySum", "CountsWithArea", "Placements", "worse_than_chance"]
 
