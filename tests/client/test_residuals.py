@@ -12,8 +12,8 @@ from tests.client.test_client import called
 
 from heldout import questions as q
 from heldout.errors import ArgumentError
-from heldout.questions.regression.by_group import PlotsByGroup
 from heldout.questions.regression.measures import RegressionMetrics
+from heldout.questions.regression.release import PlotsByGroup
 
 ROWS = 2000
 FIT = {"intercept": 20, "age": 3}
