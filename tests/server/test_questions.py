@@ -25,7 +25,7 @@ from heldout.server.evaluations import RIVAL
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site with rows of two classes, in units, and with rows of three."""
+    """A site with rows of two classes, in units, with rows of three, and with numbers."""
     import pyarrow
     import pyarrow.parquet
 
@@ -40,6 +40,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     units = {"label": "readmitted", "row_key": "admission", "features": ["age", "stay"]}
     units |= {"unit": "query", "rows_per_unit": 5, "expected_rows": 300}
     more["lists"] = (folder / "lists.parquet", units)
+    costs = {
+        "id": [f"c{at}" for at in range(300)],
+        "age": [float(at % 60) for at in range(300)],
+        "cost": [20.0 + at % 60 for at in range(300)],
+    }
+    pyarrow.parquet.write_table(pyarrow.table(costs), folder / "costs.parquet")
+    numeric = {"outcome": "cost", "bounds": [0, 100], "row_key": "id"}
+    more["costs"] = (folder / "costs.parquet", numeric)
     for name, (file, declaration) in more.items():
         body = {"name": name, "source": str(file), "declaration": declaration, "budget": "1000"}
         wait = {"Prefer": "wait=0"}
@@ -65,7 +73,7 @@ def facts(site: Site, name: str) -> dict[str, str | None]:
     return {each["question"]: each["why_not"] for each in told}
 
 
-DATASETS = ("readmissions", "flowers", "lists")
+DATASETS = ("readmissions", "flowers", "lists", "costs")
 
 
 @pytest.mark.parametrize("kind", q.kinds())

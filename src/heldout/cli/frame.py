@@ -210,7 +210,8 @@ class Bought:
 
         with delivering(*self.releases, ledger=self.ledger):
             try:
-                if out is not None and self.signed_page is not None:
+                is_page = out is not None and out.suffix.lower() != ".svg"
+                if out is not None and self.signed_page is not None and is_page:
                     write_page(out, self.signed_page)
                 elif out is not None and write is not None:
                     with patience(f"Writing {out.name}"):

@@ -1,11 +1,12 @@
 """`heldout residuals`: does a regression fit, on rows that must not be shown?"""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from heldout.cli.frame import FRAME, PAGE, ROWS, Framed, Paged, buy
+from heldout.cli.frame import FRAME, MODEL, PAGE, ROWS, Framed, Paged, buy
 from heldout.cli.output import Several, console, print_measures, print_table
 from heldout.cli.rows import FittedOptions, Where
 from heldout.errors import ArgumentError
@@ -28,6 +29,7 @@ def residuals(
     metrics: str | None = None,
     by: Several = (),
     kind: Kind = "density",
+    coefficients: Annotated[Path | None, Parameter(group=MODEL)] = None,
     rows: Annotated[FittedOptions | None, Parameter(name="*", group=ROWS)] = None,
     frame: Framed = FRAME,
     page: Paged = PAGE,
@@ -48,6 +50,8 @@ def residuals(
       --groups sex=F,M --by sex --out groups.html
     heldout residuals visits.parquet --observed cost --predicted fitted --epsilon 1 \\
       --unit patient --rows-per-unit 4 --ledger l.sqlite --budget 3
+    heldout residuals --server https://evaluate.example.org --token-file token.txt \\
+      --dataset costs --coefficients fit.json --epsilon 1 --scale 5 --out plot.html
     ```
 
     Parameters
@@ -68,9 +72,15 @@ def residuals(
     kind
         Which picture goes into an .svg file: density, points, mean, spread, scale or qq. With --by
         it is the plots of all groups.
+    coefficients
+        Instead of --model: a linear model as JSON, {"intercept": 2.0, "age": 0.5}.
     """
     from heldout import questions as q
 
+    if coefficients is not None:
+        if frame.scoring.model is not None:
+            raise ArgumentError("--model and --coefficients name a model both: leave one out.")
+        frame = replace(frame, scoring=replace(frame.scoring, model=coefficients))
     declared = {} if bounds is None else parsed_bounds(bounds)
     page.check(".svg")
     shared: dict[str, Any] = {

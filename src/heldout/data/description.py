@@ -50,6 +50,11 @@ class Description:
         return crossed_names(chosen_groups(self.groups, by))
 
     @property
+    def scale(self) -> float:
+        """How large the numbers are that answers are about: 1 for scores and shares."""
+        return 1.0
+
+    @property
     def names(self) -> tuple[str | None, ...]:
         """Of the data and of what people see of it: a page may call them otherwise."""
         own = (getattr(self, each, None) for each in ("score", "label"))

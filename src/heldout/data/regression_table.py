@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
-from heldout.arguments import as_number, shown
+from heldout.arguments import as_number, pair, shown
 from heldout.data import sql, validation
 from heldout.data.description import Description
 from heldout.data.groups import declared_groups
+from heldout.data.scores import FURTHEST
 from heldout.data.table import Custody, PrivateTable
 from heldout.errors import ArgumentError
 
@@ -25,9 +26,19 @@ class FittedRows(Description):
     rows_in_words: ClassVar[str] = "rows with an observed and a predicted number"
     observed: str
     predicted: str
+    bounds: tuple[float, float] | None = None
+    """Between which the outcome and the predictions lie, if that is declared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", self.predicted)
+
+    @property
+    def scale(self) -> float:
+        """A twentieth of the declared bounds' distance, in round figures; 1 without bounds."""
+        if self.bounds is None:
+            return 1.0
+        low, high = self.bounds
+        return float(f"{high / 20 - low / 20:.0e}")
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -57,6 +68,9 @@ class RegressionTable(PrivateTable):
     groups
         Columns by which questions may be asked, and the values that are declared for each:
         {"sex": ["F", "M"]}. Every other value is in the group "other".
+    bounds
+        Two numbers between which the outcome lies, as everybody may know. An outcome or a
+        prediction beyond them counts as the nearer end.
     unit, rows_per_unit, row_key, neighbours, schema, name
         As in `heldout.Dataset`.
 
@@ -73,6 +87,7 @@ class RegressionTable(PrivateTable):
         predicted: Any = None,
         coefficients: Mapping[str, float] | None = None,
         groups: Mapping[str, Sequence[Any]] | None = None,
+        bounds: tuple[float, float] | None = None,
         **custody: Unpack[Custody],
     ) -> None:
         if (predicted is None) == (coefficients is None):
@@ -82,6 +97,7 @@ class RegressionTable(PrivateTable):
             )
         self.observed = observed
         self.groups = declared_groups(groups)
+        self.bounds = None if bounds is None else _checked_bounds(bounds)
         self.coefficients = None if coefficients is None else _checked(coefficients)
         if predicted is not None and not isinstance(predicted, str):
             table, predicted = _beside(table, predicted)
@@ -90,6 +106,8 @@ class RegressionTable(PrivateTable):
 
     def _exposed(self) -> dict[str, str]:
         observed, predicted = self._number(self.observed), self._prediction()
+        if self.bounds is not None:
+            observed, predicted = (sql.held_to(x, *self.bounds) for x in (observed, predicted))
         self._require_plain(*self.groups)
         return {
             "observed": observed,
@@ -117,13 +135,15 @@ class RegressionTable(PrivateTable):
         types = self._types
         of_rows = "Give every row one, or drop it by a rule that does not look at the outcome."
         found = validation.number_rules("observed", self.observed, types[self.observed])
-        for what in ("predicted", "residual"):
-            found += validation.finite_rules(
+        for what, number in (("predicted", self._prediction()), ("residual", exposed["residual"])):
+            missing, infinite = validation.finite_rules(
                 what,
-                exposed[what],
+                number,
                 missing=f"{what} values must be numbers, but some are NULL, NaN or text. {of_rows}",
                 infinite=f"{what} values must be finite. Rescale them, or drop the rows.",
             )
+            # Within bounds every number is finite, however far off a model is.
+            found += [missing, infinite] if self.bounds is None else [missing]
         return found + self._group_rules()
 
     def _shown(self) -> dict[str, str]:
@@ -136,6 +156,7 @@ class RegressionTable(PrivateTable):
             **self._public_facts(),
             observed=self.observed,
             predicted=self.predicted or "a linear model",
+            bounds=self.bounds,
         )
 
     def __repr__(self) -> str:
@@ -145,6 +166,16 @@ class RegressionTable(PrivateTable):
             names = ", ".join(repr(name) for name in self.coefficients if name != INTERCEPT)
             model = f"a linear model of {names}"
         return f"RegressionTable(observed={self.observed!r}, {model}, {self._about()})"
+
+
+def _checked_bounds(bounds: object) -> tuple[float, float]:
+    low, high = pair(bounds) or (1.0, 0.0)
+    if not -FURTHEST <= low < high <= FURTHEST:
+        raise ArgumentError(
+            f"bounds must be two finite numbers, the lower first, got {shown(bounds)}. Pass (0, "
+            "100), or leave them out."
+        )
+    return low, high
 
 
 def _checked(coefficients: Mapping[str, float]) -> dict[str, float]:

@@ -54,9 +54,12 @@ class LinearModel:
 
         A coefficient is a number by column, or one a level: `"sex": {"F": 0, "M": 0.4}`. With
         `"levels": {"sex": ["F", "M"]}` the names that R and statsmodels give are understood too:
-        `sexM`, `sex[T.M]` and `C(sex)[T.M]`; a level without a coefficient counts 0.
+        `sexM`, `sex[T.M]` and `C(sex)[T.M]`; a level without a coefficient counts 0. Nothing but
+        numbers by column, `{"intercept": 2, "age": 0.5}`, is a model with the identity link.
         """
         data = content if isinstance(content, Mapping) else _parsed(content)
+        if data and all(type(value) in (int, float) for value in data.values()):
+            data = {"coefficients": data}
         unknown = sorted(set(data) - _KEYS)
         if unknown or not isinstance(data.get("coefficients"), Mapping):
             raise UnusableModel(

@@ -335,6 +335,11 @@ class Question(ABC, Generic[R_co]):
         }
 
     @classmethod
+    def suggested(cls, about: Description) -> Mapping[str, object]:
+        """Return values of its fields that the public facts of the rows suggest."""
+        return {}
+
+    @classmethod
     def why_not(cls, about: Description) -> str | None:
         """Return why rows with this description cannot answer it, and what it would need.
 

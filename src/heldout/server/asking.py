@@ -34,7 +34,8 @@ ANCHORS: Final = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 """Where half-widths are worked out first; between them they fall nearly as a power."""
 WIDTHS: Final = (0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075,
                  0.005, 0.003, 0.002, 0.001)  # fmt: skip
-"""How exact an answer may be asked to be: half-widths of noise alone, at 95%."""
+"""How exact an answer may be asked to be: half-widths of noise alone, at 95%, of numbers that are
+as large as 1; see `widths_of`."""
 
 
 Widths = Callable[[Fraction], tuple[str, q.HalfWidths | None]]
@@ -95,7 +96,9 @@ class Control:
     def of(cls, kind: str, form_field: FormField, wish: "Wish") -> "Control":
         schema = form_field.rule.schema()
         choices = schema.get("enum") or schema.get("items", {}).get("enum") or ()
-        flag, default = schema.get("type") == "boolean", form_field.default
+        suggested = wish.suggested.get(kind, {})
+        flag = schema.get("type") == "boolean"
+        default = suggested.get(form_field.name, form_field.default)
         if flag and default:
             choices = ("yes", "no")
         number = schema.get("type") in ("number", "integer")
@@ -110,6 +113,12 @@ class Control:
             usual="" if default in (None, {}, ()) else "yes" if default is True else str(default),
             in_sight=form_field.in_sight,
         )
+
+
+def widths_of(registered: Registered) -> tuple[float, ...]:
+    """Return how exact answers of a data set may be asked to be, in the unit of its numbers."""
+    scale = registered.ready().scale
+    return tuple(float(f"{width * scale:.2g}") for width in WIDTHS)
 
 
 def choices(registered: Registered) -> tuple[Choice, ...]:
@@ -132,6 +141,8 @@ class Wish:
     ticked: tuple[str, ...]
     fields: Mapping[str, Mapping[str, tuple[str, ...]]]
     """What was typed for the fields of each kind."""
+    suggested: Mapping[str, Mapping[str, object]]
+    """What the public facts of the rows suggest for them, where nothing is typed."""
     group: str
     by: str
     exact: int
@@ -150,6 +161,9 @@ class Wish:
             rival=query.get("rival", ""),
             ticked=ticked if chosen else ticked or tuple(known[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
+            suggested={
+                choice.kind: choice.question.suggested(registered.ready()) for choice in may
+            },
             group=query.get("group", ""),
             by="price" if query.get("by") == "price" else "exact",
             exact=_step(query.get("exact", ""), WIDTHS, 8),
@@ -168,7 +182,7 @@ class Wish:
 
     def _asked(self, question: type[q.Question[Any]]) -> Json:
         typed = self.fields[question.kind]
-        chosen = {
+        chosen = dict(self.suggested[question.kind]) | {
             field.name: field.rule.from_words(typed[field.name], field.name)
             for field in _shown(question)
             if typed.get(field.name)
@@ -242,7 +256,8 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
     """Return the offer for a wish; None while nothing is ticked."""
     if not wish.ticked:
         return None
-    target = WIDTHS[wish.exact]
+    widths = widths_of(registered)
+    target = widths[wish.exact]
     share = LADDER[wish.cost] / len(wish.ticked)
     lines = []
     for asked in wish.questions():
@@ -251,17 +266,17 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
             return _width(service, person, registered, asked, price, wish.guessed())
 
         price = share if wish.by == "price" else _lowest(width, target)
-        name, widths = width(price)
+        name, expected = width(price)
         lines.append(
             Line(
                 choice=Choice(q.find(asked["question"]), None),
                 question=asked | {"epsilon": str(price)},
                 price=price,
                 name=name,
-                noise=None if widths is None else widths.noise,
-                whole=None if widths is None else widths.whole,
-                informative=widths is None or widths.informative,
-                reached=widths is None or widths.noise <= target,
+                noise=None if expected is None else expected.noise,
+                whole=None if expected is None else expected.whole,
+                informative=expected is None or expected.informative,
+                reached=expected is None or expected.noise <= target,
             )
         )
     content = [dict(line.question) for line in lines]
@@ -274,8 +289,8 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
     except BudgetExceeded:
         why_not = "It costs more than is left. Ask for less, or ask less exactly."
     total = sum((line.price for line in lines), Fraction(0))
-    worst = max((line.noise for line in lines if line.noise is not None), default=WIDTHS[0])
-    within = [place for place, width in enumerate(WIDTHS) if width >= worst]
+    worst = max((line.noise for line in lines if line.noise is not None), default=widths[0])
+    within = [place for place, width in enumerate(widths) if width >= worst]
     dearer = [place for place, price in enumerate(LADDER) if price >= total]
     return Offer(
         lines=tuple(lines),
@@ -289,6 +304,11 @@ def offered(service: Service, person: Person, registered: Registered, wish: Wish
 
 def _guess_in_words(registered: Registered, wish: Wish) -> str:
     guess = evaluations.guess_of(registered, wish.guessed()).about(registered.ready().rows)
+    if registered.declaration.outcome is not None:
+        return (
+            f"{guess.rows:,} rows, and residuals whose standard deviation is {guess.spread:g} "
+            f"times the scale ({'your guess' if wish.guess['spread'] else 'a guess'})"
+        )
     if registered.declaration.classes:
         return f"{guess.rows:,} rows, classes of one size (a guess) and an AUC of {guess.auc:g}"
     guessed = "a guess: one in four"

@@ -103,6 +103,11 @@ def open_board(
     rows = registered.ready().rows
     if registered.declaration.classes:
         raise ArgumentError("A board judges one score, and these rows have several classes.")
+    if registered.declaration.outcome is not None:
+        raise ArgumentError(
+            "A board judges scores of an outcome that is there or not, and that of these rows is "
+            "a number."
+        )
     if rows is None:
         raise ArgumentError(
             "A board needs a public number of independent rows: a data set under replace-one "

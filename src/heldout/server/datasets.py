@@ -5,26 +5,30 @@ No row is read here. A worker checks the rows; their budget and every share of i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import sqlalchemy as sa
 
 from heldout.arguments import shown
-from heldout.data.classes import ClassifiedRows
-from heldout.data.description import ScoredRows
 from heldout.data.sql import kind_of
 from heldout.errors import ArgumentError
 from heldout.kernel import Account, Budget
 from heldout.questions.answers import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
-from heldout.server.declaration import Declaration, budget_of, checked_facts, checked_source
+from heldout.server.declaration import (
+    Declaration,
+    Known,
+    budget_of,
+    checked_facts,
+    checked_source,
+)
 from heldout.server.service import Conflict, Forbidden, Missing, Service, checked_path_name
 from heldout.server.storage import Json, datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
 
 CHECKING: Final = "A worker is looking at the rows."
-SERVED: Final = (ScoredRows, ClassifiedRows)
+SERVED: Final = get_args(Known)
 """The kinds of rows that a data set may have."""
 LOOKING: Final = ("custodian", "analyst", "auditor")
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
@@ -42,7 +46,7 @@ class Registered:
     facts: str
     state: str
     words: str
-    description: ScoredRows | ClassifiedRows | None
+    description: Known | None
     revision: int
     created: float
 
@@ -57,7 +61,7 @@ class Registered:
     @classmethod
     def _read(cls, row: sa.Row[Any]) -> "Registered":
         description = None if row.about is None else from_plain(row.about)
-        assert description is None or isinstance(description, SERVED)
+        assert description is None or isinstance(description, Known)
         if description is not None:  # earlier versions stored the types of an engine
             kinds = {name: kind_of(kind) for name, kind in description.columns.items()}
             description = replace(description, columns=kinds)
@@ -86,7 +90,7 @@ class Registered:
         rows = None if self.description is None else self.description.rows
         return rows if rows is not None else self.declaration.expected_rows
 
-    def ready(self) -> ScoredRows | ClassifiedRows:
+    def ready(self) -> Known:
         """Return its public facts; refuses one that cannot be asked."""
         if self.state == "closed":
             raise Conflict(f"The data set {shown(self.name)} is closed.")
@@ -97,7 +101,7 @@ class Registered:
     def public(self) -> Json:
         """Return what whoever was granted something may know."""
         known = self.description
-        plain = ("expected_rows", "prevalence", "label", "row_key")
+        plain = ("expected_rows", "prevalence", "label", "outcome", "row_key")
         return {name: getattr(self.declaration, name) for name in plain} | {
             "name": self.name,
             "state": self.state,
@@ -106,7 +110,8 @@ class Registered:
             "rows": None if known is None else known.rows,
             "classes": list(self.declaration.classes) or None,
             "groups": dict(self.declaration.groups or {}),
-            "score_range": list(self.declaration.score_range),
+            "bounds": list(self.declaration.bounds or ()) or None,
+            "score_range": list(self.declaration.range),
             "features": self.features,
             "revision": self.revision,
         }
@@ -403,4 +408,6 @@ def twin(registered: Registered, rows: int) -> Iterator[str]:
     scores = registered.declaration.scores
     described = registered.ready().columns
     columns = {name: kind for name, kind in described.items() if name not in scores}
-    return twin_csv(columns, registered.declaration.content, rows=rows)
+    declared = registered.declaration
+    content = declared.content | {"observed": declared.outcome, "bounds": declared.bounds}
+    return twin_csv(columns, content, rows=rows)

@@ -21,10 +21,11 @@ from pydantic import (
 
 from heldout.arguments import as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
-from heldout.data.dataset import Dataset
 from heldout.data.description import ScoredRows
 from heldout.data.groups import declared_groups
+from heldout.data.regression_table import FittedRows
 from heldout.data.scores import FURTHEST
+from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
@@ -111,6 +112,10 @@ Label = Annotated[
     _rule("a label: a text or a number", lambda value: isinstance(value, str | int | float | None)),
 ]
 RELATIONS: Final = ("replace-one", "add-remove")
+OF_CLASSES: Final = ("positive", "negative", "prevalence")
+"""What says something of an outcome that is there or not."""
+Known = ScoredRows | ClassifiedRows | FittedRows
+"""What is public of the rows of a data set: the kinds of rows that one may have."""
 
 
 class Declaration(BaseModel):
@@ -118,7 +123,15 @@ class Declaration(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    label: Name
+    label: Name | None = None
+    """The outcome, where it is one of two values or of several classes."""
+    outcome: Name | None = None
+    """The outcome, where it is a number: models predict it, and `bounds` says where it lies."""
+    bounds: (
+        Annotated[tuple[float, float], _rule("two numbers, the lower first", _is_range)] | None
+    ) = None
+    """Where an outcome that is a number lies, as everybody may know: what is beyond counts as the
+    nearer end, in the rows and in predictions."""
     row_key: Name
     features: Annotated[list[str] | None, BeforeValidator(_features)] = None
     positive: Label = 1
@@ -136,7 +149,8 @@ class Declaration(BaseModel):
     default: Annotated[
         float | None, _rule("a score", lambda value: isinstance(value, int | float | None))
     ] = None
-    """The score of a row that a model fails on; the lowest if it is left out."""
+    """The score of a row that a model fails on. If it is left out, the lowest; of an outcome that
+    is a number, the middle of its bounds."""
     expected_rows: Count | None = None
     prevalence: Annotated[float, _rule("a number between 0 and 1", _is_share)] | None = None
     types: (
@@ -162,14 +176,30 @@ class Declaration(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Declaration":
-        if self.classes:
-            for name in ("positive", "negative", "prevalence"):
-                if getattr(self, name) != type(self).model_fields[name].default:
-                    raise ArgumentError(f"{name} must be left out where classes are declared.")
-        low, high = self.score_range
+        if self.label is None and self.outcome is None:
+            raise ArgumentError(
+                "declaration must name the column label, or outcome where it is a number."
+            )
+        if self.outcome is not None:
+            self._check_left_out("outcome is", "label", "classes", "score_range", *OF_CLASSES)
+        elif self.classes:
+            self._check_left_out("classes are", *OF_CLASSES)
+        if (self.outcome is None) != (self.bounds is None):
+            raise ArgumentError(
+                "outcome and bounds must be declared together: a column of numbers, and two "
+                "numbers between which it lies, as everybody may know."
+            )
+        low, high = self.range
         if self.default is not None and not low <= self.default <= high:
-            raise ArgumentError("default must be a score within score_range.")
+            within = "score_range" if self.bounds is None else "bounds"
+            raise ArgumentError(f"default must be a score within {within}.")
         return self
+
+    def _check_left_out(self, declared: str, *names: str) -> None:
+        """Refuse what does not go with something that is declared."""
+        for name in names:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ArgumentError(f"{name} must be left out where {declared} declared.")
 
     @property
     def content(self) -> Json:
@@ -177,12 +207,28 @@ class Declaration(BaseModel):
         return self._declared
 
     @property
-    def lowest(self) -> float:
-        return self.score_range[0]
+    def target(self) -> str:
+        """The column that models predict."""
+        named = self.label if self.outcome is None else self.outcome
+        assert named is not None
+        return named
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the scores of a model lie: what is beyond counts as the nearer end."""
+        return self.score_range if self.bounds is None else self.bounds
 
     @property
     def default_score(self) -> float:
-        return self.lowest if self.default is None else float(self.default)
+        """The score of a row that a model fails on."""
+        if self.default is not None:
+            return float(self.default)
+        return self.score_range[0] if self.bounds is None else sum(self.bounds) / 2
+
+    @property
+    def unsent_score(self) -> float:
+        """The score of a row for whose key none was sent."""
+        return self.score_range[0] if self.bounds is None else self.default_score
 
     @cached_property
     def scores(self) -> tuple[str, ...]:
@@ -194,9 +240,13 @@ class Declaration(BaseModel):
 
     @property
     def of_rows(self) -> Json:
-        """What `Dataset` wants to know."""
-        named = ("classes",) if self.classes else ("positive", "negative")
-        names = ("unit", "rows_per_unit", "neighbours", "groups", "score_range", *named)
+        """What `Dataset` or `RegressionTable` wants to know."""
+        named: tuple[str, ...] = ("score_range", "positive", "negative")
+        if self.classes:
+            named = ("score_range", "classes")
+        elif self.outcome is not None:
+            named = ("bounds",)
+        names = ("unit", "rows_per_unit", "neighbours", "groups", *named)
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -208,7 +258,7 @@ class Declaration(BaseModel):
     @property
     def own_columns(self) -> list[str]:
         """The columns that are no features: who, what, which group."""
-        named = [self.row_key, self.unit, self.label, *(self.groups or {})]
+        named = [self.row_key, self.unit, self.target, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
@@ -237,15 +287,21 @@ class Declaration(BaseModel):
         width, labels = described.get("scores", 1), described.get("classes", ())
         if self.classes:
             self.outputs(width=width, labels=labels)
+        elif width > 1 and self.outcome is not None:
+            raise ArgumentError(
+                f"It gives {width} numbers for a row, and the outcome of this data set is one "
+                "number. Bring a model that predicts it, or predictions in one column."
+            )
         elif width > 1 and described.get("kind") == "predictions":
             raise ArgumentError(
                 f"It has {width} scores for a row: {_listed(labels)}. This data set has one "
                 "outcome that is there or not, so send one."
             )
 
-    def describe(self, table: Dataset) -> ScoredRows | ClassifiedRows:
+    def describe(self, table: PrivateTable) -> Known:
         """Return what analysts see: the declared columns, and of what kind those for models are."""
         description = table.description
+        assert isinstance(description, Known)
         columns = {
             name: description.columns.get(name, kind)
             for name, kind in table.kinds().items()

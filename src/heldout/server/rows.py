@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from heldout.arguments import shown
-from heldout.data import Dataset, sql
+from heldout.data import Dataset, PrivateTable, sql
 from heldout.data.engine import or_raise
 from heldout.data.folder import files_of
+from heldout.data.regression_table import RegressionTable
 from heldout.data.table import People
 from heldout.data.validation import check_columns
 from heldout.errors import ArgumentError, UnreadableTable
@@ -157,7 +158,7 @@ def _written(path: Path, batches: Iterator[Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def validate(registered: Registered, path: Path) -> Dataset:
+def validate(registered: Registered, path: Path) -> PrivateTable:
     """Return the rows as declared, with a score that says nothing: every rule is looked at."""
     import duckdb
     import pyarrow.parquet
@@ -170,7 +171,7 @@ def validate(registered: Registered, path: Path) -> Dataset:
     constant = f"CAST({number!r} AS DOUBLE)"
     scores = ", ".join(f"{constant} AS {sql.identifier(name)}" for name in declared.scores)
     relation = connection.sql(f"SELECT *, {scores} FROM copied")
-    return _dataset(relation.to_arrow_table(), registered.name, declared)
+    return _private(relation.to_arrow_table(), registered.name, declared)
 
 
 def people_of(declared: Declaration, path: Path) -> People:
@@ -196,8 +197,8 @@ def score_rows(
                 file,
                 rows,
                 row_key=declared.row_key,
-                lowest=declared.lowest,
-                score_range=declared.score_range,
+                lowest=declared.unsent_score,
+                score_range=declared.range,
                 into=_outputs(declared, artifact.found or {}) or SCORE,
                 out=scored,
             )
@@ -254,7 +255,7 @@ def _features(model: Any, registered: Registered, listed: Sequence[str] | None) 
 
 
 @lru_cache(maxsize=MOST_OPEN)
-def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) -> Dataset:
+def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) -> PrivateTable:
     import json
 
     import pyarrow.parquet
@@ -265,12 +266,12 @@ def _open_scored(name: str, declaration: str, scores: Path, rival: Path | None) 
         keys = [declared.row_key]
         other = pyarrow.parquet.read_table(rival, columns=[*keys, SCORE])
         table = table.join(other.rename_columns([*keys, RIVAL]), keys=keys, join_type="inner")
-    return _dataset(table, name, declared, rivals=[RIVAL] if rival is not None else None)
+    return _private(table, name, declared, rivals=[RIVAL] if rival is not None else None)
 
 
 def open_scored(
     registered: Registered, *, private: Path, artifact: str, rival: str | None
-) -> Dataset:
+) -> PrivateTable:
     """Return the rows with a model's scores, validated; kept open for the next question."""
     import json
 
@@ -283,18 +284,14 @@ def open_scored(
     return _open_scored(registered.name, text, files[0], files[1])
 
 
-def _dataset(
+def _private(
     table: Any, name: str, declared: Declaration, rivals: list[str] | None = None
-) -> Dataset:
+) -> PrivateTable:
+    """Return rows with scores as the kind of private rows that was declared."""
+    facts = {"row_key": declared.row_key, "name": name, **declared.of_rows}
+    if declared.outcome is not None:
+        return RegressionTable(table, observed=declared.outcome, predicted=SCORE, **facts)
     columns: dict[str, Any] = {"score": SCORE, "rivals": rivals}
     if declared.classes:
         columns = {"scores": list(declared.scores)}
-    return Dataset(
-        table,
-        label=declared.label,
-        **columns,
-        row_key=declared.row_key,
-        out_of_range="clip",
-        name=name,
-        **declared.of_rows,
-    )
+    return Dataset(table, label=declared.target, **columns, out_of_range="clip", **facts)

@@ -198,7 +198,7 @@ def _asking(
         "standing": datasets.standing(service, account),
         "choices": asking.choices(registered),
         "ladder": asking.LADDER,
-        "widths": asking.WIDTHS,
+        "widths": [f"{width:g}" for width in asking.widths_of(registered)],
         "mine": mine,
         "missing": _missing(wish, [model["id"] for model in mine]),
     }

@@ -334,7 +334,7 @@ def _typed(service: Service, registered: Registered) -> Json:
     file, root = source.get("file", ""), service.settings.rows
     if file and root is not None:
         file = str(Path(file).relative_to(root.resolve()))
-    same = ("label", "row_key", "unit", "rows_per_unit", "neighbours", "expected_rows",
+    same = ("row_key", "unit", "rows_per_unit", "neighbours", "expected_rows",
             "prevalence", "people", "positive", "negative")  # fmt: skip
     plain = {name: getattr(declared, name) for name in same}
     groups = (declared.groups or {}).items()
@@ -349,6 +349,9 @@ def _typed(service: Service, registered: Registered) -> Json:
         "features": ", ".join(declared.features or ()),
         "lowest": f"{declared.score_range[0]:g}",
         "highest": f"{declared.score_range[1]:g}",
+        "label": declared.target,
+        "bound_low": "" if declared.bounds is None else f"{declared.bounds[0]:.17g}",
+        "bound_high": "" if declared.bounds is None else f"{declared.bounds[1]:.17g}",
         "classes": ", ".join(map(str, declared.classes)),
         "groups": "\n".join(f"{name}: {', '.join(map(str, values))}" for name, values in groups),
         "budget": decimal(epsilon) if epsilon is not None else "",
@@ -383,25 +386,13 @@ def register_form(service: Serving, request: Request, order: Order) -> Response:
 
 def _declaration(order: Sent) -> Json:
     """Return what the form says of the columns, as the API would be sent it."""
-    words = "score range"
-    declared: Json = {
-        "label": order.text("label"),
+    declared: Json = _outcome(order) | {
         "row_key": order.text("row_key"),
         "neighbours": order.text("neighbours") or "replace-one",
-        "score_range": [
-            _float(words, order.text("lowest") or "0"),
-            _float(words, order.text("highest") or "1"),
-        ],
         "features": order.lines("features") or None,
         "people": order.text("people") or None,
         "new": bool(order.text("new")),
     }
-    if order.lines("classes"):
-        declared["classes"] = [_value(text) for text in order.lines("classes")]
-    else:
-        declared["positive"] = _value(order.text("positive") or "1")
-        if order.text("negative"):
-            declared["negative"] = _value(order.text("negative"))
     if order.text("unit"):
         declared["unit"] = order.text("unit")
         rows = order.text("rows_per_unit") or "1"
@@ -416,6 +407,28 @@ def _declaration(order: Sent) -> Json:
             name.strip(): [_value(text.strip()) for text in values.split(",") if text.strip()]
             for name, _, values in lines
         }
+    return declared
+
+
+def _outcome(order: Sent) -> Json:
+    """Return what the form says of the column that models predict."""
+    ends = {"lower bound": order.text("bound_low"), "upper bound": order.text("bound_high")}
+    if any(ends.values()):
+        bounds = [_float(words, end) for words, end in ends.items()]
+        return {"outcome": order.text("label"), "bounds": bounds}
+    words = "score range"
+    declared: Json = {
+        "label": order.text("label"),
+        "score_range": [
+            _float(words, order.text("lowest") or "0"),
+            _float(words, order.text("highest") or "1"),
+        ],
+    }
+    if order.lines("classes"):
+        return declared | {"classes": [_value(text) for text in order.lines("classes")]}
+    declared["positive"] = _value(order.text("positive") or "1")
+    if order.text("negative"):
+        declared["negative"] = _value(order.text("negative"))
     return declared
 
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from heldout import questions as q
 from heldout.arguments import shown
-from heldout.data import Dataset
+from heldout.data import Dataset, PrivateTable
 from heldout.errors import (
     AlreadyBooked,
     AnswerLost,
@@ -28,7 +28,7 @@ from heldout.kernel.ledger.witness import Witness
 from heldout.models import load
 from heldout.questions.answers import plain
 from heldout.questions.boards.board import Board, BoardEnded
-from heldout.questions.session import Session
+from heldout.questions.session import PrivateSession
 from heldout.server import artifacts, books, jobs, rows
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
@@ -70,7 +70,7 @@ class Worker:
         self.service = service
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
-        self._sessions: dict[tuple[Any, ...], Session] = {}
+        self._sessions: dict[tuple[Any, ...], PrivateSession] = {}
         self._handlers: dict[str, Callable[[Job], float]] = {
             "register": self._register,
             "quarantine": self._quarantine,
@@ -202,7 +202,7 @@ class Worker:
         elif by != registered.owner and registered.description is None:  # another's account, say
             raise Conflict(f"There is an account {shown(name)} already. Choose another name.")
         # The account's own rules on refreshed rows are looked at now, not when somebody asks.
-        Session(table, ledger=ledger, account=name)
+        PrivateSession(table, ledger=ledger, account=name)
         values = {
             "state": "open",
             "words": "Analysts with an allowance may ask.",
@@ -373,19 +373,19 @@ class Worker:
             values |= _lost(entry.sequence, entry.hash, values["words"])
         _set_unpaid(connection, evaluations, identity, **values)
 
-    def _session(self, registered: Registered, row: sa.Row[Any]) -> Session:
+    def _session(self, registered: Registered, row: sa.Row[Any]) -> PrivateSession:
         """Return a session of this analyst on these scores; it stays open for the next question."""
         key = (registered.name, row.revision, row.artifact, row.rival, row.owner)
         if key not in self._sessions:
             if len(self._sessions) >= 4 * rows.MOST_OPEN:
                 self._sessions.clear()
             table = self._open(registered, row.artifact, row.rival)
-            self._sessions[key] = Session(
+            self._sessions[key] = PrivateSession(
                 table, ledger=self.service.ledger, account=registered.name, analyst=row.owner
             )
         return self._sessions[key]
 
-    def _open(self, registered: Registered, artifact: str, rival: str | None) -> Dataset:
+    def _open(self, registered: Registered, artifact: str, rival: str | None) -> PrivateTable:
         private = self.service.settings.private
         return rows.open_scored(registered, private=private, artifact=artifact, rival=rival)
 
@@ -450,6 +450,7 @@ class Worker:
         self._check_scored(row, posted)
         books.check_receipt(self.service)
         table = self._open(registered, row.artifact, None)
+        assert isinstance(table, Dataset)  # no board opens on other rows
         booked = self._past_cancelling(submissions, job, tick_of(self.service, registered))
         if booked is None:
             return self._end_of(job)

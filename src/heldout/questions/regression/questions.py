@@ -4,12 +4,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, ClassVar, Final, Generic
 
 import numpy as np
 
 from heldout.arguments import shown
+from heldout.data.description import Description
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
 from heldout.intervals.groups import ByGroup
@@ -37,7 +38,8 @@ __all__ = ["RegressionMetrics", "ResidualPlot"]
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Of a scale: whatever bounds are found from it are then within the widths above."""
-MOST_MADE_UP: Final = 20_000
+MOST_MADE_UP: Final = 100_000
+"""Rows that a forecast is made for: with more of them intervals are narrower than it says."""
 GOLDEN: Final = (math.sqrt(5) - 1) / 2  # its multiples are spread evenly, and in no order
 Scale = Annotated[
     float,
@@ -95,6 +97,17 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
 
     draws: ClassVar[int] = 5
 
+    @classmethod
+    def suggested(cls, about: Description) -> Mapping[str, object]:
+        return {} if about.scale == 1 else {"scale": about.scale}
+
+    def typical_release(self, about: FittedRows, guess: Guess) -> R_co | None:
+        """Return the release that `typical` makes, of at most so many rows as are made up."""
+        assert guess.rows is not None
+        rows = min(guess.rows, MOST_MADE_UP)
+        public = None if about.rows is None else min(about.rows, MOST_MADE_UP)
+        return super().typical_release(replace(about, rows=public), replace(guess, rows=rows))
+
     def typical(self, about: FittedRows, guess: Guess) -> object:
         """Return the answer to the question about made-up rows, which are no secret."""
         return self.request(about).draw(self._made_up(about, guess))
@@ -107,24 +120,29 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
 
     def _made_up(self, about: FittedRows, guess: Guess, groups: int = 1) -> RegressionTable:
         assert guess.rows is not None
-        rows = min(guess.rows, MOST_MADE_UP)
-        from scipy.special import ndtri
+        spread, neighbours = self.scale * guess.spread, about.protection.neighbours
+        return _made_up_rows(min(guess.rows, MOST_MADE_UP), spread, groups, neighbours)
 
-        at = (np.arange(rows) + 0.5) / rows
-        mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
-        residual = self.scale * guess.spread * ndtri(mixed)
-        predicted = 3 * self.scale * guess.spread * (2 * at - 1)
-        return RegressionTable(
-            {
-                "observed": predicted + residual,
-                "predicted": predicted,
-                "group": np.arange(rows) % groups,
-            },
-            observed="observed",
-            predicted="predicted",
-            groups={"group": list(range(max(groups - 1, 1)))},
-            neighbours=about.protection.neighbours,
-        )
+
+@lru_cache(maxsize=4)
+def _made_up_rows(rows: int, spread: float, groups: int, neighbours: str) -> RegressionTable:
+    """Return rows of which nobody is; several forecasts are about the same ones."""
+    from scipy.special import ndtri
+
+    at = (np.arange(rows) + 0.5) / rows
+    mixed = np.clip(np.arange(1, rows + 1) * GOLDEN % 1, 0.5 / rows, 1 - 0.5 / rows)
+    predicted = 3 * spread * (2 * at - 1)
+    return RegressionTable(
+        {
+            "observed": predicted + spread * ndtri(mixed),
+            "predicted": predicted,
+            "group": np.arange(rows) % groups,
+        },
+        observed="observed",
+        predicted="predicted",
+        groups={"group": list(range(max(groups - 1, 1)))},
+        neighbours=neighbours,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +164,7 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     )
     grouped: ClassVar[type[ByGroup[Any]]] = PlotsByGroup
     title: ClassVar[str] = "residual plot"
+    headline: ClassVar[str] = "mean residual"
     asks: ClassVar[str] = "Do the residuals show a pattern?"
     tells: ClassVar[str] = (
         "Rows by predicted value and residual, as a noisy table; plots and tests are read off it."
@@ -251,6 +270,7 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     grouped: ClassVar[type[ByGroup[Any]]] = MetricsByGroup
     lower_is_better: ClassVar[bool] = True
     title: ClassVar[str] = "regression metrics"
+    headline: ClassVar[str] = "root mean squared error"
     asks: ClassVar[str] = "How far are its predictions off?"
     tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
     bounds: Annotated[
