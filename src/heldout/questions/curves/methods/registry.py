@@ -21,10 +21,10 @@ METHODS: dict[str, str] = {
     "fixed-space": "published:fixed_space",
     "recursive-medians": "published:recursive_medians",
     "hierarchical-quantile": "hierarchical_quantile:build",
-    "stoddard-2014-laplace": "as_printed:laplace_2014",
-    "stoddard-2014-priroc": "as_printed:priroc_2014",
-    "chen-2016-priroc": "as_printed:priroc_2016",
-    "chen-2016-priroc-fix": "as_printed:priroc_fix_2016",
+    "stoddard-2014-laplace": "published:laplace_2014",
+    "stoddard-2014-priroc": "published:priroc_2014",
+    "chen-2016-priroc": "published:priroc_2016",
+    "chen-2016-priroc-fix": "published:priroc_fix_2016",
 }
 """Name -> module of this package and the function in it that builds the method."""
 
