@@ -159,7 +159,7 @@ def declared_values(values: Any, scale: Scale) -> tuple[float, ...]:
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError("score_values must be numbers, such as [0.1, 0.5, 0.9].") from None
     low, high = scale
-    if not 2 <= len(found) <= MOST_VALUES or not low <= found[0] <= found[-1] <= high:
+    if not 2 <= len(found) <= MOST_VALUES or not all(low <= value <= high for value in found):
         raise ArgumentError(
             f"score_values must be 2 to {MOST_VALUES} different numbers within score_range "
             f"({low:g}, {high:g}). Leave them out where a model gives more."

@@ -137,13 +137,13 @@ def grid_scores(edges: Any, *, points: int, score_range: tuple[float, float]) ->
 
 
 def grid_point(score: float, *, points: int, score_range: tuple[float, float]) -> int:
-    """The grid point that a score is counted at.
+    """The grid point that a score is counted at, by the operations that rows are counted with.
 
     >>> grid_point(0.5, points=65537, score_range=(0.0, 1.0))
     32768
     """
     low, high = score_range
-    return round((score - low) / (high - low) * (points - 1))
+    return min(round((score - low) * ((points - 1) / (high - low))), points - 1)
 
 
 def plain_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:

@@ -8,7 +8,9 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import heldout as ho
+from heldout.data.scores import GridTally, declared_values
 from heldout.errors import ArgumentError
+from heldout.intervals.curve import grid_point
 from heldout.questions.curves.pictures import chart
 from heldout.questions.curves.release import CurvesRelease
 
@@ -281,3 +283,21 @@ def test_declared_scores_are_counted_by_value() -> None:
     for bad in ([0.5], [0.2, 1.5], "x", [np.nan, 0.5], list(np.arange(100) / 100)):
         with pytest.raises(ArgumentError, match="score_values"):
             ho.Dataset({"y": labels, "p": scores}, label="y", score="p", score_values=bad)
+
+
+def test_no_declared_score_is_nan_wherever_it_sorts() -> None:
+    nans = [float("nan") for _ in range(100)]  # each with a hash of its own
+    for nan in nans:
+        with pytest.raises(ArgumentError, match="score_values"):
+            declared_values([0.1, nan, 0.9], (0.0, 1.0))
+
+
+def test_a_threshold_lies_where_rows_with_its_score_are_counted() -> None:
+    ends = 1.0, 100.0
+    scores = ends[0] + (ends[1] - ends[0]) * np.arange(2**17 + 1) / 2**17  # half of them halfway
+    tally = GridTally(ends)
+    tally.add({"label": np.zeros(len(scores), dtype=np.int64), "score": scores})
+    counts = np.zeros(2**16 + 1, dtype=np.int64)
+    counts[tally.columns()["point"]] = tally.columns()["n"]
+    points = [grid_point(float(each), points=2**16 + 1, score_range=ends) for each in scores]
+    assert np.bincount(points, minlength=2**16 + 1).tolist() == counts.tolist()
