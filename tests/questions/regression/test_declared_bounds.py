@@ -1,5 +1,6 @@
 """Public bounds of an outcome: what lies beyond counts as the nearer end, and fails nothing."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from heldout.errors import ArgumentError, InfiniteScore, MissingScore
 
 
 def table(**more: Any) -> RegressionTable:
-    columns = {"y": [-5.0, 50.0, 300.0], "p": [1e300, 40.0, -1e300]}
+    columns = {"y": [-5.0, 50.0, 300.0], "p": [math.inf, 40.0, -math.inf]}
     return RegressionTable(columns, observed="y", predicted="p", **more)
 
 
