@@ -23,7 +23,7 @@ PLACES: dict[str, str] = {
     "select:select": "Which features of private rows are worth keeping?",
     "model:app": "Would a custodian take this model?",
     "plan:plan": "Which epsilon for which interval? Spends nothing.",
-    "pool:pool": "The same question at several sites, as one answer.",
+    "plan:pool": "The same question at several sites, as one answer.",
     "ledger:app": "Show or verify what has been spent.",
     "plan:board": "Plan a leaderboard that cannot be gamed.",
     "server:serve": "Let analysts ask: pages, API and a worker.",
