@@ -8,6 +8,7 @@ import pytest
 
 import heldout as ho
 from heldout.errors import HeldoutError, UnusableModel
+from heldout.models.linear import LinearModel
 
 ROWS = {"age": [40.0, 60.0, None], "sex": ["F", "M", "M"], "dose": [1, 2, 3]}
 
@@ -94,3 +95,9 @@ def test_numbers_too_large_for_the_link_give_the_default() -> None:
 def test_a_text_where_a_number_is_declared_is_refused_by_its_type() -> None:
     with pytest.raises(HeldoutError, match="is of kind text"):
         scores({"coefficients": {"sex": 1.0}})
+
+
+def test_numbers_by_column_alone_are_a_model_with_the_identity_link() -> None:
+    plain = LinearModel.parse({"intercept": 20, "age": 3})
+    assert plain == LinearModel.parse({"coefficients": {"age": 3}, "intercept": 20})
+    assert plain.link == "identity"
