@@ -90,13 +90,13 @@ def test_rows_that_a_lost_worker_had_registered_are_opened_by_the_next(
     """The account is there, and it is the custodian's own."""
     from heldout.server import worker
 
-    real = worker.Session
+    real = worker.PrivateSession
 
     def lost(*_: Any, **__: Any) -> Any:
-        monkeypatch.setattr(worker, "Session", real)
+        monkeypatch.setattr(worker, "PrivateSession", real)
         raise OSError
 
-    monkeypatch.setattr(worker, "Session", lost)
+    monkeypatch.setattr(worker, "PrivateSession", lost)
     found = shared.sent("mallory", "own", write_rows(tmp_path / "other.parquet", 30))
     assert found["state"] == "open"
 
