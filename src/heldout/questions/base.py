@@ -309,6 +309,11 @@ class Question(ABC, Generic[R_co]):
         return any(field_.name == "by" for field_ in cls.form())
 
     @classmethod
+    def takes_model(cls) -> bool:
+        """Return whether it is about a model, whose scores or predictions the rows have."""
+        return any(rows.takes_model for rows in cls.of)
+
+    @classmethod
     def rival_field(cls) -> FormField | None:
         """Return the field that names another model to compare with; None if it compares none."""
         return next((field_ for field_ in cls.form() if isinstance(field_.rule, Rival)), None)
