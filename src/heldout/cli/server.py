@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """How to serve; the arguments of `heldout.server.run.serve`.
+    """Options of serving; the arguments of `heldout.server.run.serve`.
 
     Parameters
     ----------
