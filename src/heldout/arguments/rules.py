@@ -44,6 +44,8 @@ class Rule(ABC):
     """Whether more than one word may be typed for it."""
     option: ClassVar[str | None] = None
     """Its spelling on the command line, where the field's own name would mislead."""
+    untyped: ClassVar[str | None] = None
+    """Why nobody can type it into a page, and what to do instead; None if one can."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str) -> object:

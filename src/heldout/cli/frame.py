@@ -276,10 +276,14 @@ def buy(
 
 def _buy_from_server(questions: Sequence["Question[Any]"], frame: Frame) -> Bought:
     from heldout.drawing.words import decimal
+    from heldout.questions import find
 
     scoring = frame.scoring
-    if scoring.model is None:
+    takes_model = any(find(question.kind).takes_model() for question in questions)
+    if scoring.model is None and takes_model:
         raise ArgumentError("--model must be given: the file that the server is to judge.")
+    if scoring.model is not None and not takes_model:
+        raise ArgumentError("This question is about the rows alone: leave --model out.")
     files = [Path(name) for question in questions for name in question.rivals]
     asked = [_elsewhere(question) for question in questions]
     rows = frame.remote.rows()

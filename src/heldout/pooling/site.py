@@ -27,6 +27,7 @@ PLAINLY: Final = {
     "score_map": "score maps",
     "out_of_range": "rules for scores out of range",
     "error": "errors",
+    "ties": "rules of ties",
 }
 HOW: Final = ("method",)  # how a site answered, not what it was asked
 

@@ -23,7 +23,9 @@ from heldout.kernel.ranking.values import (
     area,
     area_of_table,
     average_precision,
+    average_precision_negatives_first,
     average_precision_of_table,
+    average_precision_of_table_negatives_first,
     difference,
     tied_of_table,
 )
@@ -32,6 +34,7 @@ from heldout.kernel.statistic import Statistic, as_scores, tally
 __all__ = [
     "LARGEST_EXACT",
     "METRICS",
+    "NEGATIVES_FIRST",
     "RankedGroups",
     "RankedRows",
     "RankedTable",
@@ -114,6 +117,14 @@ METRICS: Final = {
         ),
     )
 }
+# The papers' rule of ties. All else, the noise too, is that of average precision.
+NEGATIVES_FIRST: Final = "average-precision-negatives-first"
+METRICS[NEGATIVES_FIRST] = replace(
+    METRICS["average-precision"],
+    name=NEGATIVES_FIRST,
+    of_rows=average_precision_negatives_first,
+    of_table=average_precision_of_table_negatives_first,
+)
 
 
 def ranking_metric(name: str) -> RankingMetric:
@@ -275,8 +286,9 @@ class _Ranked(Statistic[RankingStatistic]):
 class RankedRows(_Ranked):
     """A ranking metric of the exact scores.
 
-    Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
-                 any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
+    Claim:       the sensitivities of `area`, `average_precision` (with either rule of ties) and
+                 `difference`, which hold for any scores.
+                                             [claim: auc-sensitivity] [claim: ap-sensitivity]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
