@@ -45,7 +45,7 @@ def declared(options: dict[str, Any]) -> dict[str, Any]:
     >>> declared({"labels": ["no", "yes"]})
     {'negative': 'no', 'positive': 'yes'}
     """
-    options = {name: each for name, each in options.items() if each is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     given = options.pop("labels", None)
     if given is not None:
         values = as_array(given, name="labels").tolist()

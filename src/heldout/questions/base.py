@@ -161,7 +161,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Choice:
-    """What may be chosen for all sections of a report. Public."""
+    """Holds what may be chosen for all sections of a report. Public."""
 
     threshold: float
     scores: str | None = None

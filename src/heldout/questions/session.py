@@ -503,7 +503,7 @@ class Session(PrivateSession):
         return self._ask(q.TopK, by, epsilon=epsilon, weighted=weighted)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
-        """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
+        """Return how well rows of a unit are ranked (NDCG of the first k), averaged over units."""
         return self.ask(q.Ndcg(epsilon=epsilon, k=k))
 
     def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":

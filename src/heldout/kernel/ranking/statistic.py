@@ -1,4 +1,4 @@
-"""What is read off the rows for a ranking: the metrics, the score table and the ranked rows."""
+"""Read the rows for a ranking: the metrics, the score table and the ranked rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -391,10 +391,11 @@ class RankedTable(_Ranked):
         if self.kind.compares:
             model = np.asarray(columns["model"])
             sides = [
-                {name: each[model == which] for name, each in columns.items()} for which in (0, 1)
+                {name: column[model == which] for name, column in columns.items()}
+                for which in (0, 1)
             ]
         classes = [self.table.classes(side) for side in sides]
-        values = [self.kind.of_table(*each) for each in classes]
+        values = [self.kind.of_table(*counts) for counts in classes]
         return _counted(difference(*values) if self.kind.compares else values[0], *classes[0])
 
 
@@ -501,16 +502,16 @@ class InfluenceMoments(Statistic[Ints]):
             places.append((columns["place_0"], len(self.cuts) + 1))
             places.append((columns["place_1"], len(self.rival_cuts) + 1))
         rows = tally(columns["n"], *places)[:-1].reshape(2, -1)
-        each = np.array([self.negatives, self.positives], dtype=np.int64)
-        squares = rows * (SQUARES * each**2 // STEPS)
-        return np.array([squares.sum(), *(rows * each).sum(axis=1)], dtype=np.int64)
+        influence = np.array([self.negatives, self.positives], dtype=np.int64)
+        squares = rows * (SQUARES * influence**2 // STEPS)
+        return np.array([squares.sum(), *(rows * influence).sum(axis=1)], dtype=np.int64)
 
     def _places(self, points: Any) -> np.ma.MaskedArray[Any, Any]:
         """Return how many cut points lie at or below each point of the grid."""
         low, high = self.score_range
         scores = low + np.ma.getdata(points) * ((high - low) / CELLS)
-        found = np.searchsorted(self.cuts, scores, side="right")
-        return np.ma.array(found, mask=np.ma.getmaskarray(points))
+        places = np.searchsorted(self.cuts, scores, side="right")
+        return np.ma.array(places, mask=np.ma.getmaskarray(points))
 
     def sensitivity(self, protection: Protection) -> int:
         replaced = protection.neighbours is Neighbours.REPLACE_ONE

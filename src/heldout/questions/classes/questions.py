@@ -225,7 +225,7 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(_CallCounts[RankRelease]):
-    """How often the true class is among the k of the highest scores, for every k."""
+    """The share of rows whose true class is among the k highest scores, for every k."""
 
     kind: ClassVar[str] = "top-k"
     asks: ClassVar[str] = "Is the truth among its first calls?"
