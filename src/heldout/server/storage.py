@@ -289,8 +289,28 @@ class Store:
         else:
             command.upgrade(configuration, revision)
 
+    def check_current(self) -> None:
+        """Refuse tables of another version than this one's."""
+        from alembic.script import ScriptDirectory
+
+        newest = ScriptDirectory.from_config(alembic_configuration("")).get_current_head()
+        if revision_of(self) != newest:
+            raise ArgumentError(
+                "The server's tables are of another version of heldout. Use the version that runs "
+                "the server, or start this one once: it brings them up to date."
+            )
+
     def close(self) -> None:
         self.engine.dispose()
+
+
+def revision_of(store: Store) -> str | None:
+    """Return which revision the tables are of; None if there are none."""
+    with store.read() as connection:
+        if not sa.inspect(connection).has_table("server_version"):
+            return None
+        found = connection.exec_driver_sql("SELECT version_num FROM server_version").scalar()
+    return None if found is None else str(found)
 
 
 def alembic_configuration(url: str) -> "Config":
