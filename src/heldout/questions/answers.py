@@ -3,7 +3,7 @@
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,6 +17,7 @@ from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Budget, Loss, Receipt, price
 from heldout.kernel.door import Drawn, Standing
 from heldout.kernel.loss import show, stored
+from heldout.questions.base import Rival
 from heldout.questions.quote import booked_together
 from heldout.questions.registry import registered
 
@@ -249,15 +250,24 @@ class Answered:
 
     questions: tuple[q.Question[Any], ...]
     drawn: Drawn
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What people call columns, where they have better names."""
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:
         """Return what people read, one for each question."""
         if len(self.questions) == 1:
-            return (self.questions[0].release(self.drawn),)
+            return (self.questions[0].release(self.drawn).called(self.names),)
         return tuple(
-            question.release(self.drawn.part(str(at))) for at, question in enumerate(self.questions)
+            question.release(self.drawn.part(str(at))).called(self.names)
+            for at, question in enumerate(self.questions)
         )
+
+    def of_models(self, *names: str) -> Self:
+        """Return the same answers about models by their names: the first one, and its rival."""
+        columns = (self.drawn.about.model, Rival.elsewhere)
+        called = {column: name for column, name in zip(columns, names, strict=False) if column}
+        return replace(self, names=called)
 
     @property
     def receipt(self) -> Receipt:

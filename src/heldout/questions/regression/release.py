@@ -217,6 +217,10 @@ class ResidualPlot(Release):
     def fan(self) -> Score:
         return self.readings.fan
 
+    def finding(self, level: float = 0.95) -> str:
+        """Return what the plot shows: its verdict."""
+        return str(self.verdict)
+
     @property
     def verdict(self) -> Verdict:
         """What the plot says: it curves, it fans out, or it is too noisy to tell."""

@@ -257,9 +257,10 @@ LEVEL: Final = 0.95
 
 def answers_page(answered: Answered) -> str:
     """Return a self-contained page with every measure and picture of the answers."""
-    parts, about = list(_parts(answered)), answered.drawn.about
-    whose = f"{about.model} on {about.name}" if about.model is not None else about.name
-    heading = f"How good is {whose}?" if about.model is not None else f"Answers about {whose}"
+    parts, about, names = list(_parts(answered)), answered.drawn.about, answered.names
+    model = None if about.model is None else names.get(about.model, about.model)
+    whose = f"{model} on {about.name}" if model is not None else about.name
+    heading = f"How good is {whose}?" if model is not None else f"Answers about {whose}"
     return rendered(
         "answer.html",
         title=f"{whose}: private evaluation",
