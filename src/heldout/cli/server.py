@@ -28,7 +28,7 @@ app = App(name="server", help="Look after a server: copies, links, retention.")
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """How to serve; the arguments of `heldout.server.run.serve`.
+    """Options of serving; the arguments of `heldout.server.run.serve`.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def _cells(cells: Any, part: str) -> Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Separability(Question[SeparabilityRelease]):
-    """How well does a separator tell the private truth from the public, privatized rows?
+    """Can a separator tell the private truth from the public, privatized rows?
 
     `privatized` is the public table, as columns.
     """
