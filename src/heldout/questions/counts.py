@@ -231,8 +231,8 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         return ConfusionRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        found, false_alarms, missed, left_alone = guess.confusion()
-        counts = np.array([left_alone, false_alarms, missed, found])
+        hits, false_alarms, missed, left_alone = guess.confusion()
+        counts = np.array([left_alone, false_alarms, missed, hits])
         return weigh_counts(counts, self.weighted, guess)
 
 

@@ -90,8 +90,8 @@ class RankedLists(Statistic[Ints]):
         own = np.where(positive & (place < self.k), gains[np.minimum(place, self.k - 1)], 0.0)
         values = np.bincount(member, weights=own, minlength=lists)
         if self.measure == "ndcg":
-            held = np.minimum(np.bincount(member, weights=positive, minlength=lists), self.k)
-            values = values / np.cumsum(gains)[np.maximum(held.astype(np.int64) - 1, 0)]
+            positives = np.minimum(np.bincount(member, weights=positive, minlength=lists), self.k)
+            values = values / np.cumsum(gains)[np.maximum(positives.astype(np.int64) - 1, 0)]
         steps = np.clip(np.floor(values * STEPS + 0.5), 0, STEPS).astype(np.int64)
         squares = np.clip(np.floor(values * values * STEPS + 0.5), 0, steps).astype(np.int64)
         parts = (squares, steps - squares, STEPS - steps)
@@ -178,9 +178,11 @@ class _RankedLists(Question[ListsRelease]):
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         lists = max(1, sum(guess.counts) // about.protection.rows_per_unit)
-        found = guess.precision()
-        square = found**2 + found * (1 - found) / 4  # lists that differ half as much as they may
-        parts = np.array([square, found - square, 1 - found])
+        precision = guess.precision()
+        square = (
+            precision**2 + precision * (1 - precision) / 4
+        )  # lists that differ half as much as they may
+        parts = np.array([square, precision - square, 1 - precision])
         return np.round(parts * lists * STEPS).astype(np.int64)
 
 

@@ -116,11 +116,11 @@ class CallCounts(Statistic[Ints]):
     def _place(self, axis: str) -> str:
         every = range(self.classes)
         if axis == "called" and self.by_scores:
-            whens = " ".join(f"WHEN score_{each} >= top THEN {each}" for each in every)
+            whens = " ".join(f"WHEN score_{place} >= top THEN {place}" for place in every)
             return f"CASE {whens} END"
         if axis == "rank":
             before = "CAST(score_{0} > own OR (score_{0} >= own AND truth > {0}) AS INTEGER)"
-            return " + ".join(before.format(each) for each in every)
+            return " + ".join(before.format(place) for place in every)
         return axis
 
     def read(self, columns: Columns) -> Ints:
@@ -261,7 +261,7 @@ class _ClassAreas(Question[ClassAreas]):
 
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
     cannot_pool: ClassVar[str] = CLASSES_APART
-    each: ClassVar[type[Auc] | type[AveragePrecision]]
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]]
     rules: ClassVar[int] = Auc.rules
     known_rules: ClassVar[tuple[int, ...]] = Auc.known_rules
     reported_since: ClassVar[int] = Auc.reported_since
@@ -273,7 +273,7 @@ class _ClassAreas(Question[ClassAreas]):
 
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
-        one = self.each(epsilon=share, method=self.method).under(self.rules)
+        one = self.of_one_class(epsilon=share, method=self.method).under(self.rules)
         return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:
@@ -281,11 +281,11 @@ class _ClassAreas(Question[ClassAreas]):
         for place, (name, question) in enumerate(self._questions(about).items()):
             asked = question.request(about.versus(place))
             parts[name] = replace(asked, view=_Versus(place))
-        title = f"{self.each.kind.replace('-', ' ')} of classes"
+        title = f"{self.of_one_class.kind.replace('-', ' ')} of classes"
         return Together(title, parts, {"classes": list(about.classes)})
 
     def read(self, drawn: Drawn) -> ClassAreas:
-        return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
+        return ClassAreas(drawn, self.of_one_class.reading, kind=self.of_one_class.kind)
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         positives = max(1, sum(guess.counts) // len(about.classes))
@@ -315,7 +315,7 @@ class ClassAuc(_ClassAreas):
         asked_as="auc",
         old_name="auc_of_classes",
     )
-    each: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
@@ -356,7 +356,7 @@ class ClassAveragePrecision(_ClassAreas):
         place=60,
         always=False,
     )
-    each: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:

@@ -354,7 +354,7 @@ def _grouped(name: str, *sides: tuple[tuple[float, str], ...], **options: Any) -
     tables = []
     for own in sides:
         rows = _rows(*((0.5, residual) for residual, _ in own))
-        people = [str(each) for each in range(len(_PREDICTED))] + ["own"] * len(own)
+        people = [str(person) for person in range(len(_PREDICTED))] + ["own"] * len(own)
         groups = [*"abcabca"[: len(_PREDICTED)], *(group for _, group in own)]
         tables.append({**rows, "g": groups, "who": people})
     first, second = tables
@@ -393,7 +393,7 @@ def _cell(release: Any, predicted: float, residual: float) -> tuple[int, int] | 
 
 def _own_cells(pair: Pair, release: Any) -> list[float]:
     """Return all numbers, and the cells of rows that differ, for one who knows the others."""
-    found = numbers(release)
+    values = numbers(release)
     table = release.table
     for rows in (pair.first, pair.second):
         if len(rows["p"]) == len(_PREDICTED):
@@ -403,8 +403,8 @@ def _own_cells(pair: Pair, release: Any) -> list[float]:
             _cell(release, p, r) == own for p, r in zip(_PREDICTED, _RESIDUALS, strict=True)
         )
         seen = table.outside if own is None else table.noisy[own]
-        found.append(float(seen) - known)
-    return found
+        values.append(float(seen) - known)
+    return values
 
 
 _NUMBER: Final = Column((0.0, 1.0, -1.0, 0.5, 1024.0, 1e6, -1e6, 1 / 3), "normal")

@@ -53,7 +53,7 @@ class Columns(Rule):
 
     def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
-        if not plain or not all(isinstance(each, Mapping) for each in value.values()):
+        if not plain or not all(isinstance(entry, Mapping) for entry in value.values()):
             raise ArgumentError(
                 f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
             )
