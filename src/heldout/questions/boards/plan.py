@@ -129,7 +129,7 @@ class Merit(Statistic[Ints]):
     metric: str
     threshold: float = 0.5
     score_range: tuple[float, float] = (0.0, 1.0)
-    claim: ClassVar[str] = "board"
+    claim = "board"
 
     def __post_init__(self) -> None:
         if self.metric not in MERITS:
@@ -186,8 +186,8 @@ class AreaMerit(Statistic[Ints]):
 
     bar: Fraction
     rows: int
-    claim: ClassVar[str] = "board"
-    shown_by: ClassVar[str] = (
+    claim = "board"
+    shown_by = (
         "tests/questions/boards/test_area.py::test_no_small_neighbours_move_it_further_than_claimed"
     )
     STEPS_OF_A_BAR: ClassVar[int] = 10_000

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Annotated, Any, ClassVar, Final, Generic
+from typing import Annotated, Any, Final, Generic
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from heldout.arguments import shown
 from heldout.data.description import Description
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
-from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
@@ -60,9 +59,9 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
     for all rows together, and the plan divides its counts and sums.
     """
 
-    of: ClassVar[tuple[type, ...]] = (FittedRows,)
-    cannot_pool: ClassVar[str] = "every site searches bounds of its own"
-    stores: ClassVar[tuple[type, ...]] = (SquareCounts,)
+    of = (FittedRows,)
+    cannot_pool = "every site searches bounds of its own"
+    stores = (SquareCounts,)
     scale: Scale = 1.0
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
@@ -95,7 +94,7 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
             "groups": groups,
         }
 
-    draws: ClassVar[int] = 5
+    draws = 5
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
@@ -154,19 +153,19 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     the paper's own "chen-2016-prirp".
     """
 
-    kind: ClassVar[str] = "residual-plot"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "residual-plot"
+    replayed = (
         {},
         {"by": "g"},
         {"bounds": {"predicted": [-2, 2], "residual": 2}},
         {"method": "dawa", "grid": [4, 4]},
         {"method": "chen-2016-prirp", "grid": [4, 4]},
     )
-    grouped: ClassVar[type[ByGroup[Any]]] = PlotsByGroup
-    title: ClassVar[str] = "residual plot"
-    headline: ClassVar[str] = "mean residual"
-    asks: ClassVar[str] = "Do the residuals show a pattern?"
-    tells: ClassVar[str] = (
+    grouped = PlotsByGroup
+    title = "residual plot"
+    headline = "mean residual"
+    asks = "Do the residuals show a pattern?"
+    tells = (
         "Rows by predicted value and residual, as a noisy table; plots and tests are read off it."
     )
     method: Annotated[str, OneOf(METHODS), "heldout, dawa, or the paper's own chen-2016-prirp."] = (
@@ -260,19 +259,19 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     spread.
     """
 
-    kind: ClassVar[str] = "regression-metrics"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "regression-metrics"
+    replayed = (
         {},
         {"by": "g"},
         {"bounds": {"residual": 2, "observed": [-2, 2]}},
         {"r_squared": False},
     )
-    grouped: ClassVar[type[ByGroup[Any]]] = MetricsByGroup
-    lower_is_better: ClassVar[bool] = True
-    title: ClassVar[str] = "regression metrics"
-    headline: ClassVar[str] = "root mean squared error"
-    asks: ClassVar[str] = "How far are its predictions off?"
-    tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
+    grouped = MetricsByGroup
+    lower_is_better = True
+    title = "regression metrics"
+    headline = "root mean squared error"
+    asks = "How far are its predictions off?"
+    tells = "RMSE, mean absolute error, bias and R squared of a regression."
     bounds: Annotated[
         Mapping[str, Any],
         Intervals(("observed", "residual")),

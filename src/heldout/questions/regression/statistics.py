@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class GridCounts(Statistic[Ints]):
 
     axes: tuple[Axis, ...]
     groups: int = 1
-    claim: ClassVar[str] = "disjoint-counts"
+    claim = "disjoint-counts"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 2 or self.size * self.groups > MOST_CELLS:
@@ -136,7 +136,7 @@ class RowCount(Statistic[Ints]):
     """
 
     groups: int = 1
-    claim: ClassVar[str] = "disjoint-counts"
+    claim = "disjoint-counts"
 
     def body(self) -> str:
         if self.groups > 1:
@@ -201,7 +201,7 @@ class PowerSums(Statistic[Ints]):
     powers: int = 2
     resolution: int = 2**20
     groups: int = 1
-    claim: ClassVar[str] = "power-sums"
+    claim = "power-sums"
 
     def __post_init__(self) -> None:
         low, high = self.bounds

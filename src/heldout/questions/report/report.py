@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import heldout
 from heldout.data.classes import ClassifiedRows
@@ -34,7 +34,7 @@ SCHEMA = 2
 class Report(Exported):
     """Holds what was released, by section. Everything here is already paid for."""
 
-    kind: ClassVar[str] = "report"
+    kind = "report"
     subject: ScoredRows | ClassifiedRows
     """What was evaluated: the public facts of the rows."""
     epsilon: Fraction
