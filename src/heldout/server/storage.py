@@ -53,7 +53,10 @@ people = _table(
     _text("password", nullable=True),
     _when("created"),
     _when("disabled", nullable=True),
+    sa.Column("factor", sa.JSON(none_as_null=True), nullable=True),
+    _text("identity", nullable=True, index=True),
 )
+"""`factor` is the second factor; `identity` who somebody is where they sign in, if elsewhere."""
 tries = _table(
     "tries",
     _text("name", primary_key=True),  # a digest: people type passwords where names belong
@@ -200,6 +203,14 @@ jobs = _table(
     also=[sa.UniqueConstraint("kind", "subject"), sa.Index(None, "owner", "begun")],
 )
 """`seconds` is what a job counts for, by public figures; what comes after it waits until `due`."""
+workers = _table(
+    "workers",
+    _text("name", primary_key=True),
+    _text("version"),
+    _when("begun"),
+    _when("seen"),
+    _text("job", nullable=True),  # the kind of what it does
+)
 log = _table(
     "log",
     sa.Column("id", sa.Integer, primary_key=True),

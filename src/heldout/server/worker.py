@@ -47,6 +47,7 @@ from heldout.server.signing import Signer, canonical
 from heldout.server.storage import Json, datasets, evaluations, scorings, submissions, wait_until
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import boards as board_table
+from heldout.server.workers import Signs
 
 SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two looks at an empty table of jobs."""
@@ -77,6 +78,7 @@ class Worker:
         self.service = service
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
+        self.signs = Signs(service.store, self.name)
         self._sessions: dict[tuple[Any, ...], PrivateSession] = {}
         self._handlers: dict[str, Callable[[Job], float]] = {
             "register": self._register,
@@ -153,6 +155,7 @@ class Worker:
             while not done.wait(lease / 3):
                 with contextlib.suppress(sa.exc.SQLAlchemyError):
                     jobs.renew(self.service.store, job, worker=self.name, lease=lease)
+                    self.signs.give(job.kind)
 
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
@@ -538,12 +541,17 @@ def run(
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
-    worker, pause = Worker(service), SHORTEST
+    worker, pause, due = Worker(service), SHORTEST, 0.0
     while not ended.is_set() and not (alone is not None and alone()):
         try:
+            if time.monotonic() >= due:
+                worker.signs.give()
+                due = time.monotonic() + service.settings.lease / 3
             busy = worker.step()
         except sa.exc.OperationalError:  # the database is away for a moment
             busy = False
         pause = SHORTEST if busy else min(pause * 1.5, LONGEST)
         if not busy:
             ended.wait(pause)
+    with contextlib.suppress(sa.exc.SQLAlchemyError):
+        worker.signs.leave()
