@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
-app = App(name="server", help="Look after a server: copies, links, retention.")
+app = App(name="server", help="Look after a server: copies and links.")
 
 
 @dataclass(frozen=True, kw_only=True)
