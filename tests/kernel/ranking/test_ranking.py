@@ -161,10 +161,10 @@ def test_a_release_of_ten_thousand_rows_takes_two_milliseconds() -> None:
         )
         times = []
         for _ in range(30):
-            start = time.perf_counter()
+            start = time.thread_time()  # of this thread: others may have the processor
             positives, negatives = score[label], score[~label]
             value = function(positives, negatives)
             sealed = Sealed(RankingStatistic(value, positives.size, negatives.size))
             made.sample(sealed)
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         assert min(times) < 0.002
