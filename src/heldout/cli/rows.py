@@ -455,7 +455,7 @@ class DescribedOptions(Custody):
         The largest weight that there can be. Public; never read off the data.
     """
 
-    described: ClassVar[type["Description"]]
+    described: ClassVar[Any]
     groups: Several = ()
     clip: Flag = False
     weight: str | None = None

@@ -51,11 +51,7 @@ class MeasuredDataset(Dataset):
         self.out_of_range = OneOf(("refuse", "clip"))(out_of_range, "out_of_range")
         PrivateTable.__init__(self, rows, **custody)
 
-    def _validate(self) -> int:
-        return PrivateTable._validate(self)
-
-    def _fetch(self, body: str) -> sql.Columns:
-        return PrivateTable._fetch(self, body)
+    _validate, _fetch = PrivateTable._validate, PrivateTable._fetch
 
     def _exposed(self) -> dict[str, str]:
         self._require(*self.values)

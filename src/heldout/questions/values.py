@@ -4,6 +4,7 @@ The mean of a column, or of the difference of two; the share of rows that reach 
 rows by public bins, off which shares and quantiles are read.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -356,12 +357,10 @@ BOUNDS_HELP: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfValues(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
-    """A question about one declared column of numbers."""
+class OfColumns(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
+    """A question about declared columns of numbers."""
 
     of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
-    column: Annotated[str, Text("a column"), "The declared column with the numbers."]
-    bounds: Annotated[Any, Ends(), BOUNDS_HELP] = None
     weighted: Weighted = False
 
     @classmethod
@@ -370,6 +369,26 @@ class OfValues(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
         if why is None and isinstance(about, MeasuredRows) and not about.values:
             why = "no column has declared bounds: declare values={'dice': (0, 1)}"
         return why
+
+    def parameters(self, about: MeasuredRows) -> dict[str, Any]:
+        """Return what is booked of the columns, their bounds and the weights."""
+        return weight_parameters(self.weighted, about)
+
+    def laplace(self, statistic: Any, about: MeasuredRows) -> DiscreteLaplace:
+        """Return the noise for a vector of this statistic."""
+        return DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(OfColumns[R_co, Groups_co], Generic[R_co, Groups_co]):
+    """A question about one declared column, within bounds that it may name."""
+
+    column: Annotated[str, Text("a column"), "The declared column with the numbers."]
+    bounds: Annotated[Any, Ends(), BOUNDS_HELP] = None
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
@@ -387,52 +406,35 @@ class OfValues(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
 
     def ends(self, about: MeasuredRows) -> tuple[float, float]:
         """Return the bounds of its columns: its own, or the widest of the declared ones."""
-        declared = [about.values[each] for each in self.columns_asked if about.place(each) >= 0]
+        declared = [list(about.values.values())[about.place(each)] for each in self.columns_asked]
         if self.bounds is not None:
             low, high = self.bounds
             return (low, high)
         return (min(each.low for each in declared), max(each.high for each in declared))
 
     def parameters(self, about: MeasuredRows) -> dict[str, Any]:
-        """Return what is booked of the columns, their bounds and the weights."""
-        return {
-            "column": self.column,
-            "bounds": list(self.ends(about)),
-            **weight_parameters(self.weighted, about),
-        }
-
-    def laplace(self, statistic: Any, about: MeasuredRows) -> DiscreteLaplace:
-        """Return the noise for a vector of this statistic."""
-        return DiscreteLaplace.for_epsilon(
-            self.price,
-            l1_sensitivity=statistic.sensitivity(about.protection),
-            dimension=statistic.size,
-        )
+        own = {"column": self.column, "bounds": list(self.ends(about))}
+        return own | super().parameters(about)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfSums(OfValues[ValueMean, ByGroup[ValueMean]]):
+class OfSums(OfColumns[ValueMean, ByGroup[ValueMean]]):
     """A question that sums of one number of each row answer."""
 
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {},
-        {"by": "g"},
-        {"weighted": True},
-        {"bounds": [0.25, 0.75]},
-    )
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
 
+    @abstractmethod
     def statistic(self, about: MeasuredRows) -> BoundedSum:
         """Return the sums that answer it."""
-        raise NotImplementedError
 
-    def words(self, about: MeasuredRows) -> str:
+    @abstractmethod
+    def words(self) -> str:
         """Return what people call its answer."""
-        raise NotImplementedError
 
     def request(self, about: MeasuredRows) -> Request:
         statistic = self.statistic(about)
         mechanism = self.laplace(statistic, about)
-        return Request(self.words(about), statistic, mechanism, self.parameters(about))
+        return Request(self.words(), statistic, mechanism, self.parameters(about))
 
     def read(self, drawn: Drawn) -> ValueMean:
         return ValueMean(drawn)
@@ -440,7 +442,7 @@ class OfSums(OfValues[ValueMean, ByGroup[ValueMean]]):
     def typical(self, about: MeasuredRows, guess: Guess) -> Ints:
         return typical_sums(self.statistic(about), guess)
 
-    def _rest(self, about: MeasuredRows) -> dict[str, Any]:
+    def with_rest(self, about: MeasuredRows) -> dict[str, Any]:
         """Return how the rows are summed: with what is left of 1 where their number is private."""
         return {"with_rest": about.rows is None or self.weighted, "weighted": self.weighted}
 
@@ -448,13 +450,9 @@ class OfSums(OfValues[ValueMean, ByGroup[ValueMean]]):
     def pool(cls, sites: "Sequence[Site]") -> "Pooled":
         return PooledMean(sites)
 
-    @classmethod
-    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        return (0.0, 1.0)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(OfSums):
+class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
     """The mean of a declared column, or of its difference from another one of the same rows."""
 
     kind: ClassVar[str] = "mean"
@@ -464,7 +462,11 @@ class Mean(OfSums):
         "The mean of a column within its bounds, or of its difference from another column."
     )
     example: ClassVar[Mapping[str, Any]] = {"column": "a"}
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (*OfSums.replayed, {"minus": "b"})
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *OfSums.replayed,
+        {"minus": "b"},
+        {"bounds": [0.25, 0.75]},
+    )
     minus: Annotated[
         str | None,
         Text("a column"),
@@ -480,10 +482,10 @@ class Mean(OfSums):
             score_range=self.ends(about),
             place=about.place(self.column),
             minus=None if self.minus is None else about.place(self.minus),
-            **self._rest(about),
+            **self.with_rest(about),
         )
 
-    def words(self, about: MeasuredRows) -> str:
+    def words(self) -> str:
         return f"mean of {' minus '.join(map(visible, self.columns_asked))}"
 
     def parameters(self, about: MeasuredRows) -> dict[str, Any]:
@@ -508,7 +510,7 @@ class Mean(OfSums):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShareAbove(OfSums):
+class ShareAbove(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
     """The share of rows whose declared column has at least a threshold."""
 
     kind: ClassVar[str] = "share-above"
@@ -529,10 +531,10 @@ class ShareAbove(OfSums):
             score_range=(low, high),
             place=about.place(self.column),
             at_least=self.at_least,
-            **self._rest(about),
+            **self.with_rest(about),
         )
 
-    def words(self, about: MeasuredRows) -> str:
+    def words(self) -> str:
         return f"share of {visible(self.column)} at least {self.at_least:g}"
 
     def parameters(self, about: MeasuredRows) -> dict[str, Any]:
@@ -544,7 +546,7 @@ class ShareAbove(OfSums):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram(OfValues[HistogramRelease, ByGroup[HistogramRelease]]):
+class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
     """Rows by bins of a declared column; shares below edges and quantiles are read off it."""
 
     kind: ClassVar[str] = "histogram"
