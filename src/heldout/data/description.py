@@ -45,6 +45,8 @@ class Description:
     arguments of `opened_by`. A command or a form is made of it."""
     opened_by: ClassVar[str] = ""
     """The private table that holds such rows, as module:class; none if shells open it by hand."""
+    takes_model: ClassVar[bool] = False
+    """Whether a model is judged on them: its scores or predictions are one of the columns."""
     name: str
     protection: Protection
     rows: int | None
@@ -100,6 +102,7 @@ class ScoredRows(Description):
     """Rows with a label and a score."""
 
     rows_in_words: ClassVar[str] = "rows with a label of two values and a score"
+    takes_model: ClassVar[bool] = True
     label: str
     score: str
     score_range: tuple[float, float] = (0.0, 1.0)

@@ -53,24 +53,27 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
 
     One that is not informative is a grey line without a number.
     """
-    axis = _axis([each for each in measures.values() if each.informative], level, title)
+    axis = _axis([measure for measure in measures.values() if measure.informative], level, title)
     rows, hidden = [], []
-    for name, each in measures.items():
-        (low, high), (noise_low, noise_high) = each.interval(level), each.noise_interval(level)
-        if not each.informative:
+    for name, measure in measures.items():
+        (low, high), (noise_low, noise_high) = (
+            measure.interval(level),
+            measure.noise_interval(level),
+        )
+        if not measure.informative:
             ends = {"low": axis.low, "high": axis.high, "end": axis.high}
             hidden.append({"name": name, **ends, "shown": "no information"})
             continue
         rows.append(
             {
                 "name": name,
-                "value": each.value,
+                "value": measure.value,
                 "low": low,
                 "high": high,
                 "noise_low": noise_low,
                 "noise_high": noise_high,
                 "end": axis.high,
-                "shown": spread(each, level)[0],
+                "shown": spread(measure, level)[0],
             }
         )
     thick, thin, beside = (
@@ -93,8 +96,8 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
         height=ROW_HEIGHT * len(measures),
     )
     says = "; ".join(
-        f"{name} {spread(each, level)[0]}, interval {spread(each, level)[1]}"
-        for name, each in measures.items()
+        f"{name} {spread(measure, level)[0]}, interval {spread(measure, level)[1]}"
+        for name, measure in measures.items()
     )
     percent = f"{level * 100:g}%"
     return Figure(
@@ -108,7 +111,7 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
 
 def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
     """Return 0 to 1 if that holds all intervals, else as far as they reach, with 0 if near."""
-    ends = [end for each in measures for end in each.interval(level)]
+    ends = [end for measure in measures for end in measure.interval(level)]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     if low >= 0 and high <= 1:
         return Numbers(title, form=".1f")
@@ -130,10 +133,10 @@ def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
             "name": name,
             "truth": truth,
             "called": called,
-            "value": each.value,
-            "noise": f"±{half_width(each.noise_interval(level), each.value):,.0f}",
+            "value": cell.value,
+            "noise": f"±{half_width(cell.noise_interval(level), cell.value):,.0f}",
         }
-        for name, truth, called, each in cells
+        for name, truth, called, cell in cells
     ]
     texts = (("count", 20, -8, 700), ("noise", 12, 12, 400), ("name", 11, 30, 400))
     return _heat_map(rows, texts=texts, size=(290, 210))
@@ -163,7 +166,7 @@ def class_chart(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Char
         for j, called in enumerate(names)
     ]
     side = min(64, max(28, 640 // len(names)))
-    width = max(side, 7 * max(len(each) + 7 for each in names))
+    width = max(side, 7 * max(len(name) + 7 for name in names))
     size = (width * len(names), side * len(names))
     return _heat_map(rows, texts=(("count", max(8, side // 4), 4, 600),), size=size)
 
@@ -204,7 +207,7 @@ def _heat_map(
         style={"cornerRadius": 6},
     )
     return Chart(
-        [heat, *(text(*each) for each in texts)],
+        [heat, *(text(*style) for style in texts)],
         x=Names(list(dict.fromkeys(row["called"] for row in rows))),
         y=Names(list(dict.fromkeys(row["truth"] for row in rows))),
         width=size[0],

@@ -113,7 +113,7 @@ class PooledCurves(PooledArea):
 
     @property
     def are_probabilities(self) -> bool:
-        """Whether scores lie from 0 to 1, so that calibration can be asked."""
+        """Return whether scores lie from 0 to 1, so that calibration can be asked."""
         low, high = self._curves[0].range
         return low >= -1e-3 and high <= 1 + 1e-3
 

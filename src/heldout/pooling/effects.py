@@ -50,7 +50,7 @@ class Effects:
 
     @cached_property
     def _variances(self) -> Vector:
-        """What weights go by: sampling variances as they would be at one common share.
+        """Return what weights go by: sampling variances as they would be at one common share.
 
         A sample that happens to be high states too small an error. Weights by stated errors would
         follow such accidents, and pull the mean towards 0 or 1.
@@ -95,7 +95,7 @@ class Effects:
 
     @property
     def q_p_value(self) -> float:
-        """How often sites that are all alike would be as far apart."""
+        """Return how often sites that are all alike would be as far apart."""
         from scipy.special import chdtrc
 
         return float(chdtrc(len(self.shares) - 1, self.q))

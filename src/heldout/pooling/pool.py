@@ -44,6 +44,7 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
         name: _pooled([each[name] for each in reports], called)
         for name in common
         if any(_can_be_pooled(each[name]) for each in reports)
+        and len({_rule_of_ties(each[name]) for each in reports}) == 1
     }
     if not found:
         raise ArgumentError("The reports have no question in common that can be pooled.")
@@ -64,6 +65,12 @@ def _can_be_pooled(content: Any) -> bool:
     question = kind_of(content)
     by_group = isinstance(content, Mapping) and "groups" in content
     return question is not None and question.pools() and not by_group
+
+
+def _rule_of_ties(content: Any) -> object:
+    """Return how ties count; older reports have another rule, which their sites did not choose."""
+    named = content.get("parameters") if isinstance(content, Mapping) else None
+    return named.get("ties") if isinstance(named, Mapping) else None
 
 
 def _pooled(contents: Sequence[Any], names: Sequence[str]) -> Pooled:

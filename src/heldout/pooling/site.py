@@ -28,6 +28,7 @@ PLAINLY: Final = {
     "score_map": "score maps",
     "out_of_range": "rules for scores out of range",
     "error": "errors",
+    "ties": "rules of ties",
 }
 HOW: Final = ("method",)  # how a site answered, not what it was asked
 
@@ -65,7 +66,7 @@ class Site:
 
     @property
     def informative(self) -> bool:
-        """Whether the site's own noise leaves anything to read; older releases do not say."""
+        """Return whether this site's noise leaves anything to read; older releases do not say."""
         return self.headline[1].get("informative") is not False
 
     @cached_property

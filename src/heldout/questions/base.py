@@ -162,7 +162,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Choice:
-    """What may be chosen for all sections of a report. Public."""
+    """Holds what may be chosen for all sections of a report. Public."""
 
     threshold: float
     scores: str | None = None
@@ -238,6 +238,8 @@ class Question(ABC, Generic[R_co]):
     """By which rules public facts become its request, and its answer a release. A kind that changes
     them knows the old ones still: an answer is read by the rules that it was drawn by."""
     known_rules: ClassVar[tuple[int, ...]] = (1,)
+    reported_since: ClassVar[int] = 1
+    """Since which rules of reports its own latest rules hold there; before, its first did."""
     epsilon: Price
     price: Fraction = field(init=False, repr=False, compare=False)
     """Epsilon, exactly."""
@@ -268,12 +270,17 @@ class Question(ABC, Generic[R_co]):
 
     def at(self, epsilon: Rational) -> Self:
         """Return the same question at another price."""
-        return replace(self, epsilon=epsilon)
+        return replace(self, epsilon=epsilon).under(self.rules)
 
     @classmethod
     def by_group(cls) -> bool:
         """Return whether it may be asked by group; see `questions.groups.By`."""
         return any(field_.name == "by" for field_ in cls.form())
+
+    @classmethod
+    def takes_model(cls) -> bool:
+        """Return whether it is about a model, whose scores or predictions the rows have."""
+        return any(rows.takes_model for rows in cls.of)
 
     @classmethod
     def rival_field(cls) -> FormField | None:

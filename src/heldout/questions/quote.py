@@ -1,4 +1,4 @@
-"""What questions will cost and how wide their answers will be, before anything is paid or read."""
+"""Forecast the price of questions and the widths of their answers before anything is read."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ SHARE_OF_POSITIVES = 4  # one row in so many, if nobody guesses
 
 @dataclass(frozen=True)
 class HalfWidths:
-    """How far intervals reach from the value, on the longer side."""
+    """Gives how far intervals reach from the value, on the longer side."""
 
     noise: float
     """Privacy noise alone."""
@@ -67,7 +67,7 @@ class HalfWidths:
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What the rows may be like. A wrong guess makes a wrong forecast, and costs no privacy.
+    """Guesses what the rows are like. A wrong guess makes a wrong forecast, and costs no privacy.
 
     `rows` is needed where their number is not public. Left out, a quarter of the rows is positive,
     and the model ranks a positive row above a negative one with probability `auc`; it finds the

@@ -458,6 +458,7 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "RankingRelease": ...
     @overload
     def average_precision(
@@ -469,6 +470,7 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "ByGroup[RankingRelease]": ...
     def average_precision(
         self,
@@ -479,10 +481,13 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "RankingRelease | ByGroup[RankingRelease]":
-        """The mean precision at the positive rows' ranks; options are as in `auc`.
+        """The mean precision at the positive rows' scores, as in scikit-learn.
 
-        Of several classes: that of each against all others, and their mean.
+        Options are as in `auc`. `ties="negatives-first"` ranks the negatives of a tie before its
+        positives, as the papers do. Of several classes: that of each against all others, and their
+        mean.
         """
         return self._ask(
             q.AveragePrecision,
@@ -493,6 +498,7 @@ class Session(PrivateSession):
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
+            ties=ties,
         )
 
     def versus(self, name: str) -> "Session":
@@ -539,7 +545,7 @@ class Session(PrivateSession):
         return self._ask(q.Mean, by, column=column, epsilon=epsilon, **fields)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
-        """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
+        """Return how well rows of a unit are ranked (NDCG of the first k), averaged over units."""
         return self.ask(q.Ndcg(epsilon=epsilon, k=k))
 
     def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":

@@ -91,7 +91,7 @@ class BoardEnded(PrivacyError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a submission learns: whether it improved, and if so its score as it is shown."""
+    """Tells a submission whether it improved, and if so its score as it is shown."""
 
     improved: bool
     score: float | None
@@ -326,7 +326,7 @@ class Board:
         self._file.write(state)
 
     def _bar(self, state: State) -> float:
-        """What a submission has to reach now."""
+        """Return what a submission has to reach now."""
         assert self.plan.step is not None
         return self._best(state) + self.plan.step
 
@@ -362,12 +362,12 @@ class Board:
         return Outcome(outcome["above"], outcome["score"], self._best(state), certificate)
 
     def certificate(self, level: float = 0.95) -> Certificate:
-        """What holds of every score that is shown."""
+        """Return what holds of every score that is shown."""
         return certificate_of(self.plan, level)
 
 
 def certificate_of(plan: Plan, level: float = 0.95) -> Certificate:
-    """What holds of every score that a board shows: over-fitting, noise and rounding together.
+    """Certify every score that a board shows: over-fitting, noise and rounding together.
 
     A fifth of the failures is left to noise, for all scores that may be shown.
     """

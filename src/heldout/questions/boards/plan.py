@@ -1,4 +1,4 @@
-"""What a board can show, before it opens: computed from public numbers, no row is read."""
+"""Plan what a board can show before it opens: from public numbers, no row is read."""
 
 import math
 from collections.abc import Sequence
@@ -138,7 +138,7 @@ class Merit(Statistic[Ints]):
 
     @property
     def most(self) -> int:
-        """What one row can earn at most."""
+        """Return what one row can earn at most."""
         return MERITS[self.metric]
 
     def body(self) -> str:
@@ -167,7 +167,7 @@ class Merit(Statistic[Ints]):
 
 @dataclass(frozen=True)
 class AreaMerit(Statistic[Ints]):
-    """How far the pairs of a positive and a negative row that a model ranks rightly exceed a bar.
+    """Counts by how much the pairs of a positive and a negative row ranked rightly exceed a bar.
 
     Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of
     all pairs, in steps of `1/STEPS_OF_A_BAR`; and the number of positive rows, `weight` for each.
@@ -328,7 +328,7 @@ class Plan:
         return self.metric == "auc"
 
     def merit(self, bar: float) -> Merit | AreaMerit:
-        """What is computed of the rows for a submission that has to reach a score."""
+        """Return what is computed of the rows for a submission that has to reach a score."""
         if not self.by_area:
             return Merit(metric=self.metric, threshold=self.threshold)
         steps = min(math.ceil(bar * AreaMerit.STEPS_OF_A_BAR), AreaMerit.STEPS_OF_A_BAR)
@@ -380,7 +380,7 @@ class Plan:
 
     @property
     def spacing(self) -> float:
-        """How far apart the scores are that can be shown: on a public grid of steps."""
+        """Return how far apart the scores are that can be shown: on a public grid of steps."""
         assert self.step is not None
         return self.step
 
@@ -415,13 +415,13 @@ class Plan:
 
     @property
     def false_alarms(self) -> float:
-        """How often some submission that is as good as the best is called an improvement."""
+        """Return how often some submission that is as good as the best is called an improvement."""
         assert self.step is not None
         return self._false_alarms(math.floor(self.step * self.whole))
 
     @property
     def misses(self) -> float:
-        """How often a submission that is two steps better than the best is not seen."""
+        """Return how often a submission that is two steps better than the best is not seen."""
         assert self.step is not None
         gap = math.floor(self.step * self.whole)
         return sum(chance * (1 - self._above(level - gap)) for level, chance in self._bar)
@@ -448,7 +448,7 @@ class Plan:
         return min(1 - _below(gap, float(self.test.query_scale)), 1 - 1e-15)
 
     def certificate(self, level: float = 0.95) -> Certificate:
-        """How far above the population the best can be, whatever the submissions learnt."""
+        """Return how far above the population the best can be, whatever the submissions learnt."""
         return certified(
             rows=self.rows,
             submissions=self.submissions,
@@ -460,7 +460,7 @@ class Plan:
         )
 
     def noise_half_width(self, level: float = 0.95) -> float:
-        """How far a shown score is from the rows' own, noise and rounding together."""
+        """Return how far a shown score is from the rows' own, noise and rounding together."""
         scale, failing = self.noise.float_scale, 1 - level
         if self.least_class is None:
             return scale / self.whole * math.log(1 / failing) + self.spacing / 2

@@ -225,7 +225,7 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(_CallCounts[RankRelease]):
-    """How often the true class is among the k of the highest scores, for every k."""
+    """The share of rows whose true class is among the k highest scores, for every k."""
 
     kind: ClassVar[str] = "top-k"
     asks: ClassVar[str] = "Is the truth among its first calls?"
@@ -262,6 +262,9 @@ class _ClassAreas(Question[ClassAreas]):
     of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
     cannot_pool: ClassVar[str] = CLASSES_APART
     each: ClassVar[type[Auc] | type[AveragePrecision]]
+    rules: ClassVar[int] = Auc.rules
+    known_rules: ClassVar[tuple[int, ...]] = Auc.known_rules
+    reported_since: ClassVar[int] = Auc.reported_since
     method: Method = DEFAULT
 
     @classmethod
@@ -270,7 +273,8 @@ class _ClassAreas(Question[ClassAreas]):
 
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
-        return {name: self.each(epsilon=share, method=self.method) for name in about.classes}
+        one = self.each(epsilon=share, method=self.method).under(self.rules)
+        return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:
         parts: dict[str, Any] = {}

@@ -121,7 +121,7 @@ class MeanRatio:
 
     @cached_property
     def _slopes(self) -> Floats:
-        """How the mean moves with the counts, by its weights and by the ratios that are clear."""
+        """Return the mean's derivatives by the counts: by its weights and by the clear ratios."""
         shares, moving = self._shares
         found = self._centres @ moving
         for each, share, centre, clear in zip(

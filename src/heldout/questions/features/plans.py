@@ -189,7 +189,7 @@ Model = TypeVar("Model")
 
 
 class TrainingPlan(Protocol[Model]):
-    """How one model is trained in two steps, of public facts alone."""
+    """Trains one model in two steps, of public facts alone."""
 
     def prices(self) -> tuple[Event, Event]:
         """Return the prices of learning and of the cut; the same for any features."""
@@ -327,7 +327,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
     @property
     def row(self) -> Fraction:
-        """How hard one row can pull: in all with a weight, at one coefficient without."""
+        """Return how hard one row can pull: in all with a weight, at one coefficient without."""
         return HALF if self.weight is None else self.weight + HALF
 
     @property

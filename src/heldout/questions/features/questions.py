@@ -237,7 +237,7 @@ class Training(Question[ModelRelease]):
 
     @property
     def selects(self) -> bool:
-        """Whether a selection of its own comes before the training."""
+        """Return whether a selection of its own comes before the training."""
         return self.select is not None and self.select != JOINT
 
     def rows(self, about: FeatureRows) -> int:

@@ -133,8 +133,8 @@ def binormal_curve(
 # - from a release of `T` itself, `Session.grid_ties`, at a small price: nearly all there is to
 #   know.
 #
-# Average precision counts a tie against the model, so that no order within the cells gives less.
-# How much more, the released curves bound: whatever the order, it stays within their band.
+# Average precision stays within the band of the released curves, whatever the order within the
+# cells: their width bounds how far the exact scores' can lie from the grid's.
 
 
 NAME = "pairs that share a cell"
@@ -155,16 +155,14 @@ class TieBound:
         >>> print(TieBound(auc=0.0001, average_precision=None, level=0.95, source="the area"
         ... ).sentence())
         Scores were ranked on the public grid. The order of rows within a cell can move the AUC by
-        at most 0.0001 (from the area, 95% confidence); average precision counts ties against the
-        model, so no order gives less.
+        at most 0.0001 (from the area, 95% confidence).
         """
-        precision = "average precision counts ties against the model, so no order gives less"
-        if self.average_precision is not None:
-            precision += f", and at most {self.average_precision:.2g} more"
+        precision = self.average_precision
+        more = "" if precision is None else f", average precision by at most {precision:.2g}"
         return (
             "Scores were ranked on the public grid. The order of rows within a cell can move the "
             f"AUC by at most {self.auc:.2g} (from {self.source}, {self.level * 100:g}% "
-            f"confidence); {precision}."
+            f"confidence){more}."
         )
 
     def as_dict(self) -> dict[str, Any]:

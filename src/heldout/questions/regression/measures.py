@@ -171,7 +171,7 @@ class RegressionMetrics(Release):
         return self.measures[name].surprise(value)
 
     def _beyond(self, factors: tuple[float, float], level: float) -> float:
-        """What may lie beyond searched bounds; bounds that were declared are taken at their word.
+        """Return what may lie beyond searched bounds; declared bounds are taken at their word.
 
         No row that is clipped counts less than 1 in the fourth moment, so they are no more.
         """
@@ -223,7 +223,7 @@ class RegressionMetrics(Release):
 
     @cached_property
     def mean_residual(self) -> Measure:
-        """What predictions are too low by, on average; of groups."""
+        """Return what predictions are too low by, on average; of groups."""
         ratio, bound = self._middle, self.residual_bound
 
         def interval(level: float, noise_only: bool) -> Interval:
@@ -318,7 +318,7 @@ class RegressionMetrics(Release):
         return self._measure("share of residuals that are clipped", value, interval, share=float)
 
     def _rows_error(self, level: float) -> float:
-        """How far a noisy row count may be from the true one, as a share of it."""
+        """Return how far a noisy row count may be from the true one, as a share of it."""
         if not self._plan.counted:
             return 0.0
         return float(self._plan.count_mechanism.error_quantile(level)) / self.rows

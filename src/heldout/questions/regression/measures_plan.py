@@ -1,4 +1,4 @@
-"""What the private measures of a regression ask of the rows, chosen from public facts alone."""
+"""Plan what the private measures of a regression ask of the rows, from public facts alone."""
 
 from dataclasses import dataclass
 from fractions import Fraction

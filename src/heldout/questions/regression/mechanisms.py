@@ -76,7 +76,7 @@ class BoundSearch:
 
     @property
     def one_way(self) -> bool:
-        """Whether neighbours move all nested counts upwards or all of them downwards."""
+        """Return whether neighbours move all nested counts upwards or all of them downwards."""
         relation, rows = self.protection.neighbours, self.protection.rows_per_unit
         return relation is Neighbours.ADD_REMOVE or rows == 1
 
@@ -164,7 +164,7 @@ class IntervalChoice(Primitive):
 
     @property
     def rate(self) -> Fraction:
-        """What one row more adds to the logarithm of an interval's probability."""
+        """Return what one row more adds to the logarithm of an interval's probability."""
         return self.epsilon / self.protection.rows_moved
 
     def sample(
@@ -282,7 +282,7 @@ class Search:
         return tuple(bound * (2 * edge / CELLS - 1) for edge in range(CELLS + 1))
 
     def interval(self, answers: Answers, rows: int) -> Interval:
-        """What the search's own answers, one or two, mean."""
+        """Return what the search's own answers, one or two, mean."""
         size = answers[f"{self.column} size"]
         if self.symmetric:
             bound = self.bounds(rows)[size]
@@ -322,7 +322,7 @@ class SearchAsPrinted(Search):
 
 
 def doublings(visible: float) -> tuple[int, int]:
-    """How far below and above the scale bounds are searched, in powers of two.
+    """Return how far below and above the scale bounds are searched, in powers of two.
 
     `visible` is rows times epsilon. Few rows are not seen far away: noise alone would stop the
     search first, so that it had better begin at the scale.

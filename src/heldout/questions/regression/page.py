@@ -65,7 +65,7 @@ KINDS: Final = {
 
 
 class Plotted(Protocol):
-    """What a picture needs of a released plot."""
+    """Holds what a picture needs of a released plot."""
 
     @property
     def table(self) -> ResidualTable: ...
@@ -150,7 +150,7 @@ def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
 
 
 def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
-    """What a screen reader says, and the caption."""
+    """Return what a screen reader says, and the caption."""
     table, percent = plot.table, f"{level * 100:g}%"
     verdict = str(plot.readings.verdict)
     if kind == "density":
@@ -424,7 +424,7 @@ def page_by_group(
 
 
 def _facts(plot: Any, bounds: "Bounds", metrics: Any, labels: Mapping[str, str]) -> dict[str, Any]:
-    """What both pages say of the data, the protection and the price."""
+    """Return what both pages say of the data, the protection and the price."""
     parameters = plot.as_dict()["parameters"]
     columns = [parameters[each] for each in ("observed", "predicted") if each in parameters]
     protection = plot.protection

@@ -1,4 +1,4 @@
-"""What a residual plot asks of the rows, step by step, chosen from public facts alone."""
+"""Plan what a residual plot asks of the rows, step by step, from public facts alone."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ GROUP: Final = "group"
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualsPlan:
-    """What is asked of residuals step by step; bounds are found for all rows together.
+    """Asks of residuals step by step; bounds are searched for all rows together.
 
     With more than one `groups` counts and sums are those of each group, one after the other. How
     many rows a group has is private, also where the number of all rows is not.
@@ -65,7 +65,7 @@ class ResidualsPlan:
 
     @property
     def counted(self) -> bool:
-        """Whether rows are counted with noise; those of a group always are."""
+        """Return whether rows are counted with noise; those of a group always are."""
         return self.rows is None or self.groups > 1
 
     @property
@@ -94,7 +94,7 @@ class ResidualsPlan:
         return max(int(self.own(answers, "count")[0]), 1)
 
     def typical_size(self, answers: Answers) -> int:
-        """How many rows are read together, in the mean over all rows."""
+        """Return how many rows are read together, in the mean over all rows."""
         if self.groups == 1:
             return self.row_count(answers)
         sizes = np.maximum(answers["count"].astype(np.float64), 0.0)
@@ -240,7 +240,7 @@ class PlotPlan(ResidualsPlan):
         return predicted, residual
 
     def cells(self, rows: int) -> tuple[int, int]:
-        """How many cells of the residual and of the predicted value."""
+        """Return how many cells of the residual and of the predicted value."""
         if self.method != "heldout":
             side = self._side(rows)
             return side, side
@@ -314,7 +314,7 @@ class PlotPlan(ResidualsPlan):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """What the ledger keeps beside the event; exact where it is a number."""
+        """Return what the ledger keeps beside the event; exact where it is a number."""
         parameters: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
         for name, value in (
             ("predicted_bounds", self.predicted),

@@ -52,7 +52,7 @@ Scale = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
-    """What both questions about residuals share.
+    """Shares what both questions about residuals have in common.
 
     `scale` is the public unit of the numbers: bounds are searched from 1/1024 of it upwards by
     powers of two. Where the row count is private, `expected_rows` is a public guess that divides

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
-    """What a standardised sum exceeds in size with probability (1 - level)/of.
+    """Return what a standardised sum exceeds in size with probability (1 - level)/of.
 
     A sum of many Laplace noises is nearly normal; a few leave it with excess kurtosis, for which
     Cornish and Fisher's term pays. A single one (excess kurtosis 3) is Laplace.
@@ -59,7 +59,7 @@ def tail_quantile(level: float, *, kurtosis: float = 0.0, of: int = 1) -> float:
 
 
 def tail_chance(deviations: float, *, kurtosis: float = 0.0) -> float:
-    """How often a standardised sum exceeds this in size by chance: the inverse of `tail_quantile`.
+    """Return how often a standardised sum is larger than this by chance: inverts `tail_quantile`.
 
     >>> round(tail_chance(1.96), 3), round(tail_chance(2.17, kurtosis=3.0), 3)
     (0.05, 0.05)
@@ -376,7 +376,7 @@ CUT_SHARP: Final = 0.05
 def unexplained(
     table: ResidualTable, *, across: Floats, down: Floats, whole: Floats, largest: float
 ) -> float:
-    """How many deviations of the sum of A B are left, if any.
+    """Return how many deviations of the sum of A B are left, if any.
 
     `across` is A by predicted cell, `whole` the residual less its mean by cell, `down` the same
     with a weight by which cells that hold mostly noise count less. The sum without weights is
@@ -415,7 +415,7 @@ def _ends(density: Floats, whole: Floats) -> list[Floats]:
 
 
 def _against(table: ResidualTable, across: Floats, end: Floats, value: float) -> float:
-    """How far A of some rows, weighed by their residuals, may lie on the other side of a sum."""
+    """Return how far A of rows, weighed by residuals, may lie on the other side of a sum."""
     lean = Sum(table, across[None, :] * end)
     doubt: float = DOUBT * lean.variance(noise_only=False) ** 0.5
     weight = float((table.density * np.abs(end)).sum())

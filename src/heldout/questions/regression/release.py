@@ -100,7 +100,7 @@ class ResidualPlot(Release):
 
     @property
     def data(self) -> str:
-        """What the rows are called."""
+        """Return what the rows are called."""
         return str(self._drawn.about.name)
 
     @cached_property
@@ -136,7 +136,7 @@ class ResidualPlot(Release):
 
     @cached_property
     def mean_residual(self) -> Measure:
-        """What predictions within the bounds are too low by, on average."""
+        """Return what predictions within the bounds are too low by, on average."""
         low, high = self.bounds.residual
         reading = mean_by_prediction(self.table, whole=True)
         return reading.measure(lambda value: (value - low) / (high - low), terms=self.terms)
@@ -149,7 +149,7 @@ class ResidualPlot(Release):
         return reading.measure(lambda value: value / (value + middle), terms=self.terms)
 
     def covered(self, half_width: float | tuple[float, float]) -> Measure:
-        """How often predictive intervals hold the outcome, over all predictions; see `coverage`."""
+        """Return how often predictive intervals hold the outcome, over all rows; see `coverage`."""
         reading = coverage_by_prediction(self.table, *_ends(half_width), whole=True)
         return reading.measure(float, terms=self.terms)
 
@@ -198,7 +198,7 @@ class ResidualPlot(Release):
         return self.readings.p_values
 
     def coverage(self, half_width: float | tuple[float, float]) -> ByPrediction:
-        """How often predictive intervals hold the outcome, in bands of predictions.
+        """Return how often predictive intervals hold the outcome, in bands of predictions.
 
         Intervals reach `half_width` on both sides of the prediction, or from the first number to
         the second. Within a cell of the table rows are taken to be spread evenly.
@@ -219,7 +219,7 @@ class ResidualPlot(Release):
 
     @property
     def verdict(self) -> Verdict:
-        """What the plot says: it curves, it fans out, or it is too noisy to tell."""
+        """Return what the plot says: it curves, it fans out, or it is too noisy to tell."""
         return self.readings.verdict
 
     def similarity(self, other: "ResidualPlot") -> float:
@@ -365,12 +365,12 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     @property
     def data(self) -> str:
-        """What the rows are called."""
+        """Return what the rows are called."""
         return str(self._drawn.about.name)
 
     @property
     def rows(self) -> int | None:
-        """How many there are in all groups together, where that is public."""
+        """Return how many there are in all groups together, where that is public."""
         rows: int | None = self._drawn.about.rows
         return rows
 
@@ -381,11 +381,11 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
         return (columns,) if isinstance(columns, str) else tuple(columns)
 
     def covered(self, half_width: float | tuple[float, float]) -> dict[str, Measure]:
-        """How often predictive intervals hold the outcome, by group; see `ResidualPlot.covered`."""
+        """Return how often predictive intervals hold the outcome, by group; see `covered`."""
         return {name: each.covered(half_width) for name, each in self.groups.items()}
 
     def coverage_gap(self, half_width: float | tuple[float, float]) -> Gap:
-        """How far apart the groups are in that, at no further cost."""
+        """Return how far apart the groups are in that, at no further cost."""
         every = self.covered(half_width)
         sides = {name: each for name, each in every.items() if each.informative}
         surprises = [partial(Measure.surprise, each) for each in sides.values()]
@@ -393,7 +393,7 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """What the plot of each group says, or that noise drowned it."""
+        """Return what the plot of each group says, or that noise drowned it."""
         drowned = f"{NO_INFORMATION.capitalize()}."
         return {
             name: drowned if name in self.drowned else str(each.verdict)

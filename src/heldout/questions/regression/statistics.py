@@ -42,7 +42,7 @@ class Axis:
         return len(self.edges) - 1
 
     def place(self) -> str:
-        """How many edges lie at or below the row's number: 0 below all, cells + 1 beyond all."""
+        """Return how many edges lie at or below the row's number: 0 below all, cells + 1 beyond."""
         number = f"abs({self.column})" if self.absolute else self.column
         return " + ".join(f"CAST({number} >= {double(each)} AS INTEGER)" for each in self.edges)
 
@@ -118,7 +118,7 @@ class GridCounts(Statistic[Ints]):
 
 @dataclass(frozen=True)
 class RowCount(Statistic[Ints]):
-    """How many rows count, where that is not public; of each group, if there are several.
+    """Counts rows where their number is not public; of each group, if there are several.
 
     Claim:       L1 sensitivity 1 a row that leaves or arrives.        [claim: disjoint-counts]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.

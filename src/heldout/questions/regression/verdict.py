@@ -73,7 +73,7 @@ class _Weights:
         return float((across * counts).sum()), float((down * counts).sum())
 
     def vary(self, counts: Floats) -> bool:
-        """Whether both A and B differ between the rows by more than rounding."""
+        """Return whether both A and B differ between the rows by more than rounding."""
         rows = float(np.sum(counts))
         largest = [float((each**2).max(initial=0.0)) for each in (self.across, self.down)]
         return all(
@@ -233,7 +233,7 @@ def visible(table: ResidualTable) -> float:
 
 
 def _taper(shares: Floats, total: float, noise: float) -> Floats:
-    """How much of a row or column of cells is rows and not noise, from 0 to 1."""
+    """Return how much of a row or column of cells is rows and not noise, from 0 to 1."""
     held = shares * total
     return np.divide(held, held + noise, out=np.zeros_like(held), where=held > 0)
 
@@ -472,7 +472,7 @@ class Readings:
 
     @cached_property
     def coarse(self) -> bool:
-        """Whether nearly all rows lie in a few cells, so that no shape could be seen."""
+        """Return whether nearly all rows lie in a few cells, so that no shape could be seen."""
         if visible(self._table) < VISIBLE:
             return False  # noise looks like a few full cells, too
         density = self._table.density

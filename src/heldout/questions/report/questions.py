@@ -93,9 +93,9 @@ class Report(Question[Answer]):
         {"by": "g"},
         {"weighted": True},
     )
-    rules: ClassVar[int] = 2
-    """Since 2, sections go by their kinds."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
+    rules: ClassVar[int] = 3
+    """Since 2, sections go by their kinds; since 3, rankings go by their rules 2."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
     cannot_pool: ClassVar[str] = "pool the JSON of reports, section by section"
     threshold: Annotated[
         float | None, Number(), "Rows with at least this score are called positive."
@@ -178,7 +178,11 @@ class Report(Question[Answer]):
                 )
                 for place in wanted
             }
-            questions = {name: question for name, question in made.items() if question is not None}
+            questions = {
+                name: question if self.rules >= question.reported_since else question.under(1)
+                for name, question in made.items()
+                if question is not None
+            }
             if len(questions) == len(made):
                 return Purchase(shares, questions, left_out=reasons)
             wanted = [place for place in wanted if place.name in questions]

@@ -32,7 +32,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Report(Exported):
-    """What was released, by section. Everything here is already paid for."""
+    """Holds what was released, by section. Everything here is already paid for."""
 
     kind: ClassVar[str] = "report"
     subject: ScoredRows | ClassifiedRows

@@ -56,7 +56,7 @@ def roc_figure(result: Separability) -> Figure:
 
 
 def probability_figure(dive: DeepDive) -> Figure:
-    """How true each side looks to the classifier."""
+    """Return how true each side looks to the classifier."""
     bars: list[dict[str, Any]] = [
         {"side": side, "low": k / BINS, "high": (k + 1) / BINS, "foot": 0.0, "share": share}
         for side, each in dive.probabilities.items()

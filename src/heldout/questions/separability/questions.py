@@ -47,6 +47,9 @@ class Columns(Rule):
     """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
 
     takes_several: ClassVar[bool] = True
+    untyped: ClassVar[str | None] = (
+        "a page has no place for the table that it brings: use the client, or heldout ask --server"
+    )
 
     def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
@@ -98,7 +101,7 @@ def _cells(cells: Any, part: str) -> Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Separability(Question[SeparabilityRelease]):
-    """How well does a separator tell the private truth from the public, privatized rows?
+    """Can a separator tell the private truth from the public, privatized rows?
 
     `privatized` is the public table, as columns.
     """

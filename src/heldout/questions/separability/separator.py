@@ -33,7 +33,7 @@ INSIDE = 1 - 2.0**-30  # so that rounding cannot put a vector outside the ball
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """How a numeric column is centred, scaled and filled."""
+    """Centres, scales and fills a numeric column."""
 
     centre: float
     scale: float
@@ -262,7 +262,7 @@ class Separator(Statistic[tuple[Ints, Floats]]):
         return Fraction(1, 2 * self.expected)
 
     def _curved(self, gradient: Fraction) -> Fraction:
-        """How far a gradient of this length moves the minimum at most, in L1."""
+        """Return how far a gradient of this length moves the minimum at most, in L1."""
         root = Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
         return root * gradient / self.ridge
 
