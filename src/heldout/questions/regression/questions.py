@@ -155,6 +155,8 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     """
 
     kind: ClassVar[str] = "residual-plot"
+    rules: ClassVar[int] = 2
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {},
         {"by": "g"},
@@ -245,6 +247,7 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
             predicted=self.bounds.get("predicted"),
             residual=self.bounds.get("residual"),
             grid=self.grid,
+            rules=self.rules,
         )
 
     def read(self, drawn: Drawn) -> PlotRelease:
