@@ -145,9 +145,9 @@ def test_folds_of_distinct_sizes_need_rows_enough() -> None:
 
 def test_what_a_search_costs_is_what_its_parts_cost(tmp_path: Path) -> None:
     public = ho.Search(epsilon="6", candidates=6, folds=5, public=PUBLIC)
-    assert public.each == 1
+    assert public.fold_epsilon == 1
     learner = ho.Search(epsilon="6", candidates=2, folds=3, training_epsilon="1")
-    assert learner.each == Fraction(6, 2) - 2
+    assert learner.fold_epsilon == Fraction(6, 2) - 2
     assert all(set(train) | set(test) == set(range(900)) for train, test in learner.split(X, Y))
     ledger = ho.Ledger.open(tmp_path / "ledger.sqlite")
     ledger.register("stays", budget=ho.Budget(epsilon=10))

@@ -47,6 +47,7 @@ def on_files(files: Any, config: Any) -> Any:
     for path in (*_proofs(), ROOT / "proofs" / "README.md", *(ROOT / name for name in BESIDE)):
         content = path.read_text(encoding="utf-8")
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), content=content))
+    files.append(File.generated(config, "llms.txt", content=_llms()))
     text = (ROOT / "src" / "heldout" / "intervals" / SCHEMA).read_text(encoding="utf-8")
     files.append(File.generated(config, SCHEMA, content=text))
     for name, picture in _pictures().items():
@@ -54,6 +55,19 @@ def on_files(files: Any, config: Any) -> Any:
         named = svg if "xmlns=" in svg else svg.replace("<svg", f'<svg xmlns="{SVG}"', 1)
         files.append(File.generated(config, f"pictures/{name}.svg", content=named))
     return files
+
+
+def _llms() -> str:
+    """Return the list of pages for language models: a title and a first sentence each."""
+    lines = ["# heldout", "", "> Private evaluation of models on data that nobody may see.", ""]
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = re.search(r"^# (.+)$", text, re.MULTILINE)
+        prose = re.search(r"^[A-Z][^\n|<`#]+(?:\n[^\n|<`#]+)*", text, re.MULTILINE)
+        if title:
+            first = " ".join(prose[0].split()).split(". ")[0].rstrip(".:") if prose else ""
+            lines.append(f"- [{title[1]}]({path.stem}/): {first}")
+    return "\n".join(lines) + "\n"
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

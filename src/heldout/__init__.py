@@ -1,4 +1,4 @@
-"""How good is this model on the data that I must not show?
+"""Evaluate a model on data that you must not show: how good is it?
 
 A number or a curve, an honest interval, and an exact privacy price, booked before the answer
 exists. Everything public is here; each name is loaded when it is first used, so that importing
@@ -108,13 +108,13 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
-        found = getattr(importlib.import_module(_PLACES[name]), name)
+        value = getattr(importlib.import_module(_PLACES[name]), name)
     elif name in _ROOMS:
-        found = importlib.import_module(f"heldout.{name}")
+        value = importlib.import_module(f"heldout.{name}")
     else:
         raise AttributeError(f"module 'heldout' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -188,8 +188,8 @@ class Search:
             raise ArgumentError("Pass ledger= and account= together, or neither.")
         self.epsilon = exact(epsilon, name="epsilon")
         fit = Fraction(0) if training_epsilon is None else exact(training_epsilon, name="epsilon")
-        self.each = self.epsilon / self.candidates - (self.folds - 1) * fit
-        if self.each <= 0:
+        self.fold_epsilon = self.epsilon / self.candidates - (self.folds - 1) * fit
+        if self.fold_epsilon <= 0:
             raise ArgumentError(
                 f"epsilon must be more than {self.candidates * (self.folds - 1) * fit}, which "
                 "training costs: candidates * (folds - 1) * training_epsilon."
@@ -209,8 +209,8 @@ class Search:
         trained = "" if self._public is not None else " with what training it costs"
         return (
             f"{self.candidates} candidates on {self.folds} disjoint test folds: each score costs "
-            f"its fold epsilon {self.each}. A row is in one fold, and every candidate is tested "
-            f"on it: {self.loss} for the search{trained}, whatever the folds."
+            f"its fold epsilon {self.fold_epsilon}. A row is in one fold, and every candidate is "
+            f"tested on it: {self.loss} for the search{trained}, whatever the folds."
         )
 
     __repr__ = __str__
@@ -253,7 +253,7 @@ class Search:
             event = Event("disjoint-rows", {"epsilon": self.epsilon})
             book.book(paying, event, request={"release": "search", "metric": self.metric})
         for size in copies:
-            allowed = Budget(epsilon=self.each * self.candidates)
+            allowed = Budget(epsilon=self.fold_epsilon * self.candidates)
             self._counted.register(f"fold of {size}", budget=allowed)
         self._table, self._tests = (X, y), copies
 
@@ -289,12 +289,14 @@ class Search:
             assert isinstance(about, ScoredRows)
             middle = about.middle
             name = "f1_score" if self.metric == "f1" else self.metric
-            return float(getattr(session.confusion(threshold=middle, epsilon=self.each), name))
+            return float(
+                getattr(session.confusion(threshold=middle, epsilon=self.fold_epsilon), name)
+            )
         if self.metric == "neg_brier_score":
-            return -float(session.brier(epsilon=self.each))
+            return -float(session.brier(epsilon=self.fold_epsilon))
         if self.metric == "roc_auc":
-            return float(session.auc(epsilon=self.each))
-        return float(session.average_precision(epsilon=self.each))
+            return float(session.auc(epsilon=self.fold_epsilon))
+        return float(session.average_precision(epsilon=self.fold_epsilon))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A Search counts in one process: leave n_jobs at 1, or use threads.")

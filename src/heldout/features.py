@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'heldout.features' has no attribute {name!r}")
-    found = getattr(importlib.import_module(_PLACES[name]), name)
-    globals()[name] = found
-    return found
+    value = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -45,7 +45,7 @@ def declared(options: dict[str, Any]) -> dict[str, Any]:
     >>> declared({"labels": ["no", "yes"]})
     {'negative': 'no', 'positive': 'yes'}
     """
-    options = {name: each for name, each in options.items() if each is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     given = options.pop("labels", None)
     if given is not None:
         values = as_array(given, name="labels").tolist()
@@ -167,9 +167,12 @@ def average_precision_score(
     smaller_class: int | None = None,
     delta: Epsilon | None = None,
     scores: str | None = None,
+    ties: str = "grouped",
     **labels: Any,
 ) -> RankingRelease:
-    """Return the private average precision; within a tie the negatives come first.
+    """Return the private average precision, with scikit-learn's rule of ties.
+
+    `ties="negatives-first"` is the rule of Boyd, Lantz and Page 2015.
 
     >>> release = average_precision_score([0, 1] * 500, [0.2, 0.7] * 500, epsilon="1")
     >>> 0.7 < float(release) <= 1
@@ -179,7 +182,12 @@ def average_precision_score(
         y_true, y_score, epsilon=epsilon, neighbours=neighbours, delta=delta, **labels
     )
     return session.average_precision(
-        epsilon=epsilon, method=method, smaller_class=smaller_class, delta=delta, scores=scores
+        epsilon=epsilon,
+        method=method,
+        smaller_class=smaller_class,
+        delta=delta,
+        scores=scores,
+        ties=ties,
     )
 
 

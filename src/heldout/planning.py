@@ -35,7 +35,7 @@ ENOUGH = 1 / 3  # noise of a third of the sampling error widens the whole by one
 
 @dataclass(frozen=True)
 class Plan:
-    """What an evaluation would cost and give. Nothing was spent, and no row was read.
+    """States what an evaluation would cost and give. Nothing was spent, and no row was read.
 
     Half-widths are how far the interval reaches from the value, on its longer side.
     """
@@ -131,12 +131,12 @@ def plan(
     neighbours). Sampling error alone is ±0.041, both together ±0.045; more than epsilon 0.74
     buys little.
     """
-    for short, said in {"auc": auc, "average_precision": average_precision}.items():
-        if said is None:
+    for short, wanted in {"auc": auc, "average_precision": average_precision}.items():
+        if wanted is None:
             continue
         if metric is not None or value is not None:
             raise ArgumentError(f"Pass either {short}= or metric= and value=, not both.")
-        metric, value = short, said
+        metric, value = short, wanted
     name = canonical_metric(metric or "auc")
     Flag()(unit, "unit")
     protection = Protection(
@@ -177,7 +177,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Forecast:
-    """How wide one measure's intervals would be, as functions of epsilon."""
+    """Forecasts the widths of one measure's intervals, as functions of epsilon."""
 
     measure: Callable[[Fraction], Measure]
     level: float
@@ -185,16 +185,16 @@ class Forecast:
     most: Fraction
 
     def noise(self, epsilon: Fraction) -> float:
-        found = self.measure(epsilon)
-        return half_width(found.noise_interval(self.level), found.value)
+        measure = self.measure(epsilon)
+        return half_width(measure.noise_interval(self.level), measure.value)
 
     def whole(self, epsilon: Fraction) -> float:
-        found = self.measure(epsilon)
-        return half_width(found.interval(self.level), found.value)
+        measure = self.measure(epsilon)
+        return half_width(measure.interval(self.level), measure.value)
 
     @property
     def sampling(self) -> float:
-        """What is left when noise has become nothing."""
+        """Return what is left when noise has become nothing."""
         return self.whole(self.most)
 
 
@@ -208,8 +208,8 @@ def _forecast(name: str, guess: q.Guess, *, protection: Protection, level: float
 
     @lru_cache(maxsize=256)
     def measure(epsilon: Fraction) -> Measure:
-        found: Measure = kind(epsilon=epsilon).typical_release(about, guess).measures[name]
-        return found
+        measure: Measure = kind(epsilon=epsilon).typical_release(about, guess).measures[name]
+        return measure
 
     least, most = (Fraction(1, 1000), 50) if name in AREAS else (Fraction(1, 10**6), 1000)
     return Forecast(measure, level, least=least, most=Fraction(most))
@@ -310,14 +310,14 @@ def canonical_metric(name: str) -> str:
 
 
 def _cheapest(ahead: Forecast, target: float, *, rows: int) -> Fraction:
-    found = _cheapest_or_none(ahead, target)
-    if found is None:
+    epsilon = _cheapest_or_none(ahead, target)
+    if epsilon is None:
         best = _two_digits(ahead.noise(ahead.most))
         raise ArgumentError(
             f"target must be more than {best} with {rows:,} rows, got {target:g}. No epsilon "
             "reaches it; use more rows or a wider target."
         )
-    return found
+    return epsilon
 
 
 def _cheapest_or_none(ahead: Forecast, target: float) -> Fraction | None:
@@ -359,7 +359,7 @@ def _expected(name: str, value: float | None, *, rows: int, positives: int | Non
 
 
 def _between(number: Any, name: str, *, closed: bool = False) -> float:
-    found = as_number(number)
-    if not (0 <= found <= 1 if closed else 0 < found < 1):
+    share = as_number(number)
+    if not (0 <= share <= 1 if closed else 0 < share < 1):
         raise ArgumentError(f"{name} must lie between 0 and 1, got {shown(number)}.")
-    return found
+    return share

@@ -37,7 +37,7 @@ def mapper(workers: int) -> Iterator[Callable[..., Iterable[Any]]]:
 
 
 def context() -> SpawnContext:
-    """What a pool of any kind is made with, such as `ProcessPoolExecutor(mp_context=context())`."""
+    """Return the context to make a pool with: `ProcessPoolExecutor(mp_context=context())`."""
     return _Context()
 
 
@@ -56,7 +56,7 @@ def _without_script() -> Iterator[None]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """What is started here does not hear Ctrl-C: whoever started it hears it, and ends it."""
+    """Start processes that do not hear Ctrl-C: whoever started them hears it, and ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

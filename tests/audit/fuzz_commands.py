@@ -25,6 +25,8 @@ LOOKED_UP = ("grant", "revoke", "raise", "close", "rekey", "show", "verify")
 REFUSED = (
     *("heldout_audit", "heldout_reproduce", "heldout_serve_good.csv", "heldout_worker_good.csv"),
     *(f"heldout_ledger_{each}" for each in LOOKED_UP),
+    *("heldout_server_backup_good.csv_copy", "heldout_server_restore_good.csv_copy"),
+    "heldout_server_admin-link_good.csv",
 )
 
 WORDS: list[Any] = [
@@ -200,6 +202,9 @@ command("board", "plan", public=True, rows=("word", "5000"), price=("word", "2")
 command("serve", "good.csv", host=NOT, port=NOT, database=NOT, workers=NOT, processes=NOT, rows=NOT,
         address=NOT)  # fmt: skip
 command("worker", "good.csv", database=NOT, rows=NOT)
+command("server", "backup", "good.csv", "copy", database=NOT)
+command("server", "restore", "good.csv", "copy", database=NOT, ledger=NOT)
+command("server", "admin-link", "good.csv", database=NOT, address=NOT, name=NOT)
 command("plan", public=True, rows=("word", "1000"), positives=("word", "100"), metric=NOT, value=NOT,
         auc=("word", "0.8"), alarms=NOT, target=NOT, epsilon=("word", "1"), level=NOT, neighbours=NOT,
         rows_per_unit=NOT)  # fmt: skip

@@ -27,7 +27,7 @@ def test_every_command_has_help(run, command):
     outcome = run(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
     assert f"heldout {command}" in outcome.out
-    if command not in ("board", "ledger", "model"):  # whose commands have their own
+    if command not in ("board", "ledger", "model", "server"):  # whose commands have their own
         assert "Examples:" in outcome.out
         if command not in ("serve", "worker"):  # which answer nothing, and run until they are ended
             assert "--json" in outcome.out

@@ -51,7 +51,7 @@ def test_a_column_without_a_name_or_with_a_nul_in_it_is_refused(tmp_path: Path, 
 
 def test_what_cannot_be_seen_is_shown_as_an_escape() -> None:
     assert visible("a\x1b\u202e\nb") == r"a\x1b\u202e\nb"
-    assert visible("a\x1b\nb", kept="\n") == "a\\x1b\nb"
+    assert visible("a\x1b\nb", allowed="\n") == "a\\x1b\nb"
     assert visible("Größe 年龄 🙂") == "Größe 年龄 🙂"
 
     class Loud:

@@ -1,6 +1,7 @@
 """Answers that version 0.1 stored and published are read by today's code."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import heldout as ho
 from heldout import questions as q
+from heldout.kernel.ranking.statistic import NEGATIVES_FIRST
 from heldout.questions.answers import Answered
 from heldout.questions.registry import kind_of, section_name
 
@@ -22,7 +24,11 @@ def older(name: str) -> dict[str, Any]:
 
 def as_published(content: Any) -> Any:
     """What 0.1 published: no kinds, and the old version of a report."""
-    content = {name: value for name, value in content.items() if name != "kind"}
+    content = {name: value for name, value in content.items() if name not in ("kind", "finding")}
+    if "measures" in content:  # B minus A was called "less" then
+        content["measures"] = {
+            name.replace(" minus ", " less "): value for name, value in content["measures"].items()
+        }
     if "releases" in content:
         del content["schema"], content["heldout"], content["left_out"]
         del content["ties"]  # read off the curves
@@ -110,5 +116,17 @@ def test_an_older_and_a_newer_report_are_pooled_section_by_section() -> None:
     session = ho.Session(ho.Dataset(rows, **declared), budget=ho.Budget(epsilon="20"))
     names = ["auc", "average-precision", "log-loss", "ndcg", "precision-at-k"]
     pooled = ho.pool([before, session.report(epsilon="20", sections=names, k=2)])
-    assert list(pooled.answers) == names
-    assert pooled.left_out == ("confusion", "brier")
+    # The older one ranks the negatives of a tie first.
+    assert list(pooled.answers) == [name for name in names if name != "average-precision"]
+    assert set(pooled.left_out) == {"average-precision", "confusion", "brier"}
+
+
+def test_an_older_average_precision_ranks_the_negatives_of_a_tie_first() -> None:
+    [before] = Answered.from_dict(older("average-precision")["answer"]).questions
+    rows = ho.Dataset({"y": [1, 0], "p": [0.5, 0.5]}, label="y", score="p").description
+    statistics = [before._statistic(rows), q.AveragePrecision(epsilon=1)._statistic(rows)]
+    assert [each.metric for each in statistics] == [NEGATIVES_FIRST, "average-precision"]
+    by_group = q.By(q.AveragePrecision(epsilon=1), "g").under(1)
+    assert by_group.question.in_group(Fraction(1, 2)).rules == 1
+    [report] = Answered.from_dict(older("report")["answer"]).questions
+    assert report.rules < q.AveragePrecision.reported_since

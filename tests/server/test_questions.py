@@ -18,9 +18,32 @@ from tests.server.test_site import Visitor
 from tests.toy import KIND, toy_question
 
 from heldout import questions as q
+from heldout.errors import ArgumentError
 from heldout.server import accounts
-from heldout.server.datasets import SERVED
+from heldout.server.asking import untyped
+from heldout.server.declaration import SERVED, Declaration
 from heldout.server.evaluations import RIVAL
+
+ILL = [at % 3 == 0 for at in range(600)]
+HABITS: dict[str, Any] = {
+    "who": [f"w{at}" for at in range(600)],
+    "ill": [int(ill) for ill in ILL],
+    "smoker": [int(ill or at % 7 == 0) for at, ill in enumerate(ILL)],
+    "runner": [int(not ill and at % 2 == 0) for at, ill in enumerate(ILL)],
+    "counts_for": [1.0 + at % 2 for at in range(600)],
+    "a": [float(at % 3) for at in range(600)],
+    "b": [float(at % 4) for at in range(600)],
+    "t": ["xyz"[at % 3] for at in range(600)],
+}
+OF_HABITS: dict[str, Any] = {
+    "label": "ill",
+    "row_key": "who",
+    "features": ["smoker", "runner"],
+    "weight": "counts_for",
+    "largest_weight": 2,
+    "flags": {"columns": ["smoker", "runner"], "features_per_row": 2},
+    "compared": {"numbers": ["a", "b"], "texts": ["t"], "rows": 600},
+}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +71,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     pyarrow.parquet.write_table(pyarrow.table(costs), folder / "costs.parquet")
     numeric = {"outcome": "cost", "bounds": [0, 100], "row_key": "id"}
     more["costs"] = (folder / "costs.parquet", numeric)
+    pyarrow.parquet.write_table(pyarrow.table(HABITS), folder / "habits.parquet")
+    more["habits"] = (folder / "habits.parquet", OF_HABITS)
     for name, (file, declaration) in more.items():
         body = {"name": name, "source": str(file), "declaration": declaration, "budget": "1000"}
         wait = {"Prefer": "wait=0"}
@@ -63,9 +88,12 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def question_of(kind: str) -> dict[str, Any]:
-    compared = q.find(kind).rival_field()
+    question = q.find(kind)
+    compared = question.rival_field()
     rival = {} if compared is None else {compared.name: RIVAL}
-    return {"question": kind, "epsilon": "1", **rival}
+    usual = {**question.example, **question.replayed[0]}
+    needed = {field.name for field in question.form() if field.required} & set(usual)
+    return {"question": kind, **{name: usual[name] for name in needed}, "epsilon": "1", **rival}
 
 
 def facts(site: Site, name: str) -> dict[str, str | None]:
@@ -73,7 +101,7 @@ def facts(site: Site, name: str) -> dict[str, str | None]:
     return {each["question"]: each["why_not"] for each in told}
 
 
-DATASETS = ("readmissions", "flowers", "lists", "costs")
+DATASETS = ("readmissions", "flowers", "lists", "costs", "habits")
 
 
 @pytest.mark.parametrize("kind", q.kinds())
@@ -118,6 +146,115 @@ def test_every_kind_that_may_be_asked_is_answered(both: Site) -> None:
     assert len(answer.json()["answers"]) == len(kinds) > 8
 
 
+def ask(site: Site, dataset: str, key: str, *questions: dict[str, Any], **more: Any) -> Any:
+    """Ask, work, and return the evaluation as its owner sees it."""
+    body = {"dataset": dataset, "questions": list(questions)} | more
+    headers = {"Idempotency-Key": key}
+    asked = site.client("ana").post("/api/v1/evaluations", json=body, headers=headers)
+    if asked.status_code != 202:
+        return asked.json()
+    site.work()
+    address = f"/api/v1/evaluations/{asked.json()['id']}"
+    return site.client("ana").get(address, headers={"Prefer": "wait=10"}).json()
+
+
+@pytest.mark.chance(1e-6)
+def test_a_trained_model_is_the_answer_and_can_be_judged_on_the_same_budget(both: Site) -> None:
+    trained = ask(both, "habits", "train", {"question": "training", "epsilon": "40"})
+    assert trained["state"] == "answered", trained["words"]
+    assert (trained["artifact"], trained["statement"]["statement"]["subject"]["models"]) == (
+        None,
+        [],
+    )
+    chosen = ask(both, "habits", "select", {"question": "selection", "epsilon": "40", "k": 1})
+    assert chosen["state"] == "answered", chosen["words"]
+    assert "smoker" in json.dumps(chosen["answers"])
+    page = both.client("ana").get(f"/api/v1/reports/{trained['id']}.html")
+    assert page.status_code == 200
+    assert "smoker" in page.text
+    spent = both.client("ana").get("/api/v1/datasets/habits").json()["allowance"]["spent"]
+    assert spent == {"epsilon": "80", "delta": "0"}
+
+
+@pytest.mark.chance(1e-6)
+def test_a_signed_comparison_names_both_models_and_says_which_is_better(both: Site) -> None:
+    good = both.upload(LINEAR)
+    headers = {"Content-Type": "application/json", "Prefer": "wait=0"}
+    other = both.client("ana").put(
+        "/api/v1/artifacts?name=worse.json",
+        content=json.dumps(LINEAR | {"coefficients": {"age": -0.04}}),
+        headers=headers,
+    )
+    asked = {"question": "compare", "epsilon": "40", "score": RIVAL}
+    more = {"artifact": good["id"], "rival": other.json()["id"]}
+    answer = ask(both, "readmissions", "named", asked, **more)
+    [compared] = answer["answers"]
+    assert compared["finding"] == "model.json ranks better than worse.json, with 95% confidence."
+    assert "AUC of worse.json minus AUC of model.json" in compared["measures"]
+    assert compared["value"] < 0
+    page = both.client("ana").get(f"/api/v1/reports/{answer['id']}.html").text
+    for words in (
+        compared["finding"],
+        "How good is model.json on readmissions?",
+        "worse.json minus",
+    ):
+        assert words in page
+    seen = visitor(both).get(f"/evaluations/{answer['id']}").text
+    assert compared["finding"] in seen
+
+
+@pytest.mark.chance(1e-6)
+def test_a_public_copy_is_compared_with_the_rows_it_has_columns_of(both: Site) -> None:
+    copy = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": HABITS["t"][:200]}}
+    asked = {"question": "separability", "epsilon": "20", "privatized": copy}
+    answer = ask(both, "habits", "copy", asked)
+    assert answer["state"] == "answered", answer["words"]
+    page = both.client("ana").get(f"/api/v1/reports/{answer['id']}.html")
+    assert page.status_code == 200
+    strange = asked | {"privatized": {"numbers": {"height": [1.0, 2.0]}, "texts": {}}}
+    refused = ask(both, "habits", "strange", strange)
+    assert "The copy has a column 'height' of numbers" in refused["detail"]
+
+
+def test_questions_about_rows_alone_take_no_model_and_stand_alone(both: Site) -> None:
+    model = both.upload(LINEAR | {"coefficients": {"smoker": 1}})["id"]
+    train, auc = ({"question": kind, "epsilon": "1/10"} for kind in ("training", "auc"))
+    refused = ask(both, "habits", "with", train, artifact=model)
+    assert "about the rows alone" in refused["detail"]
+    refused = ask(both, "habits", "without", auc)
+    assert "artifact must be the id" in refused["detail"]
+    refused = ask(both, "habits", "two", auc, train, artifact=model)
+    assert "Ask 'auc' and 'training' apart" in refused["detail"]
+    assert '"flags": {"columns"' in str(facts(both, "readmissions")["training"])
+
+
+@pytest.mark.chance(1e-6)
+def test_rows_with_weights_are_asked_weighted_and_others_say_what_they_need(both: Site) -> None:
+    model = both.upload(LINEAR | {"coefficients": {"smoker": 4}})["id"]
+    weighted = {"question": "confusion", "epsilon": "50", "weighted": True}
+    answer = ask(both, "habits", "weighted", weighted, artifact=model)
+    assert answer["state"] == "answered", answer["words"]
+    assert answer["answers"][0]["parameters"]["weight"] == "counts_for"
+    body = {"dataset": "readmissions", "questions": [weighted]}
+    refused = both.client("ana").post("/api/v1/quotes", json=body)
+    assert (refused.status_code, "no weights" in refused.text) == (422, True)
+
+
+def test_a_declaration_with_a_strange_part_is_refused_in_words() -> None:
+    for part, words in (
+        ({"flags": {"columns": ["a"], "text": "b"}}, "flags must have either"),
+        ({"flags": {"column": ["a"]}}, "flags: column"),
+        ({"flags": 3}, "flags must be an object"),
+        ({"compared": {"numbers": ["a"], "texts": ["a"], "rows": 9}}, "each column once"),
+        ({"weight": "w"}, "weight and largest_weight"),
+        ({"parts": {}}, "no field 'parts'"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            Declaration.of({"label": "y", "row_key": "id"} | part)
+    alone = Declaration.of({"row_key": "id", "compared": {"numbers": ["a"], "rows": 9}})
+    assert (alone.target, alone.scores, alone.own_columns) == (None, (), ["id"])
+
+
 def test_the_description_of_the_api_has_every_kind(both: Site) -> None:
     found = both.client().get("/api/v1/openapi.json").json()
     schemas = found["components"]["schemas"]
@@ -143,8 +280,9 @@ def test_the_page_offers_what_may_be_asked_and_says_why_the_rest_may_not(
     both: Site, name: str
 ) -> None:
     page = unescape(visitor(both).get(f"/datasets/{name}/ask").text)
-    for kind, why in facts(both, name).items():
+    for kind, of_rows in facts(both, name).items():
         offered = f'name="question" value="{kind}"' in page
+        why = of_rows or untyped(q.find(kind))
         assert offered == (why is None)
         assert q.find(kind).asks in page
         if why is not None:

@@ -25,6 +25,7 @@ EVERYBODY = "custodian analyst auditor administrator"
 TABLE = f"""
 GET     /health                                    anybody
 GET     /ready                                     anybody
+GET     /metrics                                   anybody
 GET     /api/v1/openapi.json                       anybody
 GET     /api/v1/datasets                           custodian analyst auditor
 POST    /api/v1/datasets                           custodian
@@ -50,6 +51,7 @@ GET     /api/v1/ledger                             custodian auditor
 GET     /api/v1/ledger/head                        custodian analyst auditor
 GET     /api/v1/ledger/verify                      custodian analyst auditor
 GET     /api/v1/audit                              custodian auditor
+GET     /api/v1/audit.csv                          custodian auditor
 GET     /api/v1/boards                             {EVERYBODY}
 POST    /api/v1/boards                             custodian
 GET     /api/v1/boards/{{name}}                      {EVERYBODY}
@@ -108,6 +110,8 @@ POST    /datasets/{{name}}/close                     custodian
 POST    /datasets/{{name}}/refresh                   custodian
 GET     /ledger                                    custodian auditor
 GET     /log                                       custodian auditor
+GET     /log.csv                                   custodian auditor
+GET     /operations                                administrator
 """
 
 

@@ -28,7 +28,7 @@ from heldout import questions as q  # noqa: E402
 from heldout.server import declaration  # noqa: E402
 from heldout.server import site as site_module  # noqa: E402
 from heldout.server.app import make_app  # noqa: E402
-from heldout.server.datasets import SERVED  # noqa: E402
+from heldout.server.declaration import SERVED  # noqa: E402
 from heldout.server.service import Service, Settings  # noqa: E402
 
 DEEP = os.environ.get("HELDOUT_FUZZ") == "deep"

@@ -83,7 +83,7 @@ def to_svg(chart: Any, *, title: str, description: str = "") -> str:
     size = _SIZE.search(svg)
     width = float(size[1]) if size else 0.0
     own = spec.get("title", title)
-    words = visible(own if isinstance(own, str) else " ".join(_lines(own)), kept="\n")
+    words = visible(own if isinstance(own, str) else " ".join(_lines(own)), allowed="\n")
     if words:
         lines = wrap(words, max(20, int(width / (_TITLE * _LETTER * (1 + _WIDER)))))
         spec["title"] = {"text": lines, "fontSize": _TITLE, "offset": 14, "anchor": "start"}
@@ -96,7 +96,7 @@ def _drawn(spec: dict[str, Any]) -> str:
 
     svg = vl_convert.vegalite_to_svg(spec, vl_version=_vegalite_version(), allowed_base_urls=[])
     # Vega reads an escape in a label as the character that it stands for, and draws that.
-    return visible(svg, kept="\n\t")
+    return visible(svg, allowed="\n\t")
 
 
 def _lines(title: Mapping[str, Any]) -> list[str]:
@@ -142,7 +142,7 @@ def _vegalite_version() -> str:
 def _visible(part: Any) -> Any:
     """With every text as people can see it; some characters end the library's process."""
     if isinstance(part, str):
-        return visible(part, kept="\n")
+        return visible(part, allowed="\n")
     if isinstance(part, Mapping):
         return {_visible(key): _visible(value) for key, value in part.items()}
     return [_visible(each) for each in part] if isinstance(part, list | tuple) else part

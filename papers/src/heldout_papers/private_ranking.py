@@ -20,7 +20,7 @@ from heldout.kernel.neighbours import Neighbours, Protection
 from heldout.kernel.ranking.laws import NoiseLaw
 from heldout.kernel.ranking.mechanism import RankingMechanism
 from heldout.kernel.ranking.statistic import RankingStatistic
-from heldout.kernel.ranking.values import area, average_precision
+from heldout.kernel.ranking.values import area, average_precision_negatives_first
 from heldout.kernel.statistic import Sealed
 from heldout_papers.registry import Context
 from heldout_papers.scored_sets import ADULT, adult
@@ -46,7 +46,7 @@ PROTECTION = Protection(neighbours=Neighbours.REPLACE_ONE)
 METRICS: dict[str, str] = {"auc": "AUC", "average-precision": "AP"}
 _VALUE: dict[str, Callable[[Any, Any], Fraction]] = {
     "auc": area,
-    "average-precision": average_precision,
+    "average-precision": average_precision_negatives_first,
 }
 _SEED = 2015
 _POOL = 20_000

@@ -50,7 +50,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def visible(text: str, *, kept: str = "") -> str:
+def visible(text: str, *, allowed: str = "") -> str:
     """Return a text whose control characters and marks of direction are written as escapes.
 
     A column may be called anything, and its name is shown to people: on a terminal, which such
@@ -62,8 +62,10 @@ def visible(text: str, *, kept: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(
-        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
-        for each in text
+        character
+        if character.isprintable() or character in allowed
+        else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 
@@ -135,10 +137,10 @@ def as_numbers(values: object, *, name: str) -> "Floats":
     """
     import numpy as np
 
-    found = as_array(values, name=name)
-    if found.dtype.kind not in _NOT_NUMBERS:
+    array = as_array(values, name=name)
+    if array.dtype.kind not in _NOT_NUMBERS:
         with contextlib.suppress(Exception):
-            return np.asarray(found, dtype=np.float64)
+            return np.asarray(array, dtype=np.float64)
     raise ArgumentError(f"{name} must be numbers. Pass a list of numbers.")
 
 
@@ -181,6 +183,6 @@ def no_such(what: str, name: object, names: Sequence[str], *, most: int = 20) ->
     """
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     meant = f" Did you mean {shown(near[0])}?" if near else ""
-    listed = ", ".join(shown(each) for each in names[:most])
+    listed = ", ".join(shown(name) for name in names[:most])
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
     return f"No {what} {shown(name)}.{meant} {what.capitalize()}s: {listed}{more}."

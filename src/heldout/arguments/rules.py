@@ -44,6 +44,8 @@ class Rule(ABC):
     """Whether more than one word may be typed for it."""
     option: ClassVar[str | None] = None
     """Its spelling on the command line, where the field's own name would mislead."""
+    untyped: ClassVar[str | None] = None
+    """Why nobody can type it into a page, and what to do instead; None if one can."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str) -> object:
@@ -133,7 +135,7 @@ class Numbers(Rule):
         several = value if isinstance(value, list | tuple) else [value]
         if not several:
             raise ArgumentError(f"{name} must have a number. Or leave it out.")
-        return tuple(sorted({Number()(each, name) for each in several}))
+        return tuple(sorted({Number()(number, name) for number in several}))
 
     def schema(self) -> Schema:
         return {"type": "array", "items": {"type": "number"}, "minItems": 1}
@@ -191,7 +193,7 @@ class Choices(Rule):
     def __call__(self, value: Any, name: str) -> tuple[str, ...]:
         listed = isinstance(value, list | tuple | set | frozenset)
         given = [value] if isinstance(value, str) else list(value) if listed else []
-        if not given or not all(is_one_of(each, self.words) for each in given):
+        if not given or not all(is_one_of(word, self.words) for word in given):
             raise ArgumentError(
                 f"{name} must be some of {', '.join(self.words)}, got {shown(value)}."
             )
@@ -254,7 +256,9 @@ class Intervals(Rule):
             raise ArgumentError(
                 f"{name} must name {first!r}, {second!r} or both. Pass {{'residual': 20}}."
             )
-        return {key: _interval(each, key) for key, each in value.items() if each is not None}
+        return {
+            key: _interval(interval, key) for key, interval in value.items() if interval is not None
+        }
 
     def schema(self) -> Schema:
         ends = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
@@ -278,7 +282,7 @@ def _interval(value: Any, name: str) -> tuple[float, float]:
     if name == "residual" and not isinstance(value, tuple | list):
         value = (-as_number(value), as_number(value))
     pair = isinstance(value, tuple | list) and len(value) == 2
-    low, high = (as_number(each) for each in value) if pair else (math.nan, math.nan)
+    low, high = (as_number(end) for end in value) if pair else (math.nan, math.nan)
     width = high - low
     if not (_NARROWEST <= width <= _WIDEST) or max(abs(low), abs(high)) > 1e9 * width:
         raise ArgumentError(
@@ -296,7 +300,7 @@ class Grid(Rule):
     def __call__(self, value: Any, name: str) -> tuple[int, int]:
         pair = (value, value) if as_whole(value) is not None else value
         if isinstance(pair, tuple | list) and len(pair) == 2:
-            down, across = (as_whole(each, most=256) for each in pair)
+            down, across = (as_whole(count, most=256) for count in pair)
             if down is not None and across is not None and min(down, across) >= 1:
                 return down, across
         raise ArgumentError(
@@ -341,7 +345,7 @@ class Plain(Rule):
     def __call__(self, value: Any, name: str) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise ArgumentError(f"{name} must be values by name, got {shown(value)}.")
-        return {key: _plain(each) for key, each in value.items() if each is not None}
+        return {key: _plain(entry) for key, entry in value.items() if entry is not None}
 
     def schema(self) -> Schema:
         return {"type": "object"}
@@ -364,6 +368,6 @@ def _plain(value: object) -> object:
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, list | tuple):
-        return tuple(_plain(each) for each in value)
+        return tuple(_plain(entry) for entry in value)
     whole = as_whole(value)
     return value if whole is None else whole

@@ -147,7 +147,7 @@ def checked_scores(scores: ArrayLike, *, name: str) -> Floats:
 
 
 def checked_decimals(decimals: Any) -> int | None:
-    """How many decimals are published; None for all of them."""
+    """Return how many decimals are published; None for all of them."""
     if decimals is None:
         return None
     return Whole(0, 15, "Leave it out for all.")(decimals, "decimals")
@@ -173,7 +173,7 @@ def _guess(
 
 
 def _below(ordered: Floats, scores: ArrayLike) -> Floats:
-    """How many lie below each score, those at it counted half."""
+    """Return how many lie below each score, those at it counted half."""
     left, right = (np.searchsorted(ordered, scores, side=side) for side in ("left", "right"))
     return (left + right) / 2
 

@@ -1,4 +1,4 @@
-"""How much more likely one draw's output is on one table than on its neighbour, as a logarithm.
+"""Compute the log-ratio of one output's probabilities on a table and on its neighbour.
 
 Each function takes what a `heldout.audit.tape.Draw` recorded on two neighbours and returns the
 loss of that draw: the sum of |difference|/scale for Laplace noise; for a choice, a ladder or a

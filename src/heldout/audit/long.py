@@ -73,7 +73,7 @@ class LongAudit:
 
     @property
     def bad(self) -> list[str]:
-        """What is not as it should be, by name."""
+        """Return what is not as it should be, by name."""
         every = [*self.results, *self.replayed]
         flagged = [
             result.subject for result in every if result.violated != (result.kind == VIOLATOR)
@@ -313,7 +313,7 @@ Task = tuple[Any, tuple[Any, ...], dict[str, Any]]
 
 @dataclass
 class _Bar:
-    """How far a run is."""
+    """Shows how far a run is."""
 
     progress: Progress | None
     done: int = 0

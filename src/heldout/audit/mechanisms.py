@@ -49,7 +49,7 @@ register(
 
 
 def _shares(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
-    """What a secure sum shows: the vector of one site, and as many shares as must be honest."""
+    """Return what a secure sum shows: one site's vector and the shares that must be honest."""
     exact, honest = list(pair.side(side)), pair.options["honest"]
     total = np.zeros(len(exact) * count, dtype=np.int64)
     for site in range(honest):
@@ -164,7 +164,7 @@ _smooth("piecewise-laplace", "average-precision")
 
 
 def _board(pair: Pair, side: int, epsilon: Fraction, count: int, door: str) -> Floats:
-    """Whether each submission improved, until the last improvement that may be shown."""
+    """Return whether each submission improved, until the last improvement that may be shown."""
     test = SparseVector(epsilon, sensitivity=1, limit=pair.options["limit"])
     totals = [Sealed(np.array([total])) for total in pair.side(side)]
     outcomes = []

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 from random import Random
 from typing import Any, Final
 from unittest.mock import patch
@@ -72,8 +73,8 @@ MIXED: Final = 0.75
 """Of the tables have neighbours with cells in other encodings."""
 TRIES: Final = 6
 """Times as many tables that are drawn as pairs are wanted, because some are refused."""
-AROUND: Final = 10
-"""Neighbours that are drawn of one table."""
+AROUND: Final = 20
+"""Neighbours that are drawn of one table, whose answers are recorded once for all of them."""
 READ: Final = 5
 """Of so many tables one is read in full, and one neighbour of it; of the others all that may be
 kept is compared."""
@@ -385,9 +386,14 @@ class _Corner:
     """Pairs of each kind."""
 
     @property
+    def most_ways(self) -> int:
+        """Return in how many ways a kind is asked: a table takes one of them."""
+        return max(map(len, self.questions))
+
+    @property
     def missing(self) -> int:
         """Return how many pairs the kind with the fewest needs yet."""
-        tries = 2 * max(map(len, self.questions))
+        tries = 2 * self.most_ways
         fewest = [
             self.asked.get(ways[0].kind, 0)
             for ways in self.questions
@@ -404,7 +410,7 @@ class _Corner:
             random,
             relation=self.relation,
             rows_per_unit=None if self.unit == BY_ROW else random.randint(1, MOST),
-            count=min(AROUND, self.missing),
+            count=min(AROUND, self.missing, max(1, self.pairs // self.most_ways)),
             mixed=random.random() < self.mixed,
             keyed=entrance.keyed or random.random() < 0.3,
             typed=entrance.typed,
@@ -469,14 +475,15 @@ def replay_all(
     through: Sequence[str] = ENTRANCES,
     mixed: float = MIXED,
     seed: int | None = None,
+    until: float = inf,
 ) -> Replay:
     """Replay every kind on `pairs` pairs in each cell, or on as many as fit into `minutes`.
 
     `kinds` are those of questions, `rows` the names of descriptions of rows; left out, all. Of the
-    tables, `mixed` have neighbours with cells in other encodings.
+    tables, `mixed` have neighbours with cells in other encodings. `until` is a time of the clock.
     """
     random, begun, replay = Random(seed), time.perf_counter(), Replay()
-    processor = time.process_time()
+    processor, until = time.process_time(), min(until, time.time() + 60 * (minutes or inf))
     connections = Connections()
     by_rows = _questions_by_rows(list(kinds) or q.kinds())
     with open_entrances(through) as there, patch("duckdb.connect", connections.connect):
@@ -496,7 +503,7 @@ def replay_all(
             for relation in RELATIONS
             for unit in (BY_ROW, BY_UNIT)
         ]
-        while waiting and not (minutes and time.perf_counter() - begun > 60 * minutes):
+        while waiting and time.time() < until:
             for corner in waiting:
                 corner.replay(replay, random, connections)
             waiting = [
@@ -523,12 +530,19 @@ def replay_everywhere(
     parts = [(name, (name_of_rows,)) for name in ENTRANCES[:-1] for name_of_rows in rows] + [
         (ENTRANCES[-1], ())
     ]
-    share = None if minutes is None else minutes * cores(workers) / (len(parts) + 1)
+    # Where time is short, every part has its share; what one leaves, the next ones have.
+    share, start = 60 * (minutes or inf) / (len(parts) + 1), time.time()
     with pool(workers) as executor:
-        futures = [executor.submit(replay_doors, pairs=pairs, minutes=share)]
+        futures = [executor.submit(replay_doors, pairs=pairs, until=start + cores(workers) * share)]
         futures += [
-            executor.submit(replay_all, pairs=pairs, minutes=share, through=(name,), rows=own)
-            for name, own in parts
+            executor.submit(
+                replay_all,
+                pairs=pairs,
+                until=start + min(place + cores(workers), len(parts) + 1) * share,
+                through=(name,),
+                rows=own,
+            )
+            for place, (name, own) in enumerate(parts, 1)
         ]
         for done, future in enumerate(futures, 1):
             whole.merge(future.result())

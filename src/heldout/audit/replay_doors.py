@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -238,10 +239,8 @@ DOORS: Final[tuple[Callable[[Replay, Random, Connections], None], ...]] = (
 """Each replays one table and its neighbours."""
 
 
-def replay_doors(
-    *, pairs: int = 200, minutes: float | None = None, seed: int | None = None
-) -> Replay:
-    """Replay each of them on `pairs` pairs, or on as many as fit into `minutes`."""
+def replay_doors(*, pairs: int = 200, until: float = inf, seed: int | None = None) -> Replay:
+    """Replay each of them on `pairs` pairs, or on as many as are done at a time of the clock."""
     random, begun, replay = Random(seed), time.perf_counter(), Replay()
     processor, connections = time.process_time(), Connections()
     with patch("duckdb.connect", connections.connect):
@@ -249,7 +248,7 @@ def replay_doors(
             for door in DOORS:
                 with connections.lent():
                     door(replay, random, connections)
-            if minutes and time.perf_counter() - begun > 60 * minutes:
+            if time.time() > until:
                 break
     replay.seconds = time.perf_counter() - begun
     replay.processor = time.process_time() - processor

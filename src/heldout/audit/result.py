@@ -1,4 +1,4 @@
-"""What an audit found: from counts of an event on two neighbours to a lower bound on epsilon.
+"""Turn counts of an event on two neighbours into a lower bound on epsilon: an audit's result.
 
 If a mechanism is (epsilon, delta)-private then P(event) <= exp(epsilon) Q(event) + delta for every
 event, so P >= p and Q <= q give epsilon >= ln((p - delta) / q). The bounds p and q are those of
@@ -120,7 +120,7 @@ class AuditResult:
 
     @property
     def violated(self) -> bool:
-        """Whether more was measured than claimed."""
+        """Return whether more was measured than claimed."""
         limit = self.claimed.epsilon
         return limit is not None and self.epsilon > float(limit)
 

@@ -173,7 +173,7 @@ def lattice_jobs(releases: int) -> list[LatticeJob]:
 
 
 def lattice_check(parts: Sequence[LatticeCounts]) -> Check:
-    """What the parts say together."""
+    """Return what the parts say together."""
     counts: dict[tuple[str, int], Any] = {}
     for law, side, some in parts:
         counts[law, side] = counts.get((law, side), 0) + some

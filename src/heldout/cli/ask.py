@@ -104,9 +104,9 @@ def _refuse(words: Sequence[str], kinds: Sequence[str]) -> None:
 
 def _command(question: type["Question[Any]"], options: type[Custody]) -> Callable[..., None]:
     """Return the function of one kind: its own fields, and the options of its rows."""
-    form = {each.name: each for each in question.form()}
-    taken = {each.option for each in form.values()}
-    own = [_option(each) for name, each in form.items() if name not in SHARED]
+    form = {field.name: field for field in question.form()}
+    taken = {field.option for field in form.values()}
+    own = [_option(field) for name, field in form.items() if name not in SHARED]
     chosen: Any = _dataclass("Fields", own)
     rows_type: Any = _beside(options, taken)
 

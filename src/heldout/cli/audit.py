@@ -211,7 +211,7 @@ def attack(
     rows: Annotated[Scored, Parameter(name="*")],
     as_json: Json = False,
 ) -> None:
-    """How exposed is a metric that is published without noise?
+    """Show how exposed a metric is that is published without noise.
 
     Plays somebody who knows every row but one and the published number: each row is left out in
     turn, put at every rank as a positive and as a negative, and the class that fits the number

@@ -15,7 +15,7 @@ Verdict = tuple[str, str]
 
 
 def doctor(*, ledger: str | None = None, as_json: Json = False) -> None:
-    """What is installed here, and does it work?
+    """Check what is installed here, and whether it works.
 
     Versions, noise, the engines that rows can be read from, whether models from outside can be shut
     off, and the state of a ledger and its key. Reads no private row and charges nothing. Examples:

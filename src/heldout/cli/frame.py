@@ -87,7 +87,7 @@ class Remote:
 
     @property
     def given(self) -> bool:
-        """Whether a server has the rows."""
+        """Return whether a server has the rows."""
         if self.server is None and (self.token_file or self.dataset or self.server_key):
             raise ArgumentError("--token-file, --dataset and --server-key go with --server.")
         return self.server is not None
@@ -109,7 +109,7 @@ class Remote:
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """How to ask, and what to do with the answer.
+    """Options of asking, and of what to do with the answer.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Page:
 
     @property
     def is_svg(self) -> bool:
-        """Whether one picture is wanted, and no page."""
+        """Return whether one picture is wanted, and no page."""
         return self.out is not None and self.out.suffix.lower() == ".svg"
 
 
@@ -168,7 +168,7 @@ Paged = Annotated[Page, Parameter(name="*")]
 
 @dataclass(frozen=True)
 class Bought:
-    """What was paid for, and how to show it."""
+    """Holds what was paid for, and shows it."""
 
     answered: "Answered"
     frame: Frame
@@ -185,7 +185,7 @@ class Bought:
 
     @property
     def remaining(self) -> "Loss":
-        """What is left after it."""
+        """Return what is left after it."""
         return self.answered.standing.remaining
 
     def content(self, **more: Any) -> dict[str, Any]:
@@ -276,10 +276,14 @@ def buy(
 
 def _buy_from_server(questions: Sequence["Question[Any]"], frame: Frame) -> Bought:
     from heldout.drawing.words import decimal
+    from heldout.questions import find
 
     scoring = frame.scoring
-    if scoring.model is None:
+    takes_model = any(find(question.kind).takes_model() for question in questions)
+    if scoring.model is None and takes_model:
         raise ArgumentError("--model must be given: the file that the server is to judge.")
+    if scoring.model is not None and not takes_model:
+        raise ArgumentError("This question is about the rows alone: leave --model out.")
     files = [Path(name) for question in questions for name in question.rivals]
     asked = [_elsewhere(question) for question in questions]
     rows = frame.remote.rows()

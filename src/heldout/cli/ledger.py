@@ -52,7 +52,7 @@ class Signed:
 
     @property
     def decision(self) -> dict[str, Any]:
-        """What the ledger writes down of it."""
+        """Return what the ledger writes down of it."""
         return {"who": self.who, "why": self.why}
 
 
@@ -62,7 +62,7 @@ Signature = Annotated[Signed, Parameter(name="*")]
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """What is registered; the arguments of `Ledger.register`.
+    """Options of a registration; the arguments of `Ledger.register`.
 
     Parameters
     ----------

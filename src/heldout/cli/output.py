@@ -1,4 +1,4 @@
-"""What commands read, print and say: values as they are typed, tables, JSON, errors, patience.
+"""Read, print and say what commands need: typed values, tables, JSON, errors, patience.
 
 What was paid for reaches somebody: the screen, or a file that the error names.
 """

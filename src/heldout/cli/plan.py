@@ -24,7 +24,7 @@ board = App(name="board", help="Plan a leaderboard that cannot be gamed.")
 
 @dataclass(frozen=True, kw_only=True)
 class Guesses:
-    """What is guessed and wanted; the arguments of `heldout.plan`.
+    """Guesses and targets; the arguments of `heldout.plan`.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class Custody:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What every private table is declared with beside its columns."""
+        """Return what every private table is declared with beside its columns."""
         return {
             "unit": self.unit,
             "rows_per_unit": self.rows_per_unit,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from heldout.arguments import visible
 from heldout.cli.output import (
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
+app = App(name="server", help="Look after a server: copies and links.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """How to serve; the arguments of `heldout.server.run.serve`.
+    """Options of serving; the arguments of `heldout.server.run.serve`.
 
     Parameters
     ----------
@@ -126,6 +129,150 @@ def worker(folder: Path, /, *, database: str | None = None, rows: Path | None = 
     from heldout.server.run import work
 
     work(folder, database=database, rows=rows)
+
+
+# --- looking after a server ----------------------------------------------------------------------
+
+
+@app.command
+def backup(
+    folder: Path, to: Path, /, *, database: str | None = None, only_ledger: Flag = False
+) -> None:
+    """Copy a whole server, which may be running, to a new folder.
+
+    The copy has everything that `heldout server restore` needs: people, data sets, models, scores,
+    answers, keys, the rows that the server copied, and the ledger. Guard it as you guard the rows.
+    Examples:
+
+    ```
+    heldout server backup hospital /backup/hospital-2026-11-18
+    heldout server backup hospital /backup/ledger.sqlite --only-ledger
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder.
+    to
+        Where to write the copy: a folder that does not exist.
+    database
+        As in `heldout serve`; the address of the tables' owner.
+    only_ledger
+        Copy the ledger alone to one file, over the copy that is there. Every few minutes, say: what
+        was spent must never be forgotten.
+    """
+    from heldout.server.backups import make_backup, save_ledger
+    from heldout.server.run import open_service
+
+    service = open_service(folder, database=database)
+    try:
+        if only_ledger:
+            head = save_ledger(service, to)
+            print(f"{to} has the ledger, which ends with entry {head.sequence}.")
+            return
+        made = make_backup(service, to)
+        print(f"{to} has {len(made.files)} files. Its ledger ends with entry ", end="")
+        print(
+            f"{made.ledger.sequence}. It holds private rows and keys: guard it as you guard them."
+        )
+    finally:
+        service.close()
+
+
+@app.command
+def restore(
+    backup: Path,
+    folder: Path,
+    /,
+    *,
+    database: str | None = None,
+    ledger: Path | None = None,
+    accept_ledger: Flag = False,
+    keep_tokens: Flag = False,
+) -> None:
+    """Put a copy of a server back, into a folder where no server is.
+
+    The ledger never goes back in time. If one is in the folder or the database already, it is kept,
+    and must continue the copy's. Else name the newest that you have. Everybody signs in again, and
+    makes new tokens, because the copy does not know which were revoked since. Examples:
+
+    ```
+    heldout server restore /backup/hospital-2026-11-18 hospital --ledger /backup/ledger.sqlite
+    heldout server restore /backup/hospital-2026-11-18 hospital --accept-ledger
+    ```
+
+    Parameters
+    ----------
+    backup
+        The folder that `heldout server backup` wrote.
+    folder
+        Where the server goes.
+    database
+        A PostgreSQL database for its tables and ledger, whatever they were in before.
+    ledger
+        The newest copy of the ledger: the old server's own file, or `--only-ledger`'s.
+    accept_ledger
+        Take the copy's own ledger, because there is no newer one. What was booked after the copy
+        was made is forgotten, and the log says so.
+    keep_tokens
+        Let tokens of programs stay valid: for a planned move, where none was revoked meanwhile.
+    """
+    from heldout.server.backups import Backup
+    from heldout.server.backups import restore as put_back
+    from heldout.server.run import open_service
+
+    copy = Backup.at(backup)
+    service = open_service(folder, database=database, new=True)
+    try:
+        done = put_back(
+            copy, service, newest=ledger, accept_ledger=accept_ledger, keep_tokens=keep_tokens
+        )
+        print(f"The server of {copy.made} is in {folder}: {done.line}.")
+        print("Start it with heldout serve; heldout server admin-link makes a sign-in link.")
+    finally:
+        service.close()
+
+
+@app.command
+def admin_link(
+    folder: Path,
+    /,
+    *,
+    database: str | None = None,
+    address: str | None = None,
+    name: str | None = None,
+) -> None:
+    """Make a sign-in link for an administrator, on the server's own machine.
+
+    For whoever lost the first link or the password. Where no administrator is left, one is added.
+    The log keeps that a link was made here. Example:
+
+    ```
+    heldout server admin-link hospital --address https://evaluate.example.org
+    ```
+
+    Parameters
+    ----------
+    folder
+        The server's folder.
+    database
+        As in `heldout serve`.
+    address
+        As in `heldout serve`.
+    name
+        Which administrator; left out, the first one who is not disabled.
+    """
+    from heldout.server.accounts import administrator_link
+    from heldout.server.backups import check_there
+    from heldout.server.run import open_service
+
+    service = open_service(folder, database=database, address=address)
+    try:
+        check_there(service)
+        who, secret = administrator_link(service, name)
+        print(f"Sign in as {who}, once, by {service.settings.address}/sign-in/{secret}")
+    finally:
+        service.close()
 
 
 def verify(

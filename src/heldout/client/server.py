@@ -170,7 +170,9 @@ class Server:
         try:
             statement = signed["statement"]
             ledger, answered = str(statement["ledger"]), Answered.from_dict(statement["answer"])
-        except (KeyError, TypeError):
+            models = (statement.get("subject") or {}).get("models", ())
+            answered = answered.of_models(*(str(model["name"]) for model in models))
+        except (KeyError, TypeError, AttributeError):
             raise ServerError("The server's answer is not a signed statement.") from None
         receipt = answered.receipt
         head = {"ledger": ledger, "sequence": receipt.sequence, "hash": receipt.hash}
@@ -229,14 +231,18 @@ class RemoteDataset:
         question: q.Question[R],
         /,
         *,
-        model: Model,
+        model: Model | None = None,
         rival: Model | None = None,
         features: list[str] | None = None,
         key: str | None = None,
     ) -> R: ...
     @overload
-    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> tuple[Any, ...]: ...
-    def ask(self, *questions: q.Question[Any], model: Model, **options: Any) -> object:
+    def ask(
+        self, *questions: q.Question[Any], model: Model | None = None, **options: Any
+    ) -> tuple[Any, ...]: ...
+    def ask(
+        self, *questions: q.Question[Any], model: Model | None = None, **options: Any
+    ) -> object:
         """Pay for the questions, wait for the answers, and return the releases.
 
         One question gives its release, several a tuple of them, as `Session.ask` does; `options`
@@ -245,14 +251,16 @@ class RemoteDataset:
         releases = self.answer(*questions, model=model, **options).releases
         return releases[0] if len(questions) == 1 else releases
 
-    def answer(self, *questions: q.Question[Any], model: Model, **options: Any) -> Answered:
+    def answer(
+        self, *questions: q.Question[Any], model: Model | None = None, **options: Any
+    ) -> Answered:
         """Ask, and return all that is needed to keep the answers; `options` as in `submit`."""
         return self.submit(*questions, model=model, **options).wait()
 
     def submit(
         self,
         *questions: q.Question[Any],
-        model: Model,
+        model: Model | None = None,
         rival: Model | None = None,
         features: list[str] | None = None,
         key: str | None = None,
@@ -260,17 +268,16 @@ class RemoteDataset:
         """Pay for the questions, and do not wait for the answers.
 
         `model` is a file (ONNX, a linear model as JSON, predictions by row key), which is sent
-        first, or the id of something that was sent before; `rival` is the second model of a
+        first, or the id of something that was sent before; questions about the rows alone, such as
+        training, take none. `rival` is the second model of a
         comparison, whose question has score="rival". `features` are the columns in the order of
         the model's one input. `key` is an idempotency key of your own: what was paid with it
         before is not paid again, it is fetched.
         """
         self._server._check_before_paying()
-        content = {
-            "dataset": self.name,
-            "questions": _as_data(questions),
-            "artifact": self._sent(model, features),
-        }
+        content: Record = {"dataset": self.name, "questions": _as_data(questions)}
+        if model is not None:
+            content["artifact"] = self._sent(model, features)
         if rival is not None:
             content["rival"] = self._sent(rival, features)
         key = secrets.token_hex(16) if key is None else key

@@ -20,6 +20,7 @@ class ClassifiedRows(Description):
     """What is public about rows of several classes."""
 
     rows_in_words: ClassVar[str] = "rows with a label of several classes"
+    takes_model: ClassVar[bool] = True
     label: str
     classes: tuple[str, ...]
     """What people call them, in the declared order."""

@@ -23,6 +23,8 @@ class Description:
 
     rows_in_words: ClassVar[str] = "private rows"
     """What such rows are, for messages."""
+    takes_model: ClassVar[bool] = False
+    """Whether a model is judged on them: its scores or predictions are one of the columns."""
     name: str
     protection: Protection
     rows: int | None
@@ -72,6 +74,7 @@ class ScoredRows(Description):
     """Rows with a label and a score."""
 
     rows_in_words: ClassVar[str] = "rows with a label of two values and a score"
+    takes_model: ClassVar[bool] = True
     label: str
     score: str
     score_range: tuple[float, float] = (0.0, 1.0)

@@ -31,13 +31,18 @@ def files_of(place: Path) -> list[Path] | None:
     """The Parquet files of a folder or a pattern, in the order of their names; None for neither."""
     if os.path.isdir(place):  # noqa: PTH112 - False for a name that the system cannot spell
         _refuse_managed(place)
-        found = [each for each in place.rglob("*") if _is_parquet(each)]
+        found = [
+            Path(folder, name)
+            for folder, _, names in os.walk(place, onerror=_refuse_unread)
+            for name in names
+            if _is_parquet(name)
+        ]
     elif PATTERN.search(str(place)):
         # A pattern with more than one ** finds a file once for each way to divide its path.
         named = map(Path, set(glob.glob(str(place), recursive=True)))  # noqa: PTH207
         found = [each for each in named if each.is_file()]
         for each in found:
-            if not _is_parquet(each):
+            if not _is_parquet(each.name):
                 raise ArgumentError("A pattern must name .parquet files alone. Convert the others.")
     else:
         return None
@@ -54,9 +59,14 @@ def files_of(place: Path) -> list[Path] | None:
     return sorted(found)
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet(name: str) -> bool:
     """What writers keep beside their files begins with _ or a dot, and is no file of rows."""
-    return path.suffix.lower() in (".parquet", ".pq") and path.name[0] not in "._"
+    return name.lower().endswith((".parquet", ".pq")) and name[0] not in "._"
+
+
+def _refuse_unread(problem: OSError) -> None:
+    """Raise what a walk would skip: the files of a folder that cannot be listed are rows too."""
+    raise problem
 
 
 def _refuse_managed(folder: Path) -> None:

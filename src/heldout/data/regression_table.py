@@ -24,6 +24,7 @@ class FittedRows(Description):
     """What is public about the rows of a regression."""
 
     rows_in_words: ClassVar[str] = "rows with an observed and a predicted number"
+    takes_model: ClassVar[bool] = True
     observed: str
     predicted: str
     bounds: tuple[float, float] | None = None

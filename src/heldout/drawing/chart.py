@@ -163,7 +163,7 @@ class Chart:
             channels["order"] = {"field": "order", "type": "quantitative"}
         if layer.mark == "point":
             mark["filled"] = True
-        records = [{"order": k, **each} for k, each in enumerate(layer.records)]
+        records = [{"order": k, **record} for k, record in enumerate(layer.records)]
         return {"data": {"values": records}, "mark": mark, "encoding": channels}
 
 
@@ -183,8 +183,10 @@ def records(**columns: Any) -> list[dict[str, Any]]:
     >>> records(x=[0.5, 1.0], name=["a", "b"])
     [{'x': 0.5, 'name': 'a'}, {'x': 1.0, 'name': 'b'}]
     """
-    listed = [each.tolist() if hasattr(each, "tolist") else each for each in columns.values()]
-    return [dict(zip(columns, each, strict=True)) for each in zip(*listed, strict=True)]
+    listed = [
+        column.tolist() if hasattr(column, "tolist") else column for column in columns.values()
+    ]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*listed, strict=True)]
 
 
 # --- on matplotlib's axes, for those who have it installed ---
@@ -243,7 +245,7 @@ def _draw_chart(ax: Any, chart: Chart) -> None:
     if isinstance(chart.y, Names):
         ax.invert_yaxis()
     ax.set_title(chart.title)
-    if chart.colours and any(isinstance(each.color, Field) for each in chart.layers):
+    if chart.colours and any(isinstance(layer.color, Field) for layer in chart.layers):
         for name, colour in chart.colours.items():
             ax.plot([], [], color=colour, label=name)
         ax.legend()
@@ -251,7 +253,7 @@ def _draw_chart(ax: Any, chart: Chart) -> None:
 
 def _draw_layer(ax: Any, layer: Layer) -> None:
     def column(name: str) -> list[Any]:
-        return [each[name] for each in layer.records]
+        return [record[name] for record in layer.records]
 
     x, y = column(layer.x), column(layer.y)
     colour = column(layer.color.name) if isinstance(layer.color, Field) else layer.color
@@ -266,7 +268,7 @@ def _draw_layer(ax: Any, layer: Layer) -> None:
         ax.plot(x, y, style, color=colour, alpha=alpha, linewidth=width)
     elif layer.mark == "point":
         size = column(layer.size.name) if isinstance(layer.size, Field) else layer.size
-        area = [_AREA_OF_POINT * each for each in size] if isinstance(size, list) else size
+        area = [_AREA_OF_POINT * number for number in size] if isinstance(size, list) else size
         ax.scatter(x, y, s=area, c=colour, alpha=alpha, zorder=3)
     elif layer.mark == "text":
         place = {"textcoords": "offset points", "ha": layer.style.get("align", "center")}
@@ -288,12 +290,12 @@ def _rectangles(ax: Any, layer: Layer, colour: Any, alpha: Any) -> None:
     """Draw them between two fields, or as a cell around each name."""
     from matplotlib.patches import Rectangle
 
-    ax.scatter(*([each[name] for each in layer.records] for name in (layer.x, layer.y)), s=0)
-    for at, each in enumerate(layer.records):
+    ax.scatter(*([record[name] for record in layer.records] for name in (layer.x, layer.y)), s=0)
+    for at, record in enumerate(layer.records):
         (left, width), (low, height) = (
-            (each[name], each[other] - each[name])
+            (record[name], record[other] - record[name])
             if other
-            else (_number(axis, each[name]) - 0.5, 1)
+            else (_number(axis, record[name]) - 0.5, 1)
             for axis, name, other in (
                 (ax.xaxis, layer.x, layer.x2),
                 (ax.yaxis, layer.y, layer.y2),

@@ -16,7 +16,7 @@ __all__ = ["Booking", "Standing", "Summary", "asked", "summarise"]
 
 @dataclass(frozen=True)
 class Standing:
-    """How one account stands now."""
+    """States how one account stands now."""
 
     account: str
     kind: str

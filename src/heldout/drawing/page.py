@@ -40,9 +40,9 @@ def rendered(template: str, **content: Any) -> str:
 
 def checked_labels(names: Sequence[str | None], labels: Mapping[str, str]) -> Mapping[str, str]:
     """Return what the page is to call the data and its columns; refuse names that they lack."""
-    unknown = [each for each in labels if each not in names]
+    unknown = [label for label in labels if label not in names]
     if unknown:
-        known = ", ".join(shown(each) for each in names if each)
+        known = ", ".join(shown(name) for name in names if name)
         raise ArgumentError(f"labels must name some of {known}, got {shown(unknown[0])}.")
     return labels
 
@@ -63,11 +63,13 @@ def measures_card(
     says: str, measures: Mapping[str, "Measure"], *, drawn: Sequence[Figure] = (), note: str = ""
 ) -> str:
     """Return a card with a table of measures; without pictures it shows their intervals."""
-    if not drawn and all(0 <= end <= 1 for each in measures.values() for end in each.interval()):
+    if not drawn and all(
+        0 <= end <= 1 for measure in measures.values() for end in measure.interval()
+    ):
         drawn = [interval_plot(measures, level=0.95)]
     rows = [
-        (_sentence(words.tested(name, each)), *words.spread(each, 0.95))
-        for name, each in measures.items()
+        (_sentence(words.tested(name, measure)), *words.spread(measure, 0.95))
+        for name, measure in measures.items()
     ]
     head = ("Measure", "Value", "95% interval", "Noise alone")
     return card(says, drawn=drawn, head=head, rows=rows, note=note)
@@ -104,7 +106,7 @@ def environment(loader: "BaseLoader") -> "Environment":
 
 def _seen(value: object) -> object:
     """Return a text as people can see it; markup of ours, such as a picture, stays as it is."""
-    return visible(value, kept="\n\t") if type(value) is str else value
+    return visible(value, allowed="\n\t") if type(value) is str else value
 
 
 def _percent(share: float) -> str:

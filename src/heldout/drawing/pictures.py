@@ -48,29 +48,41 @@ class Counts(Protocol):
     def true_negatives(self) -> "Measure": ...
 
 
-def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str = "") -> Figure:
+def interval_plot(
+    measures: Mapping[str, "Measure"], *, level: float, title: str = "", mark: float | None = None
+) -> Figure:
     """Draw a line per measure: thin bar for its interval, thick bar for its noise interval, dot.
 
-    One that is not informative is a grey line without a number.
+    One that is not informative is a grey line without a number. A line stands at `mark`.
     """
-    axis = _axis([each for each in measures.values() if each.informative], level, title)
+    known = [measure for measure in measures.values() if measure.informative]
+    axis = _axis(known, level, title, mark)
+    half = 0.003 * (axis.high - axis.low)
+    marks = [
+        {"name": name, "from": mark - half, "to": mark + half}
+        for name in measures
+        if mark is not None
+    ]
     rows, hidden = [], []
-    for name, each in measures.items():
-        (low, high), (noise_low, noise_high) = each.interval(level), each.noise_interval(level)
-        if not each.informative:
+    for name, measure in measures.items():
+        (low, high), (noise_low, noise_high) = (
+            measure.interval(level),
+            measure.noise_interval(level),
+        )
+        if not measure.informative:
             ends = {"low": axis.low, "high": axis.high, "end": axis.high}
             hidden.append({"name": name, **ends, "shown": "no information"})
             continue
         rows.append(
             {
                 "name": name,
-                "value": each.value,
+                "value": measure.value,
                 "low": low,
                 "high": high,
                 "noise_low": noise_low,
                 "noise_high": noise_high,
                 "end": axis.high,
-                "shown": spread(each, level)[0],
+                "shown": spread(measure, level)[0],
             }
         )
     thick, thin, beside = (
@@ -80,6 +92,7 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
     )
     chart = Chart(
         [
+            Layer("rect", marks, x="from", x2="to", y="name", color=MUTED),
             Layer("rule", rows, "noise_low", "name", "noise_high", color=PALETTE[5], style=thick),
             Layer("rule", rows, x="low", x2="high", y="name", style=thin),
             Layer("point", rows, x="value", y="name", size=34),
@@ -93,8 +106,8 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
         height=ROW_HEIGHT * len(measures),
     )
     says = "; ".join(
-        f"{name} {spread(each, level)[0]}, interval {spread(each, level)[1]}"
-        for name, each in measures.items()
+        f"{name} {spread(measure, level)[0]}, interval {spread(measure, level)[1]}"
+        for name, measure in measures.items()
     )
     percent = f"{level * 100:g}%"
     return Figure(
@@ -106,14 +119,19 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
     )
 
 
-def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
-    """Return 0 to 1 if that holds all intervals, else as far as they reach, with 0 if near."""
-    ends = [end for each in measures for end in each.interval(level)]
+def _axis(
+    measures: Sequence["Measure"], level: float, title: str, mark: float | None = None
+) -> Numbers:
+    """Return as far as the intervals reach, and a mark: from an end of 0 to 1 if that is near."""
+    ends = [end for measure in measures for end in measure.interval(level)]
+    ends += [] if mark is None else [mark]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
-    if low >= 0 and high <= 1:
-        return Numbers(title, form=".1f")
-    room = 0.05 * (high - low)
-    low, high = low - room, high + room
+    shares, reach = 0 <= low <= high <= 1, (high - low) or 1.0
+    low, high = low - 0.08 * reach, high + 0.08 * reach
+    if shares:  # no room beyond what a share can be
+        return Numbers(
+            title, 0.0 if low < 0.5 * reach else low, 1.0 if high > 1 - 0.25 * reach else high
+        )
     return Numbers(title, min(low, 0.0) if low < high - low else low, max(high, 0.0))
 
 
@@ -130,10 +148,10 @@ def confusion_chart(counts: Counts, *, level: float = 0.95) -> Chart:
             "name": name,
             "truth": truth,
             "called": called,
-            "value": each.value,
-            "noise": f"±{half_width(each.noise_interval(level), each.value):,.0f}",
+            "value": cell.value,
+            "noise": f"±{half_width(cell.noise_interval(level), cell.value):,.0f}",
         }
-        for name, truth, called, each in cells
+        for name, truth, called, cell in cells
     ]
     texts = (("count", 20, -8, 700), ("noise", 12, 12, 400), ("name", 11, 30, 400))
     return _heat_map(rows, texts=texts, size=(290, 210))
@@ -163,7 +181,7 @@ def class_chart(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Char
         for j, called in enumerate(names)
     ]
     side = min(64, max(28, 640 // len(names)))
-    width = max(side, 7 * max(len(each) + 7 for each in names))
+    width = max(side, 7 * max(len(name) + 7 for name in names))
     size = (width * len(names), side * len(names))
     return _heat_map(rows, texts=(("count", max(8, side // 4), 4, 600),), size=size)
 
@@ -204,7 +222,7 @@ def _heat_map(
         style={"cornerRadius": 6},
     )
     return Chart(
-        [heat, *(text(*each) for each in texts)],
+        [heat, *(text(*style) for style in texts)],
         x=Names(list(dict.fromkeys(row["called"] for row in rows))),
         y=Names(list(dict.fromkeys(row["truth"] for row in rows))),
         width=size[0],

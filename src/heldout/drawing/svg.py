@@ -28,7 +28,7 @@ def drawn(chart: Chart, *, says: str) -> str:
 
 def side_by_side(charts: Sequence[Chart], *, across: int, title: str, says: str) -> str:
     """Charts as one picture, so many in a row."""
-    panels = [_panel(each) for each in charts]
+    panels = [_panel(chart) for chart in charts]
     width, height = max(wide for wide, _, _ in panels), max(high for _, high, _ in panels)
     across = min(across, len(panels))
     places = [(width * (k % across), height * (k // across)) for k in range(len(panels))]
@@ -41,9 +41,9 @@ def side_by_side(charts: Sequence[Chart], *, across: int, title: str, says: str)
 
 
 def _panel(chart: Chart) -> tuple[float, float, str]:
-    """How wide and how high a chart is, and what it is made of."""
+    """Return how wide and how high a chart is, and what it is made of."""
     frame = _Frame(chart)
-    body = "".join([*frame.grid(), *(frame.layer(each) for each in chart.layers), *frame.words()])
+    body = "".join([*frame.grid(), *(frame.layer(layer) for layer in chart.layers), *frame.words()])
     placed = f'<g transform="translate({_short(frame.left)},{_short(frame.top)})">{body}</g>'
     return frame.width, frame.height, placed
 
@@ -98,9 +98,9 @@ def _ticks(axis: Numbers, room: float | None) -> tuple[list[float], Callable[[fl
     for k in range(12):
         step = (1, 2, 5)[k % 3] * 10.0 ** (exponent + k // 3)
         first, last = math.ceil(axis.low / step - 1e-9), math.floor(axis.high / step + 1e-9)
-        ticks = [step * each for each in range(first, last + 1)]
+        ticks = [step * place for place in range(first, last + 1)]
         label = _label(axis.form, step)
-        texts = [label(each) for each in ticks]
+        texts = [label(tick) for tick in ticks]
         if len(set(texts)) > 1:
             apart = [ticks[0], ticks[-1]], label  # what is left where no more have room
         room_for = room is None or max(map(_width, texts), default=0) + 8 <= room * step / span
@@ -188,12 +188,12 @@ class _Frame:
             return "".join(
                 self._stroke(layer, rows, colour) for colour, rows in self._by_colour(layer)
             )
-        return "".join(self._mark(layer, each) for each in layer.records)
+        return "".join(self._mark(layer, record) for record in layer.records)
 
     def _by_colour(self, layer: Layer) -> list[tuple[str, list[Mapping[str, Any]]]]:
         groups: dict[str, list[Mapping[str, Any]]] = {}
-        for each in layer.records:
-            groups.setdefault(self._colour(layer, each), []).append(each)
+        for record in layer.records:
+            groups.setdefault(self._colour(layer, record), []).append(record)
         return list(groups.items())
 
     def _colour(self, layer: Layer, record: Mapping[str, Any]) -> str:
@@ -202,13 +202,11 @@ class _Frame:
 
     def _stroke(self, layer: Layer, rows: Sequence[Mapping[str, Any]], colour: str) -> str:
         steps = layer.style.get("interpolate") == "step-after"
-        xs = [self.x.at(each[layer.x]) for each in rows]
-        line = _path(xs, [self.y.at(each[layer.y]) for each in rows], steps=steps)
+        xs = [self.x.at(row[layer.x]) for row in rows]
+        line = _path(xs, [self.y.at(row[layer.y]) for row in rows], steps=steps)
         if layer.mark == "line":
             return f'<path d="M{line}" fill="none"{_pen(layer, colour)}/>'
-        foot = (
-            [self.y.at(each[layer.y2]) for each in rows] if layer.y2 else [self.y.at(0)] * len(xs)
-        )
+        foot = [self.y.at(row[layer.y2]) for row in rows] if layer.y2 else [self.y.at(0)] * len(xs)
         back = _path(xs, foot, steps=steps, backwards=True)
         return f'<path d="M{line}L{back}Z" fill="{colour}" fill-opacity="{layer.opacity}"/>'
 
@@ -267,7 +265,7 @@ def _path(xs: Sequence[float], ys: Sequence[float], *, steps: bool, backwards: b
     if steps:  # level until the next x
         corners = [(x, points[k][1]) for k, (x, _) in enumerate(points[1:])]
         points = [
-            each for pair in zip(points, [*corners, points[-1]], strict=True) for each in pair
+            point for pair in zip(points, [*corners, points[-1]], strict=True) for point in pair
         ]
     ordered = points[::-1] if backwards else points
     return "L".join(f"{_short(x)},{_short(y)}" for x, y in ordered)

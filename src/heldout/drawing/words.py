@@ -1,4 +1,4 @@
-"""What pages and commands say in plain words. Every sentence is arithmetic on public facts."""
+"""Say things in plain words, for pages and commands: arithmetic on public facts alone."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ __all__ = [
     "digits",
     "grid",
     "half_width",
-    "held",
     "never_zero",
     "number",
     "numbers",
     "protection_in_words",
+    "show_held_end",
     "spread",
     "tested",
 ]
@@ -46,9 +46,9 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
     swap = protection.neighbours is Neighbours.REPLACE_ONE
     if protection.unit:
         count = protection.rows_per_unit
-        kept = "one row counts" if count == 1 else f"at most {count} rows count"
+        limit = "one row counts" if count == 1 else f"at most {count} rows count"
         name = protection.unit_name or "unit"
-        who = f"Each {name} is protected with all of its rows, of which {kept}"
+        who = f"Each {name} is protected with all of its rows, of which {limit}"
         change = (
             "all rows of any one could be exchanged for others"
             if swap
@@ -59,9 +59,9 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
             "there are is private too."
         )
     if swap:
-        each = "Each row" if rows is None else f"Each of the {rows:,} rows"
+        subject = "Each row" if rows is None else f"Each of the {rows:,} rows"
         return (
-            f"{each} is protected: any one of them could be exchanged for another, and every "
+            f"{subject} is protected: any one of them could be exchanged for another, and every "
             "number here would be nearly as likely. How many rows there are is public."
         )
     return (
@@ -71,7 +71,7 @@ def protection_in_words(protection: Protection, rows: int | None) -> str:
 
 
 def belief(price: Loss, protection: Protection) -> str:
-    """How far an even bet can move, which is what a pure epsilon means; nothing for other kinds.
+    """Say how far an even bet can move: what a pure epsilon means; nothing for other kinds.
 
     >>> print(belief(Loss.pure(1), Protection(neighbours=Neighbours.REPLACE_ONE)))
     Somebody who knows all other rows and holds an even bet about this one can be at most 73.2%
@@ -146,7 +146,7 @@ def numbers(values: "Sequence[float] | Floats") -> Callable[[float], str]:
 
 
 def digits(measure: "Measure", level: float) -> int:
-    """How many decimals show this measure's interval: none for a count, three for a share."""
+    """Return the decimals that show a measure's interval: none for a count, three for a share."""
     if measure.whole:
         return 0
     low, high = measure.interval(level)
@@ -173,10 +173,10 @@ def half_width(interval: tuple[float, float], value: float) -> float:
     return max(interval[1] - value, value - interval[0])
 
 
-def held(least: float | None, show: Callable[[float], str]) -> Callable[[float], str]:
+def show_held_end(least: float | None, show: Callable[[float], str]) -> Callable[[float], str]:
     """Numbers of a measure that is held to `least` say so where they reach it.
 
-    >>> held(-1.0, "{:.3f}".format)(-1.0), held(None, "{:.3f}".format)(-1.0)
+    >>> show_held_end(-1.0, "{:.3f}".format)(-1.0), show_held_end(None, "{:.3f}".format)(-1.0)
     ('-1 or less', '-1.000')
     """
     return lambda value: f"{least:g} or less" if value == least else show(value)
@@ -204,7 +204,7 @@ def around(interval: tuple[float, float], value: float, show: Callable[[float], 
 def spread(measure: "Measure", level: float) -> tuple[str, str, str]:
     """A measure as three texts: value, interval, and what noise alone leaves open."""
     places = digits(measure, level)
-    show = held(measure.least, lambda value: number(value, places))
+    show = show_held_end(measure.least, lambda value: number(value, places))
     return (
         show(measure.value) if measure.informative else "no information at this price",
         between(measure.interval(level), show),

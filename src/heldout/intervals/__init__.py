@@ -1,4 +1,4 @@
-"""What people read: arithmetic on released statistics. No sensitivity here.
+"""Read released statistics: arithmetic for people. No sensitivity here.
 
 A metric of the confusion matrix is one entry of the table in `registry`; the command line, the
 report, the documentation's table and the tests find it there.

@@ -42,8 +42,8 @@ class MeanRelease(Release):
     @property
     def measures(self) -> dict[str, Measure]:
         name = self.name
-        found = mean(self._ratio, self._largest, name=name, terms=self.terms, middle=self._guess)
-        return {name: found}
+        measure = mean(self._ratio, self._largest, name=name, terms=self.terms, middle=self._guess)
+        return {name: measure}
 
     def plotted(self) -> dict[str, Measure]:
         """Return the mean, unless it has no natural largest value to be drawn by."""
@@ -115,17 +115,17 @@ def noisy_sums(
 ) -> NoisyCounts:
     """The sum of errors, that of what they fall short of the largest, and how much they differ."""
     sums = np.asarray(noisy, dtype=float)
-    each = np.eye(sums.size)
+    spread = np.eye(sums.size)
     if rows is not None:
-        sums, each = np.append(sums, rows * unit - sums.sum()), np.vstack([each, -np.ones(2)])
+        sums, spread = np.append(sums, rows * unit - sums.sum()), np.vstack([spread, -np.ones(2)])
     both = np.array([[1.0, 0, 0, 0, 0], [0, 1, 1, 0, 0]])[:, : sums.size]
     return NoisyCounts(
         estimate=both @ sums,
-        spread=both @ each,
+        spread=both @ spread,
         scale=mechanism.float_scale,
         unit=unit,
         rows=rows,
-        squares=Squares(sums * unit, each * unit, lambda c: _squares(c)[: sums.size]),
+        squares=Squares(sums * unit, spread * unit, lambda c: _squares(c)[: sums.size]),
     )
 
 

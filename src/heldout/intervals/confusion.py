@@ -68,8 +68,8 @@ class NoisyConfusion(ConfusionReadings):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        found = {name: self.contrast(each) for name, each in contrasts().items()}
-        return {**self._ratios, **found, **self._named_counts}
+        compared = {name: self.contrast(contrast) for name, contrast in contrasts().items()}
+        return {**self._ratios, **compared, **self._named_counts}
 
     def __getattr__(self, name: str) -> Measure:
         known = {attribute(contrast): contrast for contrast in contrasts()}
@@ -93,18 +93,18 @@ class NoisyConfusion(ConfusionReadings):
 
     def cost(self, *, false_positive: float = 1, false_negative: float = 1) -> Measure:
         """Return what wrong calls cost a row on average, each kind at its own price. Free."""
-        prices = [as_number(each) for each in (false_positive, false_negative)]
+        prices = [as_number(price) for price in (false_positive, false_negative)]
         if not (all(0 <= price < 1e12 for price in prices) and any(prices)):
             raise ArgumentError(
                 "false_positive and false_negative must be costs from 0 on, not both 0."
             )
         most, weights = range_of_costs(*prices), np.array([0.0, *prices, 0.0])
-        found = self.contrast(mean_cost(*prices))
-        found.reach = lambda level: self._noise_of_mean(weights, most / 2, level) / most
-        return found
+        measure = self.contrast(mean_cost(*prices))
+        measure.reach = lambda level: self._noise_of_mean(weights, most / 2, level) / most
+        return measure
 
     def _noise_of_mean(self, weights: Any, middle: float, level: float) -> float:
-        """How far noise takes a mean over all rows, were the mean in the middle of its range."""
+        """Return how far noise takes a mean over all rows if it lies in the middle of its range."""
         counts, every = self._counts, np.ones(len(CELLS))
         if (
             counts.rows is None
@@ -202,7 +202,7 @@ class ConfusionRelease(NoisyConfusion, Release):
         return Fraction(self._drawn.request.mechanism.scale)
 
     def class_counts(self) -> tuple[Look, ...]:
-        """What the noisy cells say about the sizes of the classes, for other readings. Free."""
+        """Return what the noisy cells say of the class sizes, for other readings. Free."""
         if "weight" in self._drawn.request.parameters:
             return ()
         scale, rows = self._counts.scale, self._drawn.about.rows
@@ -243,8 +243,8 @@ def noisy_counts(
     if largest_weight is not None:
         step = largest_weight / STEPS
         noisy, scale, rows, unit = noisy * step, scale * step, None, largest_weight
-        each = np.eye(len(noisy)) * unit
-        squares = Squares(noisy * unit, each, lambda c: np.concatenate([c**2, -(c**2)]))
+        spread = np.eye(len(noisy)) * unit
+        squares = Squares(noisy * unit, spread, lambda c: np.concatenate([c**2, -(c**2)]))
         noisy = noisy[: len(noisy) // 2]
     if rows is not None:
         return with_public_total(noisy, scale=scale, rows=rows)
@@ -259,13 +259,13 @@ def noisy_counts(
 
 
 def usual_weights(counts: NoisyCounts) -> Floats | float:
-    """What a row of each cell counts for, as a share of the most it may: by squares over sums.
+    """Return the mean weight of a cell's rows as a share of the largest: by squares over sums.
 
     A deviation of the noise is added above and below, so what noise drowned counts as the most.
     """
     if counts.squares is None:
         return 1.0
-    seen = [counts.squares_seen(each) or (0.0, 0.0) for each in np.eye(len(counts.estimate))]
-    squares = np.array([max(sum(each), 0.0) for each in seen]) / counts.unit**2
+    seen = [counts.squares_seen(cell) or (0.0, 0.0) for cell in np.eye(len(counts.estimate))]
+    squares = np.array([max(sum(pair), 0.0) for pair in seen]) / counts.unit**2
     noise = math.sqrt(2) * counts.scale / counts.unit
     return np.clip(squares / np.maximum(counts.estimate / counts.unit - noise, noise), 1e-3, 1.0)

@@ -36,11 +36,11 @@ def isotonic(values: ArrayLike, weights: Floats | None = None) -> Floats:
     values = np.asarray(values, dtype=np.float64)
     if (np.diff(values) >= 0).all():
         return values
-    each = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counts = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
     means: list[float] = []
     masses: list[float] = []
     sizes: list[int] = []
-    for value, weight in zip(values.tolist(), each.tolist(), strict=True):
+    for value, weight in zip(values.tolist(), counts.tolist(), strict=True):
         mean, mass, size = value, weight, 1
         while means and means[-1] >= mean:
             total = masses[-1] + mass
@@ -76,13 +76,15 @@ def roc(table: NoisyTable) -> tuple[Any, Any, Any]:
     >>> [each.tolist() for each in roc(table)]
     [[0.0, 0.25, 1.0], [0.0, 0.75, 1.0], [5, 2, 0]]
     """
-    false, true = (rates(cumulative_counts(each)) for each in (table.negatives, table.positives))
+    false, true = (
+        rates(cumulative_counts(counts)) for counts in (table.negatives, table.positives)
+    )
     return false, true, table.edges[::-1]
 
 
 def precision_recall(table: NoisyTable) -> tuple[Any, Any, Any]:
     """Recall, precision and threshold; it starts at (0, 1), where nothing is called positive."""
-    false, true = (cumulative_counts(each) for each in (table.negatives, table.positives))
+    false, true = (cumulative_counts(counts) for counts in (table.negatives, table.positives))
     called = false + true
     # Rising counts, so only the start of the curve may have none.
     precision = np.divide(true, called, out=np.ones_like(true), where=called > 0)
@@ -148,7 +150,7 @@ def grid_point(score: float, *, points: int, score_range: tuple[float, float]) -
 
 def plain_curve(table: NoisyTable, *, score_range: tuple[float, float]) -> Curve:
     """As the papers read a table: cumulate, make monotone, divide."""
-    false, true = (cumulative_counts(each) for each in (table.negatives, table.positives))
+    false, true = (cumulative_counts(counts) for counts in (table.negatives, table.positives))
     scores = grid_scores(table.edges, points=table.points, score_range=score_range)
     return Curve(
         fpr=rates(false),

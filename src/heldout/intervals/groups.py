@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from heldout.arguments import shown
+from heldout.arguments import shown, visible
+from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.measure import Interval, Measure
@@ -118,7 +119,7 @@ class ByGroup(Release, Generic[Part_co]):
         """The gap between measures by group, and what each has to say of a value for all."""
         values = list(sides.values())
         least = min(values, default=None)
-        found = Gap(
+        gap = Gap(
             max(values) - min(values) if values else 0.0,
             name=f"gap in {metric}",
             terms=self.terms,
@@ -126,9 +127,9 @@ class ByGroup(Release, Generic[Part_co]):
             interval=lambda level: _apart(values, level, Measure.interval),
             share=None if least is None else lambda gap: least.share(least.value + gap),
         )
-        found.between = tuple(sides)
-        found.p_value = _p_value(values, surprises)
-        return found
+        gap.between = tuple(sides)
+        gap.p_value = _p_value(values, surprises)
+        return gap
 
     def against_rest(self, metric: str | None = None) -> dict[str, Gap]:
         """Each readable group's number less the mean of the other groups', by name. Free.
@@ -137,26 +138,26 @@ class ByGroup(Release, Generic[Part_co]):
         """
         metric = metric or self.metric
         sides = self._readable(metric)
-        found = {}
+        gaps = {}
         for name, own in sides.items():
-            others = [each for other, each in sides.items() if other != name]
+            others = [measure for other, measure in sides.items() if other != name]
             if others:
-                said = f"{metric}, {name} less the others"
-                found[name] = _difference(own, others, said, self.terms)
-                found[name].between = tuple(sides)
-                found[name].p_value = min(1.0, len(sides) * found[name].surprise(0.0))
-        return found
+                title = f"{metric}, {name} less the others"
+                gaps[name] = _difference(own, others, title, self.terms)
+                gaps[name].between = tuple(sides)
+                gaps[name].p_value = min(1.0, len(sides) * gaps[name].surprise(0.0))
+        return gaps
 
     def _every(self, metric: str) -> dict[str, Measure]:
         known = next(iter(self.groups.values())).measures
         if metric not in known:
             listed = ", ".join(map(repr, known))
             raise ArgumentError(f"metric must be one of {listed}, got {shown(metric)}.")
-        return {name: each.measures[metric] for name, each in self.groups.items()}
+        return {name: group.measures[metric] for name, group in self.groups.items()}
 
     def _readable(self, metric: str) -> dict[str, Measure]:
         every = self._every(metric)
-        return {name: each for name, each in every.items() if each.informative}
+        return {name: measure for name, measure in every.items() if measure.informative}
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -165,19 +166,55 @@ class ByGroup(Release, Generic[Part_co]):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        found: dict[str, Measure] = {}
+        measures: dict[str, Measure] = {}
         for metric in self.compared:
-            found[f"gap in {metric}"] = self.gap_in(metric)
-            found |= {f"{metric}, {name}": each for name, each in self._every(metric).items()}
-        return found
+            measures[f"gap in {metric}"] = self.gap_in(metric)
+            measures |= {
+                f"{metric}, {name}": measure for name, measure in self._every(metric).items()
+            }
+        return measures
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         groups = {
-            name: {metric: each.as_dict(level) for metric, each in release.measures.items()}
+            name: {metric: measure.as_dict(level) for metric, measure in release.measures.items()}
             for name, release in self.groups.items()
         }
-        said = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
-        return {**super().as_dict(level), "groups": groups, **said}
+        tests = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
+        return {**super().as_dict(level), "groups": groups, **tests}
+
+    @property
+    def division(self) -> str:
+        """The column that the groups are of, or several."""
+        by = self._drawn.request.parameters["by"]
+        return by if isinstance(by, str) else ", ".join(by)
+
+    def finding(self, level: float = 0.95) -> str:
+        """Return the gap that is surely the largest, of all that are told, or that none is shown.
+
+        Its interval holds for all of them together: the largest was not known beforehand.
+        """
+        readable = [metric for metric in self.compared if len(self._readable(metric)) > 1]
+        groups = f"the groups of {visible(self.division)}"
+        if not readable:
+            return f"Noise leaves fewer than two of {groups} to compare. Pay more to compare them."
+        together = 1 - (1 - level) / len(readable)
+        ends = {metric: self.gap_in(metric).interval(together) for metric in readable}
+        sure = f"with {level * 100:g}% confidence"
+        metric = max(ends, key=lambda metric: ends[metric])
+        show = by_width(ends[metric][1] - ends[metric][0])
+        if ends[metric][0] <= 0:
+            metric, (_, high) = max(ends.items(), key=lambda item: item[1][1])
+            return (
+                f"No gap between {groups} is shown {sure}; the widest that may be there is one of "
+                f"{show(high)} in {metric}."
+            )
+        sides = self._readable(metric)
+        least, most = (pick(sides, key=lambda name: sides[name]) for pick in (min, max))
+        return (
+            f"The largest gap between {groups} is in {metric}: {show(sides[least].value)} for "
+            f"{visible(least)} and {show(sides[most].value)} for {visible(most)}; {sure} it is "
+            f"{show(ends[metric][0])} to {show(ends[metric][1])}."
+        )
 
     def plotted(self) -> dict[str, Measure]:
         """Return nothing: the groups have a picture of their own."""
@@ -187,7 +224,7 @@ class ByGroup(Release, Generic[Part_co]):
         return {name: release._noisy() for name, release in self.groups.items()}
 
     def __str__(self) -> str:
-        lines = [f"  {name}: {each.measures[self.metric]}" for name, each in self.groups.items()]
+        lines = [f"  {name}: {group.measures[self.metric]}" for name, group in self.groups.items()]
         return "\n".join([str(self.gap), *lines])
 
     def figures(self, level: float = 0.95) -> list["Figure"]:
@@ -198,9 +235,16 @@ class ByGroup(Release, Generic[Part_co]):
         from heldout.drawing.pictures import interval_plot
 
         shown = {metric: self._every(metric) for metric in metrics if self._readable(metric)}
-        drawn = [interval_plot(each, level=level, title=name) for name, each in shown.items()]
+        drawn = [
+            interval_plot(
+                {f"{self.division}: {name}": measure for name, measure in groups.items()},
+                level=level,
+                title=metric,
+            )
+            for metric, groups in shown.items()
+        ]
         # What dots and bars are is said once.
-        return [*drawn[:1], *(replace(each, caption="") for each in drawn[1:])]
+        return [*drawn[:1], *(replace(figure, caption="") for figure in drawn[1:])]
 
 
 class DecisionsByGroup(ByGroup[ConfusionRelease]):
@@ -224,7 +268,7 @@ class DecisionsByGroup(ByGroup[ConfusionRelease]):
 
     @property
     def demographic_parity(self) -> Gap:
-        """How far apart the groups are in the share of rows that the model calls positive."""
+        """Return how far apart the groups are in the share of rows that are called positive."""
         return self.gap_in("selection rate")
 
     @property
@@ -239,8 +283,8 @@ class DecisionsByGroup(ByGroup[ConfusionRelease]):
 
         def larger(read: Callable[[Measure, float], Interval]) -> Callable[[float], Interval]:
             def ends(level: float) -> Interval:
-                found = [read(each, 1 - (1 - level) / 2) for each in both]
-                return max(low for low, _ in found), max(high for _, high in found)
+                intervals = [read(gap, 1 - (1 - level) / 2) for gap in both]
+                return max(low for low, _ in intervals), max(high for _, high in intervals)
 
             return ends
 
@@ -253,7 +297,7 @@ class DecisionsByGroup(ByGroup[ConfusionRelease]):
             share=float,
         )
         worse.between = tuple(n for n in both[0].between if n in both[1].between)
-        worse.p_value = min(1.0, 2 * min(each.p_value for each in both))
+        worse.p_value = min(1.0, 2 * min(gap.p_value for gap in both))
         return worse
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
@@ -313,7 +357,7 @@ def _score(p_value: float) -> float:
 
 
 def _p_value(values: Sequence[Measure], surprises: Sequence[Surprise]) -> float:
-    """How often groups would be seen so far apart if one value were the population's of all."""
+    """Return how often groups are seen so far apart where the population has one value for all."""
     if len(values) < 2:
         return 1.0
     from scipy.special import gammaincc
@@ -330,7 +374,7 @@ def _p_value(values: Sequence[Measure], surprises: Sequence[Surprise]) -> float:
 
 
 def _heaviness(measure: Measure, surprise: Surprise) -> float:
-    """How much a law is Laplace's and not normal, by its scores at a distance and at half of it."""
+    """Return how far a law is Laplace's and not normal, by its scores at a distance and at half."""
     low, high = measure.noise_interval()
     distance = max(high - low, 1e-300) / 2
     side = 1 if measure.share(measure.value) < 0.5 else -1  # where the range goes on for longer
@@ -346,7 +390,7 @@ def _heaviness(measure: Measure, surprise: Surprise) -> float:
 def _lowest(function: Callable[[float], float], first: float, last: float) -> float:
     """The least value from `first` to `last`: on a grid, then around its best point."""
     grid = np.linspace(first, last, _GRID)
-    values = [function(float(each)) for each in grid]
+    values = [function(float(place)) for place in grid]
     best = int(np.argmin(values))
     low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, _GRID - 1)])
     for _ in range(16):

@@ -1,4 +1,4 @@
-"""What four noisy counts say together, for metrics that are no ratio of two sums.
+"""Read four noisy counts together, for metrics that are no ratio of two sums.
 
 The counts that these rows may have are weighed by the known law of the noise, none below zero and
 all adding up to a public number of rows; or, without one, small ones a little more. The
@@ -46,10 +46,10 @@ def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Floats:
     """
     noisy = np.asarray(noisy, dtype=float)
     *few, rest = np.argsort(noisy, kind="stable")  # the largest is what the others leave
-    held = np.maximum(noisy, 0.0)
-    reach = np.ceil(_REACH * scale + abs(held.sum() - rows))
+    clipped = np.maximum(noisy, 0.0)
+    reach = np.ceil(_REACH * scale + abs(clipped.sum() - rows))
     low = np.clip(noisy - reach, 0.0, rows)[few]
-    high = np.minimum(held + reach, rows)[few]
+    high = np.minimum(clipped + reach, rows)[few]
     step = max(1.0, np.ceil(float((high - low).max()) / (_MOST_STEPS - 1)))
     size = int(float((high - low).max()) // step) + 1
     along = step * np.arange(size)
@@ -59,16 +59,16 @@ def laid_out(noisy: Any, scale: float, rows: int, uniform: Any) -> Floats:
     third = own[2] + left[one + index]
     second = own[1] + _sum(third)[index[:, None] + index]
     first = own[0] + _sum(second)
-    found = np.empty((len(uniform), 4))
+    counts = np.empty((len(uniform), 4))
     line = np.zeros(len(uniform), dtype=int)
     for place, logs, i in zip(range(3), (first[None], second, third), few, strict=True):
         chosen, within = _chosen(logs, line, uniform[:, place])
-        found[:, i] = np.maximum(np.round(low[place] + step * (chosen + within - 0.5)), 0.0)
+        counts[:, i] = np.maximum(np.round(low[place] + step * (chosen + within - 0.5)), 0.0)
         line = line + chosen
-    sums = found[:, few].sum(axis=1, keepdims=True)
-    found[:, few] /= np.maximum(sums / max(rows, 1), 1.0)  # a wide cell may overshoot the rows
-    found[:, rest] = rows - found[:, few].sum(axis=1)
-    return np.maximum(found, 0.0)
+    sums = counts[:, few].sum(axis=1, keepdims=True)
+    counts[:, few] /= np.maximum(sums / max(rows, 1), 1.0)  # a wide cell may overshoot the rows
+    counts[:, rest] = rows - counts[:, few].sum(axis=1)
+    return np.maximum(counts, 0.0)
 
 
 def _law(counts: Any, noisy: float, scale: float) -> Floats:
@@ -143,8 +143,8 @@ class Joint:
 
     def value(self, contrast: Contrast) -> float:
         """The contrast of the counts as drawn, held to what counts can be."""
-        found = float(contrast(np.maximum(self.estimate, 0.0)))
-        return contrast.neutral if np.isnan(found) else found
+        value = float(contrast(np.maximum(self.estimate, 0.0)))
+        return contrast.neutral if np.isnan(value) else value
 
     def noise_interval(self, contrast: Contrast, level: float) -> Interval:
         """Covers the contrast of the true counts of these rows."""
@@ -153,7 +153,7 @@ class Joint:
         # Where few positives are found, noise that adds to them pushes all of the weight to one end
         # of the range; the shortest interval then leaves out too much on the other side.
         both = [law(contrast, values, weights, level) for law in (_shortest, _central)]
-        low, high = min(each[0] for each in both), max(each[1] for each in both)
+        low, high = min(ends[0] for ends in both), max(ends[1] for ends in both)
         corners = self._corners(contrast, level)
         near = 1e-9 * (contrast.high - contrast.low)  # what rounding may leave
         if np.any(corners <= contrast.low + near):
@@ -176,8 +176,8 @@ class Joint:
         low, high = self.noise_interval(contrast, level)
         values = contrast(self._shares)
         for law in (_shortest, _central):
-            found = law(contrast, values, self._truths[1], level)
-            low, high = min(low, found[0]), max(high, found[1])
+            ends = law(contrast, values, self._truths[1], level)
+            low, high = min(low, ends[0]), max(high, ends[1])
         return low, high
 
 
@@ -188,9 +188,9 @@ def _cube() -> Floats:
     for _ in range(60):
         golden = (1 + golden) ** (1 / (dimension + 1))
     steps = golden ** -np.arange(1.0, dimension + 1)
-    found = (0.5 + np.arange(1, _POINTS + 1)[:, None] * steps) % 1
-    found.flags.writeable = False
-    return found
+    points = (0.5 + np.arange(1, _POINTS + 1)[:, None] * steps) % 1
+    points.flags.writeable = False
+    return points
 
 
 @cache
@@ -229,11 +229,11 @@ def _gamma_quantile(shape: Floats, share: Floats, normal: Floats | None = None) 
     [0.050766, 0.693147]
     """
     normal = _quantiles(share) if normal is None else normal
-    found = shape * np.maximum(1 - 1 / (9 * shape) + normal / (3 * np.sqrt(shape)), 0.0) ** 3
+    quantiles = shape * np.maximum(1 - 1 / (9 * shape) + normal / (3 * np.sqrt(shape)), 0.0) ** 3
     small = shape < _SMALL
     a, goal = shape[small], np.log(share[small])
     goal += np.fromiter(map(math.lgamma, a + 1), float)
-    x = np.maximum(found[small], np.exp(goal / a))  # P is at most x^a / gamma(a + 1)
+    x = np.maximum(quantiles[small], np.exp(goal / a))  # P is at most x^a / gamma(a + 1)
     for _ in range(_STEPS):
         term = series = np.ones_like(x)
         for k in range(1, _TERMS):
@@ -241,8 +241,8 @@ def _gamma_quantile(shape: Floats, share: Floats, normal: Floats | None = None) 
             series = series + term
         # log P = a log x - x + log series - log gamma(a + 1), and its slope is a / series.
         x = x * np.exp((goal - a * np.log(x) + x - np.log(series)) * series / a)
-    found[small] = x
-    result: Floats = found
+    quantiles[small] = x
+    result: Floats = quantiles
     return result
 
 
@@ -259,9 +259,9 @@ def _ordered(values: Any, weights: Any, level: float) -> tuple[Any, Any] | None:
 
 def _central(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
     """The interval with half of what is left on either side."""
-    if (found := _ordered(values, weights, level)) is None:
+    if (ordered := _ordered(values, weights, level)) is None:
         return (contrast.low, contrast.high)
-    values, total = found
+    values, total = ordered
     tail = (1 - level) / 2
     first = int(np.searchsorted(total, tail, side="right")) - 1
     last = int(np.searchsorted(total, 1 - tail)) - 1
@@ -270,9 +270,9 @@ def _central(contrast: Contrast, values: Any, weights: Any, level: float) -> Int
 
 def _shortest(contrast: Contrast, values: Any, weights: Any, level: float) -> Interval:
     """The shortest interval with this share of the weight; to the range's end where it begins."""
-    if (found := _ordered(values, weights, level)) is None:
+    if (ordered := _ordered(values, weights, level)) is None:
         return (contrast.low, contrast.high)
-    values, total = found
+    values, total = ordered
     ends = np.searchsorted(total, total[:-1] + level - 1e-12)
     starts = np.flatnonzero(ends < len(total))
     scaled = contrast.scaled(values)

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import NormalDist
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 from heldout.arguments.rules import Share
-from heldout.drawing.words import around, between, by_width, held, number
+from heldout.drawing.words import around, between, by_width, number, show_held_end
 from heldout.errors import MissingDependency
 
 __all__ = ["Exported", "framed", "schema"]
@@ -84,7 +84,7 @@ class Measure(float):
 
     @property
     def informative(self) -> bool:
-        """Whether noise leaves anything to read: its 95% interval fills at most half of the range.
+        """Return whether anything can be read: the 95% noise interval fills half the range at most.
 
         Where the noise's own reach is known, an interval that is held to the range counts as wide
         as it would be: else of drowned numbers the few far off would be shown, and they alone.
@@ -124,7 +124,7 @@ class Measure(float):
         noise = self.noise_interval(level)
         informative = self.informative
         digits = partial(number, places=0) if self.whole else by_width(high - low)
-        show = held(self.least, digits)
+        show = show_held_end(self.least, digits)
         if not informative:
             alone = f"privacy noise alone allows {between(noise, show)}"
             return f"{self.name}: {NO_INFORMATION} ({alone}), {self.terms}"
@@ -167,12 +167,12 @@ def checked_level(level: float) -> float:
 
 
 class Exported:
-    """What has `as_dict` and `measures` as JSON text and as a pandas frame."""
+    """Gives anything with `as_dict` and `measures` as JSON text and as a pandas frame."""
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON; `Release.schema()` is its JSON schema."""
-        found: dict[str, Any] = self.as_dict(level)  # type: ignore[attr-defined]
-        return found
+        content: dict[str, Any] = self.as_dict(level)  # type: ignore[attr-defined]
+        return content
 
     def to_json(self, level: float = 0.95, *, indent: int | None = None) -> str:
         """The same as text."""
@@ -180,17 +180,25 @@ class Exported:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """The measures as a pandas frame: value, both intervals, and whether there is a value."""
-        found: Any = self.measures  # type: ignore[attr-defined]
-        measures = found() if callable(found) else found
+        own: Any = self.measures  # type: ignore[attr-defined]
+        measures = own() if callable(own) else own
         return framed(
             measure=list(measures),
             value=[measure.value for measure in measures.values()],
-            low=[each.interval(level)[0] for each in measures.values()],
-            high=[each.interval(level)[1] for each in measures.values()],
-            noise_low=[each.noise_interval(level)[0] for each in measures.values()],
-            noise_high=[each.noise_interval(level)[1] for each in measures.values()],
-            informative=[each.informative for each in measures.values()],
+            low=[measure.interval(level)[0] for measure in measures.values()],
+            high=[measure.interval(level)[1] for measure in measures.values()],
+            noise_low=[measure.noise_interval(level)[0] for measure in measures.values()],
+            noise_high=[measure.noise_interval(level)[1] for measure in measures.values()],
+            informative=[measure.informative for measure in measures.values()],
         ).set_index("measure")
+
+    def finding(self, level: float = 0.95) -> str | None:
+        """Return what it shows, in a sentence; None if its headline says it all."""
+        return None
+
+    def called(self, names: Mapping[str, str]) -> Self:
+        """Return the same answer, which calls columns by other names."""
+        return self
 
     @staticmethod
     def schema() -> dict[str, Any]:
@@ -211,5 +219,5 @@ def schema() -> dict[str, Any]:
     from importlib.resources import files
 
     text = files("heldout.intervals").joinpath("release.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    content: dict[str, Any] = json.loads(text)
+    return content

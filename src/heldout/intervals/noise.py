@@ -88,14 +88,14 @@ def normal_quantile(shares: Floats) -> Floats:
     """
     shares = np.asarray(shares, dtype=np.float64)
     beside = shares - 0.5
-    found = beside * _ratio(0.180625 - beside * beside, _CENTRE)
+    quantiles = beside * _ratio(0.180625 - beside * beside, _CENTRE)
     outer = np.abs(beside) > 0.425
     depth = np.sqrt(-np.log(np.minimum(shares, 1 - shares)[outer]))
     tail = _ratio(depth - 1.6, _TAIL)
     if (far := depth > 5).any():
         tail[far] = _ratio(depth[far] - 5, _FAR)
-    found[outer] = np.copysign(tail, beside[outer])
-    return found
+    quantiles[outer] = np.copysign(tail, beside[outer])
+    return quantiles
 
 
 def _ratio(at: Any, ratio: _Ratio) -> Floats:
@@ -138,14 +138,14 @@ class NoiseSum:
         scales = _separated(
             [max(abs(weight) * self.scale, SMALLEST) for weight in self.weights if weight]
         )
-        found = []
+        mixture = []
         for i, b in enumerate(scales):
             share = 1.0
             for j, c in enumerate(scales):
                 if j != i:
                     share *= b * b / ((b - c) * (b + c))
-            found.append((share, b))
-        return tuple(found)
+            mixture.append((share, b))
+        return tuple(mixture)
 
     def survival(self, t: float) -> float:
         """P(sum > t)."""

@@ -71,11 +71,13 @@ def ratio_bounds(
         result: Bools = distance <= quantile * np.sqrt(variance)
         return result
 
-    kept = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))
+    inside = survives(np.broadcast_to(_COARSE, (*centre.shape, _COARSE.size)))
     step = _COARSE[1]
-    found = kept.any(axis=-1)
-    low = np.where(found, _COARSE[kept.argmax(axis=-1)], centre)
-    high = np.where(found, _COARSE[_COARSE.size - 1 - kept[..., ::-1].argmax(axis=-1)], centre)
+    any_inside = inside.any(axis=-1)
+    low = np.where(any_inside, _COARSE[inside.argmax(axis=-1)], centre)
+    high = np.where(
+        any_inside, _COARSE[_COARSE.size - 1 - inside[..., ::-1].argmax(axis=-1)], centre
+    )
     low, high = np.minimum(low, centre), np.maximum(high, centre)
     # The ends lie within one step further out: look closer there, and take the outer side.
     below = np.clip((low - step)[..., None] + step * _FINE, 0.0, 1.0)
@@ -83,20 +85,20 @@ def ratio_bounds(
     return _first(below, survives(below), step), _last(above, survives(above), step)
 
 
-def _first(places: Any, kept: Any, step: float) -> Floats:
-    index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
-    found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
-    return np.clip(found - step / (_FINE.size - 1), 0.0, 1.0)
+def _first(places: Any, inside: Any, step: float) -> Floats:
+    index = np.where(inside.any(axis=-1), inside.argmax(axis=-1), places.shape[-1] - 1)
+    ends = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
+    return np.clip(ends - step / (_FINE.size - 1), 0.0, 1.0)
 
 
-def _last(places: Any, kept: Any, step: float) -> Floats:
-    index = np.where(kept.any(axis=-1), kept.argmax(axis=-1), places.shape[-1] - 1)
-    found = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
-    return np.clip(found + step / (_FINE.size - 1), 0.0, 1.0)
+def _last(places: Any, inside: Any, step: float) -> Floats:
+    index = np.where(inside.any(axis=-1), inside.argmax(axis=-1), places.shape[-1] - 1)
+    ends = np.take_along_axis(places, index[..., None], axis=-1)[..., 0]
+    return np.clip(ends + step / (_FINE.size - 1), 0.0, 1.0)
 
 
 def single_quantile(level: float, *, of: int = 1) -> float:
-    """What a sum of Laplace noises and a normal error exceeds in size, in deviations, by chance.
+    """Return the quantile of |a sum of Laplace noises and a normal error|, in deviations.
 
     The larger of the normal and the Laplace quantile: sums lie between the two. With `of` such
     sums, none of them exceeds it (Bonferroni).
@@ -162,7 +164,7 @@ class NoisyCounts:
         return NoiseSum(weights=weights, scale=self.scale, deviation=deviation)
 
     def margin(self, combination: Floats, tail: float) -> float:
-        """What noise takes off it with this probability; many values are held against one."""
+        """Return how much noise takes off this sum with this probability; computed once."""
         key = (combination.tobytes(), tail)
         if key not in self._margins:
             # P(noise < -margin) is half of the two-sided tail, hence 1 - 2 * tail.
@@ -205,11 +207,11 @@ class Ratio:
     @property
     def value(self) -> float:
         """The estimate, held to [0, 1]; the middle where noise leaves no denominator at all."""
-        top, rest = self._held
+        top, rest = self._clipped
         return top / (top + rest) if top + rest > 0 else 0.5
 
     @cached_property
-    def _held(self) -> tuple[float, float]:
+    def _clipped(self) -> tuple[float, float]:
         """The numerator, and what the denominator has beyond it, neither below zero nor too many.
 
         The true ones are not below zero, nor more than all rows may add, so holding the noisy ones
@@ -220,20 +222,20 @@ class Ratio:
         """
         rows, unit = self.counts.rows, self.counts.unit
 
-        def held(weights: Floats) -> float:
+        def clip(weights: Floats) -> float:
             most = math.inf if rows is None else rows * unit * float(weights.max())
             return min(max(float(weights @ self.counts.estimate), 0.0), most)
 
-        return held(self.numerator), held(self.denominator - self.numerator)
+        return clip(self.numerator), clip(self.denominator - self.numerator)
 
     def _observed(self, r: float) -> float:
         """Return how far numerator - r * denominator is from the zero that it truly is."""
-        top, rest = self._held
+        top, rest = self._clipped
         return abs((1 - r) * top - r * rest)
 
     @cached_property
     def of_nothing(self) -> bool:
-        """Whether noise alone explains the denominator: nothing has no ratio to be covered."""
+        """Return whether noise alone explains the denominator: then there is no ratio to cover."""
         seen = self._seen - self.counts.granularity(self.denominator)
         return seen <= 0 or self.counts.noise(self.denominator).survival(seen) >= NO_ROWS
 
@@ -321,11 +323,11 @@ def _hull(survives: Callable[[float], bool], *, centre: float) -> tuple[float, f
     """The smallest interval around all r in [0, 1] that survive; all of [0, 1] if none does."""
     cached = lru_cache(maxsize=None)(survives)
     grid = sorted({*np.linspace(0, 1, 33).tolist(), centre})
-    kept = [r for r in grid if cached(r)]
-    if not kept:
+    inside = [r for r in grid if cached(r)]
+    if not inside:
         return (0.0, 1.0)
 
-    first, last = grid.index(kept[0]), grid.index(kept[-1])
-    low = 0.0 if first == 0 else halved(cached, kept[0], grid[first - 1], steps=20)[1]
-    high = 1.0 if last == len(grid) - 1 else halved(cached, kept[-1], grid[last + 1], steps=20)[1]
+    first, last = grid.index(inside[0]), grid.index(inside[-1])
+    low = 0.0 if first == 0 else halved(cached, inside[0], grid[first - 1], steps=20)[1]
+    high = 1.0 if last == len(grid) - 1 else halved(cached, inside[-1], grid[last + 1], steps=20)[1]
     return (low, high)

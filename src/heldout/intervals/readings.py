@@ -1,4 +1,4 @@
-"""What people read off four counts, whatever release they came from."""
+"""Read metrics off four counts, whatever release they came from."""
 
 import math
 from abc import ABC, abstractmethod
@@ -82,7 +82,7 @@ METRICS = (
 
 def registered() -> dict[str, Metric]:
     """Every ratio by its name, in the table's order."""
-    return {each.name: each for each in METRICS}
+    return {metric.name: metric for metric in METRICS}
 
 
 def chosen(name: str) -> Metric:
@@ -183,7 +183,7 @@ CONTRASTS = (
 
 def contrasts() -> dict[str, Contrast]:
     """Every contrast by its name, in the table's order."""
-    return {each.name: each for each in CONTRASTS}
+    return {contrast.name: contrast for contrast in CONTRASTS}
 
 
 def mean_cost(false_positive: float, false_negative: float) -> Contrast:
@@ -219,7 +219,7 @@ CELLS = ("true positives", "false positives", "false negatives", "true negatives
 
 
 class AsMatrix(ABC):
-    """What NumPy takes for an array: `np.asarray(release)` is scikit-learn's `confusion_matrix`."""
+    """Converts to an array: `np.asarray(release)` is scikit-learn's `confusion_matrix`."""
 
     @abstractmethod
     def matrix(self) -> list[list[float]]:
@@ -229,9 +229,9 @@ class AsMatrix(ABC):
         """`matrix()`, in whole numbers where it has no others."""
         import numpy as np
 
-        found = np.array(self.matrix())
-        whole = bool((found == np.round(found)).all())
-        return found.astype(dtype or (np.int64 if whole else np.float64))
+        matrix = np.array(self.matrix())
+        whole = bool((matrix == np.round(matrix)).all())
+        return matrix.astype(dtype or (np.int64 if whole else np.float64))
 
 
 class ConfusionReadings(AsMatrix):
@@ -259,14 +259,14 @@ class ConfusionReadings(AsMatrix):
 
     def __getattr__(self, name: str) -> Measure:
         """Each measure by its name: `.accuracy`, `.true_positives`, and `.npv` for short."""
-        known = {attribute(each): each for each in (*CELLS, *registered())}
+        known = {attribute(measure): measure for measure in (*CELLS, *registered())}
         wanted = known.get("negative_predictive_value" if name == "npv" else name.lower())
         if wanted is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._count(CELLS.index(wanted)) if wanted in CELLS else self._ratios[wanted]
 
     def __dir__(self) -> list[str]:
-        names = (attribute(each) for each in (*CELLS, *registered()))
+        names = (attribute(measure) for measure in (*CELLS, *registered()))
         return sorted({*super().__dir__(), *names, "npv"})
 
     def f_score(self, beta: float = 1) -> Measure:

@@ -120,8 +120,8 @@ class Release(Answer):
 
     @property
     def protection(self) -> Protection:
-        found: Protection = self._drawn.about.protection
-        return found
+        protection: Protection = self._drawn.about.protection
+        return protection
 
     @property
     def neighbours(self) -> str:
@@ -143,7 +143,7 @@ class Release(Answer):
             "kind": self.kind,
             "release": self.name,
             "value": self.value,
-            "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
+            "measures": {name: measure.as_dict(level) for name, measure in self.measures.items()},
             "noisy": self._noisy(),
             "loss": self.loss.as_dict(),
             "protection": self.protection.as_dict(),

@@ -99,7 +99,7 @@ class BoundedSum(Statistic[Ints]):
         low, high = self.score_range
         place = f"(score - {double(low)}) / {double(high - low)}"
         if self.error == "squared" and self.classes:
-            squares = " + ".join(f"score_{each} * score_{each}" for each in range(self.classes))
+            squares = " + ".join(f"score_{place} * score_{place}" for place in range(self.classes))
             return f"({squares} - 2 * own + 1) / 2"
         return ERRORS[self.error].format(
             distance=f"{place} - label",
@@ -110,7 +110,7 @@ class BoundedSum(Statistic[Ints]):
 
     @property
     def size(self) -> int:
-        """How many entries the vector has."""
+        """Return how many entries the vector has."""
         return (2 + self.with_rest + 2 * self.weighted) * self.groups
 
     def body(self) -> str:
@@ -123,17 +123,17 @@ class BoundedSum(Statistic[Ints]):
         sums = {"total": "error", "product": self._part("error", rest), "most": "most"}
         if self.weighted:
             sums |= {"lacking": self._part("error", lacking), "spare": self._part(rest, lacking)}
-        each = ", ".join(summed(number, name) for name, number in sums.items())
+        listed = ", ".join(summed(number, name) for name, number in sums.items())
         if self.groups > 1:
             errors = f"(SELECT member, {chosen} FROM evaluated) AS errors"
-            return f"SELECT member, {each}\nFROM {errors}\nGROUP BY 1"
-        return f"SELECT {each}\nFROM (SELECT {chosen} FROM evaluated) AS errors"
+            return f"SELECT member, {listed}\nFROM {errors}\nGROUP BY 1"
+        return f"SELECT {listed}\nFROM (SELECT {chosen} FROM evaluated) AS errors"
 
     def _part(self, number: str, share: str) -> str:
         return part_of(number, share, self.resolution)
 
     def read(self, columns: Columns) -> Ints:
-        filled = {name: np.ma.filled(each, 0) for name, each in columns.items()}
+        filled = {name: np.ma.filled(column, 0) for name, column in columns.items()}
         member = (columns["member"], self.groups) if self.groups > 1 else None
 
         def sums(name: str) -> Ints:
@@ -142,12 +142,12 @@ class BoundedSum(Statistic[Ints]):
             return tally(filled[name], member)[:-1]
 
         total, product = sums("total"), sums("product")
-        found = [total, product]
+        vectors = [total, product]
         if self.with_rest:
-            found.append(sums("most") - total - product)
+            vectors.append(sums("most") - total - product)
         if self.weighted:
-            found += [sums("lacking"), sums("spare")]
-        return np.stack(found, axis=1).ravel()
+            vectors += [sums("lacking"), sums("spare")]
+        return np.stack(vectors, axis=1).ravel()
 
     def of_groups(self, groups: int) -> "BoundedSum":
         return replace(self, groups=groups)

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Priced(Protocol):
-    """What is asked of private rows and paid as one. All of it is public."""
+    """Asks private rows for something that is paid as one. All of it is public."""
 
     @property
     def name(self) -> str: ...
@@ -185,7 +185,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Standing:
-    """What an account may spend, has spent and has left."""
+    """States the budget of an account, what it has spent and what is left."""
 
     budget: Budget
     spent: Loss
@@ -194,7 +194,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What came out of the door: noisy numbers, and the terms on which they were given."""
+    """Holds the noisy numbers of one release, and the terms on which they were given."""
 
     request: Any  # a Priced; whoever reads the values knows its kind
     values: Any

@@ -1,4 +1,4 @@
-"""What was done to the data, as frozen and versioned data, and what it costs.
+"""Describe what was done to the data, as frozen and versioned data, and price it.
 
 An event outlives the code that made it: a ledger holds events, and any later version must price
 them as the first one did. So the rules below are append-only. A changed price is a new version.

@@ -165,7 +165,7 @@ class _Amount:
 
 @dataclass(frozen=True, repr=False)
 class Loss(_Amount):
-    """What a release costs, or what was spent.
+    """The price of a release, or what was spent.
 
     >>> str(Loss.pure("0.5")), str(Loss.approximate(1, "1e-6")), str(Loss.zcdp("1/8"))
     ('epsilon 1/2', 'epsilon 1, delta 1/1000000', 'rho 1/8')
@@ -215,7 +215,7 @@ class Loss(_Amount):
 
 @dataclass(frozen=True, init=False, repr=False)
 class Budget(_Amount):
-    """What may be spent on one data set in all: epsilon, or epsilon and delta, or rho.
+    """Limits what may be spent on one data set in all: epsilon, or epsilon and delta, or rho.
 
     >>> Budget(3), Budget(rho="1/8", delta="1e-6")
     (Budget(epsilon='3'), Budget(rho='1/8', delta='1/1000000'))

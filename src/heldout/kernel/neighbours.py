@@ -40,7 +40,7 @@ class Neighbours(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Protection:
-    """What is protected: one row, or all rows of one unit (a person), under a relation.
+    """Protects one row, or all rows of one unit (a person), under a relation.
 
     Without a unit, replace-one neighbours differ in one row and have the same number of rows,
     and add-remove neighbours differ by one row more or less. With a unit of at most k rows,

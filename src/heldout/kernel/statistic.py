@@ -85,7 +85,7 @@ class Statistic(ABC, Generic[S_co]):
 
     @abstractmethod
     def read(self, columns: Columns) -> S_co:
-        """What the statement's columns mean, in integers and rationals."""
+        """Return what the statement's columns mean, in integers and rationals."""
 
     def sensitivity(self, protection: Protection) -> int:
         """The largest L1 distance between the vectors of neighbouring data sets."""
@@ -140,8 +140,8 @@ def tallied(
     """Each group's counts by place, and what its weights lack to be squares after them."""
     member = [(columns["member"], groups)] if groups > 1 else []
     sums = ("n", "lacking") if weighted else ("n",)
-    each = [tally(columns[name], *member, *places)[:-1].reshape(groups, -1) for name in sums]
-    return np.concatenate(each, axis=1).ravel()
+    tables = [tally(columns[name], *member, *places)[:-1].reshape(groups, -1) for name in sums]
+    return np.concatenate(tables, axis=1).ravel()
 
 
 def as_scores(column: Any) -> Floats:
@@ -160,8 +160,8 @@ STEPS: Final = 2**20
 
 def held_steps(number: str) -> str:
     """A number in whole steps, held to 0 and 1 first, so that none can be too large to cast."""
-    held = f"greatest({double(0)}, least({double(1)}, {number}))"
-    return f"CAST(floor({held} * {double(STEPS)} + 0.5) AS BIGINT)"
+    clipped = f"greatest({double(0)}, least({double(1)}, {number}))"
+    return f"CAST(floor({clipped} * {double(STEPS)} + 0.5) AS BIGINT)"
 
 
 def part_of(number: str, share: str, steps: int = STEPS) -> str:

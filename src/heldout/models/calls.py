@@ -190,7 +190,7 @@ class Call:
         value = self.constant(place)
         if value.dtype.kind != "i" or value.ndim > 1:
             raise NotRowWise(f"its input {place + 1} must be a list of integers")
-        return [int(each) for each in value.reshape(-1)]
+        return [int(number) for number in value.reshape(-1)]
 
     def at(self, place: int) -> Value:
         """An input of any kind."""
@@ -221,10 +221,10 @@ class Call:
 
     def word(self, name: str, allowed: Sequence[str], default: str) -> str:
         """A text that must be one of these."""
-        found = self._attribute(name, str, default)
-        if found not in allowed:
+        word = self._attribute(name, str, default)
+        if word not in allowed:
             raise NotRowWise(f"its attribute {name} must be one of {', '.join(allowed)}")
-        return str(found)
+        return str(word)
 
     def text(self, name: str) -> str:
         return str(self._attribute(name, str, ""))
@@ -240,28 +240,28 @@ class Call:
     def _list(self, name: str, kind: str, empty: type) -> Array:
         import numpy as np
 
-        found: Array | None = self._attribute(name, np.ndarray, None)
-        if found is None:
+        values: Array | None = self._attribute(name, np.ndarray, None)
+        if values is None:
             return np.empty(0, empty)
-        if found.dtype.kind != kind or found.ndim != 1:
+        if values.dtype.kind != kind or values.ndim != 1:
             raise NotRowWise(f"its attribute {name} has the wrong type")
-        return found
+        return values
 
     def array(self, name: str, default: Array | None = None) -> Array:
         """Return a tensor, of any type and shape."""
         import numpy as np
 
-        found: Array | None = self._attribute(name, np.ndarray, default)
-        if found is None:
+        tensor: Array | None = self._attribute(name, np.ndarray, default)
+        if tensor is None:
             raise NotRowWise(f"its attribute {name} is missing")
-        return found
+        return tensor
 
     def tensor(self, name: str, default: Array) -> Array:
         """A tensor of one number."""
-        found = self.array(name, default)
-        if found.size != 1 or kind_of(found) not in NUMBERS:
+        number = self.array(name, default)
+        if number.size != 1 or kind_of(number) not in NUMBERS:
             raise NotRowWise(f"its attribute {name} must be one number")
-        return found
+        return number
 
     def texts(self, name: str) -> list[str]:
         return list(self._attribute(name, list, []))
@@ -281,22 +281,22 @@ class Call:
         """An axis as an index into `Rows.shape`; the axis of the rows is refused."""
         if not -rank <= axis < rank:
             raise NotRowWise(f"its axis {axis} is not one of {rank}")
-        found = axis % rank
-        if found == 0:
+        place = axis % rank
+        if place == 0:
             raise NotRowWise(
                 f"{what}: it works along axis 0, where the rows are",
                 "Work along the features (axis 1 or later).",
             )
-        return found - 1
+        return place - 1
 
     def axes(self, place: int) -> list[int] | None:
         """Axes given as an attribute (older opsets) or as an input; None where there are none."""
-        found = self.integers("axes")
+        attribute = self.integers("axes")
         if self.has(place):
-            if len(found):
+            if len(attribute):
                 raise NotRowWise("its axes are given twice")
             return self.whole_numbers(place)
-        return [int(each) for each in found] if "axes" in self.attributes else None
+        return [int(axis) for axis in attribute] if "axes" in self.attributes else None
 
     def inner_axes(self, axes: list[int] | None, rank: int) -> list[int]:
         """Distinct axes of which none is that of the rows; none at all would mean every one."""
@@ -305,10 +305,10 @@ class Call:
                 f"{MIXES}: without axes it works along all of them, the rows included",
                 "Name the axes, from 1 on.",
             )
-        found = [self.inner(axis, rank) for axis in axes]
-        if len(set(found)) < len(found):
+        places = [self.inner(axis, rank) for axis in axes]
+        if len(set(places)) < len(places):
             raise NotRowWise("one of its axes is named twice")
-        return found
+        return places
 
     def _plain_values(self, places: Sequence[int] | None) -> "list[Rows | Array]":
         """Return these inputs, or all of them: of the rows, or constants."""
@@ -319,7 +319,7 @@ class Call:
         return plain
 
     def broadcast(self, places: Sequence[int] | None = None) -> tuple[int, ...]:
-        """What one row of the result holds when these inputs are broadcast together.
+        """Return what one row of the result holds when these inputs are broadcast together.
 
         Rows meet rows at axis 0 only if all have the same number of axes; a constant must not
         reach axis 0, or be 1 wide there.
@@ -346,15 +346,15 @@ class Call:
                 )
             shapes.append(value.shape[1:] if own == rank else value.shape)
         try:
-            return tuple(int(each) for each in np.broadcast_shapes(*shapes))
+            return tuple(int(extent) for extent in np.broadcast_shapes(*shapes))
         except ValueError:
             raise NotRowWise("the shapes of its inputs do not fit") from None
 
     def same_kind(self, kinds: Sequence[str], places: Sequence[int] | None = None) -> str:
         """The one element type that all of these inputs have."""
         values = self._plain_values(places)
-        found = {value.kind if isinstance(value, Rows) else kind_of(value) for value in values}
-        kind = found.pop()
-        if found or kind not in kinds:
+        known = {value.kind if isinstance(value, Rows) else kind_of(value) for value in values}
+        kind = known.pop()
+        if known or kind not in kinds:
             raise NotRowWise(f"its inputs must be of one type among {', '.join(kinds)}")
         return str(kind)

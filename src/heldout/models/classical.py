@@ -61,14 +61,14 @@ def label_encoder(call: Call) -> list[Value]:
 
 
 def _table(call: Call, side: str) -> tuple[int, str]:
-    found = [
+    tables = [
         (len(call.texts(f"{side}_{kind}") if kind == "strings" else _numbers(call, side, kind)), t)
         for kind, t in _ENCODED.items()
     ]
-    found = [each for each in found if each[0]]
-    if len(found) != 1:
+    tables = [table for table in tables if table[0]]
+    if len(tables) != 1:
         raise NotRowWise(f"its {side} must be of one type")
-    return found[0]
+    return tables[0]
 
 
 def _numbers(call: Call, side: str, kind: str) -> Array:
@@ -78,7 +78,7 @@ def _numbers(call: Call, side: str, kind: str) -> Array:
 
 @rule("ai.onnx.ml.FeatureVectorizer")
 def feature_vectorizer(call: Call) -> list[Value]:
-    widths = [int(each) for each in call.integers("inputdimensions")]
+    widths = [int(width) for width in call.integers("inputdimensions")]
     values = [call.rows(place, kinds=NUMBERS, rank=2) for place in range(len(call.given))]
     if [value.shape[0] for value in values] != widths:
         raise NotRowWise("its inputdimensions differ from the widths of its inputs")
@@ -113,7 +113,7 @@ def linear_classifier(call: Call) -> list[Value]:
 
 
 def class_labels(call: Call) -> tuple[int, str]:
-    """How many classes there are, and of which type their labels."""
+    """Return how many classes there are, and of which type their labels."""
     texts = call.texts("classlabels_strings")
     whole = [*call.integers("classlabels_int64s"), *call.integers("classlabels_ints")]
     if bool(texts) == bool(whole) or len(texts or whole) < 2:
@@ -121,8 +121,8 @@ def class_labels(call: Call) -> tuple[int, str]:
     return len(texts or whole), "string" if texts else "int64"
 
 
-def _width(found: Array, width: int, what: str) -> None:
-    if len(found) not in (1, width):
+def _width(numbers: Array, width: int, what: str) -> None:
+    if len(numbers) not in (1, width):
         raise NotRowWise(f"its {what} must be one number, or one a feature")
 
 
@@ -165,7 +165,7 @@ def _check_ensemble(call: Call, *, leaf: str, targets: int) -> None:
     left, right = call.integers("nodes_truenodeids"), call.integers("nodes_falsenodeids")
     modes = np.asarray(call.texts("nodes_modes"), dtype=object)
     count = len(tree)
-    lengths = {len(each) for each in (tree, node, feature, values, left, right, modes)}
+    lengths = {len(column) for column in (tree, node, feature, values, left, right, modes)}
     if lengths != {count} or count < 1:
         raise NotRowWise("its lists of nodes differ in length")
     for name in ("nodes_hitrates", "nodes_hitrates_as_tensor"):
@@ -210,10 +210,10 @@ def _check_trees(tree: Array, keys: Array, branch: Array, children: tuple[Array,
         if branch.any() and (side[branch].min() < 0 or side[branch].max() >= _STRIDE):
             raise NotRowWise("one of its branches leads out of its tree")
         wanted = np.where(branch, tree * _STRIDE + side, ordered[0])
-        found = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        if (ordered[found] != wanted)[branch].any():
+        nearest = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+        if (ordered[nearest] != wanted)[branch].any():
             raise NotRowWise("one of its branches leads out of its tree")
-        places.append(order[found])
+        places.append(order[nearest])
     # The runtime begins at the first node of each run of the same tree.
     roots = np.flatnonzero(np.concatenate([[True], tree[1:] != tree[:-1]]))
     if len(np.unique(tree)) != len(roots):
@@ -241,7 +241,7 @@ def _check_leaves(call: Call, leaf: str, targets: int, leaves: Array) -> None:
 
     tree, node = call.integers(f"{leaf}_treeids"), call.integers(f"{leaf}_nodeids")
     target, weights = call.integers(f"{leaf}_ids"), _values(call, f"{leaf}_weights")
-    if len({len(each) for each in (tree, node, target, weights)}) != 1 or not len(tree):
+    if len({len(column) for column in (tree, node, target, weights)}) != 1 or not len(tree):
         raise NotRowWise("its lists of leaves differ in length")
     if target.min() < 0 or target.max() >= targets:
         raise NotRowWise("one of its leaves gives to a class or target that does not exist")

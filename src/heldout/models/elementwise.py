@@ -179,8 +179,8 @@ def best(call: Call) -> list[Value]:
     value = call.rows(kinds=NUMBERS)
     call.integer("select_last_index", 0)
     axis = call.inner(call.integer("axis", 0), value.rank)
-    found = _reduced(value, [axis], keep=call.integer("keepdims", 1) != 0)
-    return [Rows("int64", found.shape)]
+    reduced = _reduced(value, [axis], keep=call.integer("keepdims", 1) != 0)
+    return [Rows("int64", reduced.shape)]
 
 
 def _reduced(value: Rows, axes: list[int], *, keep: bool) -> Rows:

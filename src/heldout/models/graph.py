@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True)
 class Input:
-    """What a model takes: `width` numbers or texts a row, as one or two axes."""
+    """Describes an input of a model: `width` numbers or texts a row, as one or two axes."""
 
     name: str
     kind: str
@@ -50,12 +50,12 @@ class Node:
     proto: Any
 
     def attributes(self) -> dict[str, Plain]:
-        found: dict[str, Plain] = {}
-        for each in self.proto.attribute:
-            if each.name in found:
-                raise NotRowWise(f"its attribute {each.name} is given twice")
-            found[each.name] = _attribute(each)
-        return found
+        values: dict[str, Plain] = {}
+        for attribute in self.proto.attribute:
+            if attribute.name in values:
+                raise NotRowWise(f"its attribute {attribute.name} is given twice")
+            values[attribute.name] = _attribute(attribute)
+        return values
 
 
 @dataclass(frozen=True)
@@ -90,25 +90,25 @@ def read(content: bytes, *, output: str | None = None) -> Graph:
         raise Unreadable("the file is not an ONNX model, or has no node")
     if len(graph.node) > MOST_NODES:
         raise Unreadable(f"it has {len(graph.node):,} nodes, more than {MOST_NODES:,}")
-    for found, what in (
+    for extra, what in (
         (model.functions, "it defines functions of its own"),
         (model.training_info, "it carries instructions for training"),
         (graph.sparse_initializer, "it has sparse constants"),
     ):
-        if found:
+        if extra:
             problems.append(NotRowWise(what, "Export it without them."))
-    constants = {each.name: each for each in graph.initializer}
-    wanted = [each for each in graph.input if each.name not in constants]
-    names = [*constants, *(each.name for each in wanted)]
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    wanted = [value for value in graph.input if value.name not in constants]
+    names = [*constants, *(value.name for value in wanted)]
     names += [name for node in graph.node for name in node.output if name]
     if len(set(names)) < len(names) or len(constants) < len(graph.initializer):
         problems.append(NotRowWise("two of its values have the same name"))
-    if len({each.name for each in graph.input}) < len(graph.input):
+    if len({value.name for value in graph.input}) < len(graph.input):
         problems.append(NotRowWise("two of its inputs have the same name"))
     score, name, width, classes = _score(graph, output)
     nodes = _needed(graph.node, score)
     used = {name for node in nodes for name in node.inputs}
-    inputs = tuple(_input(each) for each in wanted if each.name in used)
+    inputs = tuple(_input(value) for value in wanted if value.name in used)
     if not inputs:
         raise Unreadable("its score does not depend on any input")
     return Graph(
@@ -118,7 +118,7 @@ def read(content: bytes, *, output: str | None = None) -> Graph:
         width=width,
         classes=classes or _labels(nodes),
         nodes=nodes,
-        constants={each: constants[each] for each in used if each in constants},
+        constants={constant: constants[constant] for constant in used if constant in constants},
         opsets=_opsets(model.opset_import, problems),
         version=min(max(int(model.ir_version), 4), 13),
         problems=tuple(problems),
@@ -126,64 +126,64 @@ def read(content: bytes, *, output: str | None = None) -> Graph:
 
 
 def _opsets(imports: Any, problems: list[NotRowWise]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in imports:
-        domain = "" if each.domain == "ai.onnx" else each.domain
-        if found.get(domain, each.version) != each.version:
+    versions: dict[str, int] = {}
+    for opset in imports:
+        domain = "" if opset.domain == "ai.onnx" else opset.domain
+        if versions.get(domain, opset.version) != opset.version:
             problems.append(NotRowWise(f"it names the operator set {domain!r} twice"))
         if domain in OPSETS:
-            found[domain] = int(each.version)
-            if found[domain] not in OPSETS[domain]:
+            versions[domain] = int(opset.version)
+            if versions[domain] not in OPSETS[domain]:
                 span = f"{OPSETS[domain][0]} to {OPSETS[domain][-1]}"
                 problems.append(
                     NotRowWise(f"its operator set {domain or 'ai.onnx'} must be of version {span}")
                 )
-    return found
+    return versions
 
 
 def _score(graph: Any, output: str | None) -> tuple[str, str, int | None, tuple[str, ...]]:
     """The value that is the score: its name, the output's, the declared width and the classes."""
     makers = {name: node for node in graph.node for name in node.output}
-    found = []
-    for each in graph.output:
-        maker, tensor = makers.get(each.name), each.type.tensor_type
+    candidates = []
+    for value in graph.output:
+        maker, tensor = makers.get(value.name), value.type.tensor_type
         if maker is not None and maker.op_type == "ZipMap" and len(maker.input) == 1:
             # A list of dictionaries for people; the probabilities are what it is given.
             classes = _labels([_node(0, maker)])
-            found.append((maker.input[0], each.name, len(classes) or None, classes))
+            candidates.append((maker.input[0], value.name, len(classes) or None, classes))
         elif TYPES.get(tensor.elem_type) in ("float32", "float64") or len(graph.output) == 1:
             sizes = [d.dim_value for d in tensor.shape.dim]
             width = sizes[1] or None if len(sizes) == 2 else 1 if len(sizes) == 1 else None
-            found.append((each.name, each.name, width, ()))
+            candidates.append((value.name, value.name, width, ()))
     if output is not None:
-        found = [each for each in found if each[1] == output]
-    if len(found) != 1:
-        names = ", ".join(each[1] for each in found) or "none"
+        candidates = [candidate for candidate in candidates if candidate[1] == output]
+    if len(candidates) != 1:
+        names = ", ".join(candidate[1] for candidate in candidates) or "none"
         raise Unreadable(
             f"it must have one output with numbers, or output= must name one (found: {names})"
         )
-    return found[0]
+    return candidates[0]
 
 
 def _labels(nodes: Sequence[Node]) -> tuple[str, ...]:
     """The names of the classes, as the last classifier has them."""
     for node in reversed(nodes):
-        for each in node.proto.attribute:
-            if each.name == "classlabels_strings":
-                return tuple(value.decode("utf-8", "replace") for value in each.strings)
-            if each.name in ("classlabels_int64s", "classlabels_ints"):
-                return tuple(str(value) for value in each.ints)
+        for attribute in node.proto.attribute:
+            if attribute.name == "classlabels_strings":
+                return tuple(value.decode("utf-8", "replace") for value in attribute.strings)
+            if attribute.name in ("classlabels_int64s", "classlabels_ints"):
+                return tuple(str(value) for value in attribute.ints)
     return ()
 
 
 def _needed(nodes: Any, score: str) -> tuple[Node, ...]:
     """The nodes that lead to the score; the runtime would run the others all the same."""
-    wanted, kept = {score}, []
+    wanted, needed = {score}, []
     for place in range(len(nodes) - 1, -1, -1):
         if wanted.intersection(nodes[place].output):
-            kept.append(_node(place, nodes[place]))
+            needed.append(_node(place, nodes[place]))
             wanted.update(name for name in nodes[place].input if name)
-    return tuple(reversed(kept))
+    return tuple(reversed(needed))
 
 
 def _node(place: int, proto: Any) -> Node:
@@ -226,7 +226,7 @@ def _attribute(proto: Any) -> Plain:
         types.FLOATS: lambda: np.asarray(proto.floats, float),
         types.INTS: lambda: np.asarray(proto.ints, np.int64),
         types.STRING: proto.s.decode,
-        types.STRINGS: lambda: [each.decode() for each in proto.strings],
+        types.STRINGS: lambda: [text.decode() for text in proto.strings],
         types.TENSOR: lambda: constant(proto.t),
     }
     if proto.type not in plain:
@@ -272,12 +272,12 @@ def constant(proto: Any) -> Array:
     if any(extent < 0 for extent in proto.dims):
         raise NotRowWise(f"its constant {proto.name!r} has a dimension below 0")
     try:
-        found: Array = numpy_helper.to_array(proto)
+        array: Array = numpy_helper.to_array(proto)
     except Exception:
         raise NotRowWise(f"its constant {proto.name!r} is not what it declares") from None
-    if kind_of(found) != TYPES[proto.data_type]:
+    if kind_of(array) != TYPES[proto.data_type]:
         raise NotRowWise(f"its constant {proto.name!r} is not what it declares")
-    return found
+    return array
 
 
 def retargeted(content: bytes, score: str) -> bytes:
@@ -288,8 +288,8 @@ def retargeted(content: bytes, score: str) -> bytes:
     model.ParseFromString(content)
     del model.graph.output[:]
     model.graph.output.add().name = score
-    found: bytes = model.SerializeToString()
-    return found
+    file: bytes = model.SerializeToString()
+    return file
 
 
 def build(graph: Graph, nodes: Sequence[Node], constants: Mapping[str, Any], kind: str) -> bytes:
@@ -301,23 +301,23 @@ def build(graph: Graph, nodes: Sequence[Node], constants: Mapping[str, Any], kin
     for node in nodes:
         domain, _, operator = node.operator.rpartition(".")
         again = helper.make_node(operator, node.inputs, node.outputs, domain=domain)
-        again.attribute.extend(_rewritten(each) for each in node.proto.attribute)
+        again.attribute.extend(_rewritten(attribute) for attribute in node.proto.attribute)
         made.append(again)
     whole = helper.make_graph(
         made,
         "scores",
         [
             helper.make_tensor_value_info(
-                each.name,
-                numbers[each.kind],
-                [1 if each.fixed else "rows", *([each.width] if each.rank == 2 else [])],
+                field.name,
+                numbers[field.kind],
+                [1 if field.fixed else "rows", *([field.width] if field.rank == 2 else [])],
             )
-            for each in graph.inputs
+            for field in graph.inputs
         ],
         [helper.make_tensor_value_info(graph.score, numbers[kind], None)],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
-    opsets = [helper.make_opsetid(*each) for each in graph.opsets.items()]
+    opsets = [helper.make_opsetid(*opset) for opset in graph.opsets.items()]
     model = helper.make_model(whole, opset_imports=opsets, ir_version=graph.version)
     content: bytes = model.SerializeToString()
     return content

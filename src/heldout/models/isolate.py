@@ -47,7 +47,7 @@ class Lost(Exception):
 
 
 def check_sandbox(isolation: str) -> bool:
-    """Whether a keeper is shut off; refuses where that cannot be and nobody insists."""
+    """Return whether a keeper is shut off; refuses where that cannot be and nobody insists."""
     if isolation == "none":
         return False
     walls = sandbox.available()
@@ -104,8 +104,8 @@ def started(main: Any, task: Any, shared: Shared | None) -> Iterator[tuple[Any, 
         if process.pid is not None:
             process.kill()
             process.join()
-        for each in (requests, answers, requests_out, answers_in):
-            each.close()
+        for pipe in (requests, answers, requests_out, answers_in):
+            pipe.close()
 
 
 def _let_read(process: Any, requests: Any, answers: Any, *, sandboxed: bool) -> None:
@@ -125,7 +125,7 @@ def _let_read(process: Any, requests: Any, answers: Any, *, sandboxed: bool) -> 
 
 @contextmanager
 def _clean_memory() -> Iterator[None]:
-    """What starts now gets memory that is zeroed each time it is taken (glibc's, on Linux).
+    """Zero memory each time it is taken, in what is started now (glibc's, on Linux).
 
     A hole in the runtime that reads memory before it writes it would see what an earlier row left.
     """
@@ -147,8 +147,8 @@ def heard(answers: Any, seconds: float) -> bytes | None:
     """One answer, or None if none comes in time, or it is not one that a keeper gives."""
     with suppress(OSError, EOFError):
         if answers.poll(seconds):
-            found: bytes = answers.recv_bytes(MOST_ANSWER)
-            return found
+            answer: bytes = answers.recv_bytes(MOST_ANSWER)
+            return answer
     return None
 
 

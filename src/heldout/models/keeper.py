@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Task:
-    """What a keeper needs: the model, its limits, and what the rows look like."""
+    """Tells a keeper its work: the model, its limits, and what the rows look like."""
 
     content: bytes
     output: str | None
@@ -89,22 +89,22 @@ def keep(task: Task, requests: Connection, answers: Connection, shared: Shared |
     _warm(onnxruntime)
     if not shut_off(task, requests, answers):
         return
-    found, content = examine(task.content, output=task.output)
+    report, content = examine(task.content, output=task.output)
     session: Any = None
-    if not found.get("unreadable"):
+    if not report.get("unreadable"):
         try:
             session = _session(onnxruntime, content)
         except Exception:
-            found["loads"] = False
+            report["loads"] = False
     if shared is None:
-        answers.send_bytes(json.dumps(found).encode())
+        answers.send_bytes(json.dumps(report).encode())
         return
     answers.send_bytes(READY)
     if session is None:
         return
     desk = Desk(
         run=session._sess.run,
-        wanted=[found["score"]],
+        wanted=[report["score"]],
         views=_views(np, task, shared),
         scores=np.frombuffer(shared.scores, np.float64).reshape(task.rows, task.width),
         state=np.frombuffer(shared.state, np.int64),
@@ -151,7 +151,7 @@ def shut_off(task: Any, requests: Connection, answers: Connection) -> dict[str, 
 
 @dataclass(frozen=True)
 class Desk:
-    """What a worker has before it: the model, and the shared memory as arrays."""
+    """Holds the model of a worker, and the shared memory as arrays."""
 
     run: Any
     wanted: list[str]
@@ -162,10 +162,10 @@ class Desk:
 
 def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> None:
     """Score blocks, every row alone; a row that fails leaves no score behind."""
-    texts = {each.name for each in task.fields if each.kind == "string"}
+    texts = {field.name for field in task.fields if field.kind == "string"}
     run, wanted, scores, state = desk.run, desk.wanted, desk.scores, desk.state
     while True:
-        start, stop = (int(each) for each in requests.recv_bytes(64).split())
+        start, stop = (int(number) for number in requests.recv_bytes(64).split())
         state[0] = 1
         for row in range(start, stop):
             feeds = {name: view[row : row + 1] for name, view in desk.views.items()}
@@ -184,19 +184,19 @@ def _work(task: Task, desk: Desk, requests: Connection, answers: Connection) -> 
 def _decoded(texts: "Array") -> "Array":
     import numpy as np
 
-    found = [each.decode("utf-8", "replace") for each in texts.reshape(-1).tolist()]
-    return np.array(found, dtype=object).reshape(texts.shape)
+    decoded = [text.decode("utf-8", "replace") for text in texts.reshape(-1).tolist()]
+    return np.array(decoded, dtype=object).reshape(texts.shape)
 
 
 def _views(np: Any, task: Task, shared: Shared) -> dict[str, Any]:
     """The inputs of a block as arrays over the shared memory."""
     views, place = {}, 0
-    for each in task.fields:
-        shape = (task.rows, each.width) if each.rank == 2 else (task.rows,)
-        count = task.rows * each.width
-        view = np.frombuffer(shared.rows, each.dtype, count, place).reshape(shape)
-        views[each.name] = view
-        place += task.rows * each.stride
+    for field in task.fields:
+        shape = (task.rows, field.width) if field.rank == 2 else (task.rows,)
+        count = task.rows * field.width
+        view = np.frombuffer(shared.rows, field.dtype, count, place).reshape(shape)
+        views[field.name] = view
+        place += task.rows * field.stride
     return views
 
 
@@ -212,7 +212,7 @@ def _session(runtime: Any, content: bytes) -> "onnxruntime.InferenceSession":
 
 
 def _warm(onnxruntime: Any) -> None:
-    """What the runtime reads from files when it is first used is read now."""
+    """Read now what the runtime would read from files when it is first used."""
     from onnx import TensorProto, helper
 
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]

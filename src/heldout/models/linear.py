@@ -83,7 +83,7 @@ class LinearModel:
             elif isinstance(value, Mapping):
                 if name in levels:
                     raise UnusableModel(f"The levels of {shown(name)} are given twice.")
-                levels[name] = {level: _number(each, name) for level, each in value.items()}
+                levels[name] = {level: _number(weight, name) for level, weight in value.items()}
             elif name in named:
                 factor, level = named[name]
                 levels[factor][level] = _number(value, name)
@@ -130,33 +130,33 @@ def _or_nan(mean: Callable[[float], float], value: float) -> float:
 
 def _parsed(content: str | bytes) -> Mapping[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             raise UnusableModel("A name is given twice in the linear model.")
-        return found
+        return members
 
     if len(content) > 2**20:
         raise UnusableModel("A linear model must be smaller than 1 MB.")
     try:
-        found = json.loads(content, object_pairs_hook=once)
+        parsed = json.loads(content, object_pairs_hook=once)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise UnusableModel("The linear model is not valid JSON.")
-    return found
+    return parsed
 
 
 def _levels(given: Any) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    zeros: dict[str, dict[str, float]] = {}
     for name, levels in given.items() if isinstance(given, Mapping) else [("levels", None)]:
-        texts = isinstance(levels, list | tuple) and all(isinstance(each, str) for each in levels)
+        texts = isinstance(levels, list | tuple) and all(isinstance(level, str) for level in levels)
         if not texts or not levels or len(set(levels)) < len(levels):
             raise UnusableModel(
                 f"The levels of {shown(name)} must be a list of distinct texts, such as "
                 '{"sex": ["F", "M"]}.'
             )
-        found[name] = dict.fromkeys(levels, 0.0)
-    return found
+        zeros[name] = dict.fromkeys(levels, 0.0)
+    return zeros
 
 
 def _number(value: Any, name: Any) -> float:

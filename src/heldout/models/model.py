@@ -22,7 +22,7 @@ LOADING = 60  # seconds of processor time
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of a model; reading it never looked at a row.
+    """Describes a model; reading it never looked at a row.
 
     `row_wise` is True if it is proven that every score is a function of its own row, without
     state. Otherwise `why_not` says why, node by node, and how to mend it.
@@ -52,13 +52,15 @@ class Model:
             "name": self.name,
             "sha256": self.digest,
             "inputs": [
-                {"name": each.name, "type": each.kind, "width": each.width} for each in self.inputs
+                {"name": field.name, "type": field.kind, "width": field.width}
+                for field in self.inputs
             ],
             "scores": self.width,
             "classes": list(self.classes),
             "row_wise": self.row_wise,
             "problems": [
-                {"node": each.node, "why": each.why, "mend": each.mend} for each in self.problems
+                {"node": problem.node, "why": problem.why, "mend": problem.mend}
+                for problem in self.problems
             ],
         }
 
@@ -93,7 +95,7 @@ def load(
     if content.lstrip()[:1] == b"{":
         return _linear(name, LinearModel.parse(content), content)
     _check_runtime()
-    found = looked_at(
+    report = looked_at(
         Task(
             content=content,
             output=output,
@@ -102,14 +104,14 @@ def load(
             seconds=LOADING,
         )
     )
-    return _from_report(found, name=name, content=content, output=output)
+    return _from_report(report, name=name, content=content, output=output)
 
 
-def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output: Any) -> Model:
+def _from_report(report: Mapping[str, Any], *, name: str, content: bytes, output: Any) -> Model:
     """The keeper's words are taken as far as they have the form that a keeper gives them."""
-    if "unreadable" in found:
-        raise UnusableModel(f"The model cannot be used: {words(found['unreadable'])}.")
-    if not found.get("loads"):
+    if "unreadable" in report:
+        raise UnusableModel(f"The model cannot be used: {words(report['unreadable'])}.")
+    if not report.get("loads"):
         raise UnusableModel(
             "The model cannot be used: onnxruntime does not load it. Check it with "
             "onnx.checker.check_model, and export it with a current version."
@@ -118,12 +120,12 @@ def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output:
         return Model(
             name=name,
             inputs=tuple(
-                Field(str(each), str(kind), int(width), int(rank))
-                for each, kind, width, rank in found["inputs"]
+                Field(str(field), str(kind), int(width), int(rank))
+                for field, kind, width, rank in report["inputs"]
             ),
-            width=min(max(int(found["width"]), 1), 2**12),
-            classes=tuple(str(each) for each in found["classes"]),
-            problems=tuple(Problem(*map(words, each)) for each in found["problems"]),
+            width=min(max(int(report["width"]), 1), 2**12),
+            classes=tuple(str(label) for label in report["classes"]),
+            problems=tuple(Problem(*map(words, problem)) for problem in report["problems"]),
             digest=hashlib.sha256(content).hexdigest(),
             output=output,
             content=content,
@@ -134,13 +136,13 @@ def _from_report(found: Mapping[str, Any], *, name: str, content: bytes, output:
 
 def words(text: Any) -> str:
     """A sentence that may quote names out of the file: on one line, printable, not endless."""
-    line = "".join(each if each.isprintable() else "?" for each in str(text))
+    line = "".join(character if character.isprintable() else "?" for character in str(text))
     return line if len(line) <= 300 else line[:297] + "..."
 
 
 def _linear(name: str, model: LinearModel, content: bytes) -> Model:
-    numbers = [Field(each, "float64", 1, 1) for each in model.numbers]
-    texts = [Field(each, "string", 1, 1) for each in model.levels]
+    numbers = [Field(column, "float64", 1, 1) for column in model.numbers]
+    texts = [Field(column, "string", 1, 1) for column in model.levels]
     return Model(
         name=name,
         inputs=(*numbers, *texts),

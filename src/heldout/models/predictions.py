@@ -36,7 +36,7 @@ MOST_TEXT = 2**29  # bytes of all keys
 
 @dataclass(frozen=True)
 class Predictions:
-    """What an analyst sent, as far as it concerns them alone: it was never held to a row."""
+    """Describes a file of predictions by itself: it was never compared with a row."""
 
     path: Path
     rows: int
@@ -45,8 +45,8 @@ class Predictions:
     """What the columns of scores are called in the file: the classes, where there are several."""
 
     def as_dict(self) -> dict[str, Any]:
-        found = {"kind": "predictions", "rows": self.rows, "sha256": self.digest}
-        return found | ({"classes": list(self.names)} if len(self.names) > 1 else {})
+        content = {"kind": "predictions", "rows": self.rows, "sha256": self.digest}
+        return content | ({"classes": list(self.names)} if len(self.names) > 1 else {})
 
 
 def read_predictions(
@@ -76,14 +76,14 @@ def read_predictions(
     most = as_whole(most_rows)
     if most is None or most < 1:
         raise ArgumentError(f"most_rows must be a whole number above 0, got {shown(most_rows)}.")
-    with _opened(path) as (descriptor, digest):
+    with _open_file(path) as (descriptor, digest):
         task = Reading(Inherited(descriptor), most, check_sandbox(isolation), MEMORY, SECONDS)
         writer = Writer(out)
         try:
-            rows, found = 0, _batches(task)
-            names = next(found, ())
+            rows, batches = 0, _batches(task)
+            names = next(batches, ())
             columns = _columns(len(names))
-            for batch, scores in found:
+            for batch, scores in batches:
                 rows += batch.num_rows
                 writer.add(batch, dict(zip(columns, scores.T, strict=True)))
             if rows == 0:
@@ -97,7 +97,7 @@ def read_predictions(
 
 
 def _columns(scores: int) -> list[str]:
-    """What so many scores are called in the file that is kept."""
+    """Return what so many scores are called in the file that is kept."""
     return ["score"] if scores == 1 else [f"score_{place}" for place in range(scores)]
 
 
@@ -152,8 +152,8 @@ def join_predictions(
     columns = _columns(len(sent.columns) - 1)
     if sent.columns != {"key": "VARCHAR", **dict.fromkeys(columns, "DOUBLE")}:
         raise ArgumentError("predictions must be a file that read_predictions wrote.")
-    places = [as_whole(each) for each in wanted.values()]
-    if any(each is None or not 0 <= each < len(columns) for each in places):
+    places = [as_whole(position) for position in wanted.values()]
+    if any(place is None or not 0 <= place < len(columns) for place in places):
         raise ArgumentError(f"into must name numbers below {len(columns)}: so many were sent.")
     engine = local_engine(rows, schema=schema)
     engine.fetch("SET threads = 1")
@@ -173,7 +173,7 @@ def join_predictions(
                 rows=engine.source,
                 row_key=row_key,
                 kind=engine.columns[row_key],
-                scores={name: (columns[each], ends) for name, each in wanted.items()},
+                scores={name: (columns[place], ends) for name, place in wanted.items()},
             ),
             rows=BLOCK,
         ):
@@ -189,12 +189,13 @@ def join_predictions(
 
 def _joined(*, sent: str, rows: str, row_key: str, kind: str, scores: Mapping[str, Any]) -> str:
     """Every private row once: a key that is sent twice after all counts once, at its highest."""
-    highest = ", ".join(f"max({each}) AS {each}" for each, _ in scores.values())
+    highest = ", ".join(f"max({column}) AS {column}" for column, _ in scores.values())
     once = f"SELECT {sql.folded('key')} AS key, {highest} FROM {sent} GROUP BY 1"
     # What a list or a record says depends on other rows' fields: it matches nothing.
     own = "NULL" if NESTED.match(kind) else sql.folded(sql.canonical(row_key, kind))
     chosen = ", ".join(
-        f"{_score(each, **ends)} AS {sql.identifier(name)}" for name, (each, ends) in scores.items()
+        f"{_score(column, **ends)} AS {sql.identifier(name)}"
+        for name, (column, ends) in scores.items()
     )
     return (
         f"SELECT held.*, {chosen}\n"
@@ -204,14 +205,14 @@ def _joined(*, sent: str, rows: str, row_key: str, kind: str, scores: Mapping[st
 
 
 def _score(column: str, *, low: float, high: float, lowest: float) -> str:
-    held = sql.held_to(f"ours.{column}", low, high)
-    return f"CASE WHEN NOT isnan(ours.{column}) THEN {held} ELSE {sql.double(lowest)} END"
+    clipped = sql.held_to(f"ours.{column}", low, high)
+    return f"CASE WHEN NOT isnan(ours.{column}) THEN {clipped} ELSE {sql.double(lowest)} END"
 
 
 def _refuse_duplicates(path: Path) -> None:
-    found = open_local(path)
-    counted = found.fetch(
-        f"SELECT count(*) AS n, count(DISTINCT {sql.folded('key')}) AS d FROM {found.source}"
+    table = open_local(path)
+    counted = table.fetch(
+        f"SELECT count(*) AS n, count(DISTINCT {sql.folded('key')}) AS d FROM {table.source}"
     )
     twice = int(counted["n"][0]) - int(counted["d"][0])
     if twice:
@@ -219,7 +220,7 @@ def _refuse_duplicates(path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Any) -> Iterator[tuple[int, str]]:
+def _open_file(path: Any) -> Iterator[tuple[int, str]]:
     """The file's descriptor, for reading alone, and its digest."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -240,7 +241,7 @@ def _digest(descriptor: int) -> str:
 
 
 def _batches(task: Reading) -> Iterator[Any]:
-    """What the reader says, as far as it has the form that a reader gives it.
+    """Return what the reader says, as far as it has the form that a reader gives it.
 
     First the names of the scores, then batches of keys with an array of scores.
     """
@@ -274,13 +275,13 @@ def _batches(task: Reading) -> Iterator[Any]:
 
 
 def _names(content: bytes) -> tuple[str, ...]:
-    """What the columns of scores are called; fails if they are no such names."""
-    found = tuple(json.loads(content))
-    texts = all(isinstance(each, str) and each.isprintable() for each in found)
-    short = texts and all(0 < len(each) <= LONGEST_KEY for each in found)
-    if not short or not 0 < len(found) <= MOST_SCORES or len(set(found)) < len(found):
+    """Return what the columns of scores are called; fails if they are no such names."""
+    names = tuple(json.loads(content))
+    texts = all(isinstance(name, str) and name.isprintable() for name in names)
+    short = texts and all(0 < len(name) <= LONGEST_KEY for name in names)
+    if not short or not 0 < len(names) <= MOST_SCORES or len(set(names)) < len(names):
         raise ValueError
-    return found
+    return names
 
 
 def _checked(content: bytes, width: int) -> tuple[Any, Any]:

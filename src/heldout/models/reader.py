@@ -38,13 +38,13 @@ class Inherited:
 
 
 def _inherited(handed: Any) -> int:
-    found: int = handed.detach()
-    return found
+    descriptor: int = handed.detach()
+    return descriptor
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reader is told."""
+    """Tells a reader its work."""
 
     file: Any  # `Inherited`, and in the child the descriptor
     most_rows: int
@@ -54,7 +54,7 @@ class Reading:
 
 
 class Unusable(Exception):
-    """What is wrong with the file, in words for whoever sent it."""
+    """Says what is wrong with the file, in words for whoever sent it."""
 
 
 def read(task: Reading, requests: Connection, answers: Connection, shared: None) -> None:
@@ -83,9 +83,9 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
         return
     try:
         is_parquet = content[:4] == b"PAR1"
-        found = _parquet(pyarrow, content, task) if is_parquet else _csv(content)
-        answers.send_bytes(b"N" + json.dumps(next(found)).encode())
-        for keys, scores in found:
+        batches = _parquet(pyarrow, content, task) if is_parquet else _csv(content)
+        answers.send_bytes(b"N" + json.dumps(next(batches)).encode())
+        for keys, scores in batches:
             answers.send_bytes(b"B" + _message(keys, scores))
         answers.send_bytes(b"E")
     except Unusable as error:
@@ -95,26 +95,26 @@ def read(task: Reading, requests: Connection, answers: Connection, shared: None)
 
 
 def _message(keys: Sequence[str], scores: Sequence[float]) -> bytes:
-    texts = [each.encode("utf-8", "replace") for each in keys]
-    if any(not 0 < len(each) <= LONGEST_KEY for each in texts):
+    texts = [key.encode("utf-8", "replace") for key in keys]
+    if any(not 0 < len(text) <= LONGEST_KEY for text in texts):
         raise Unusable(f"every row needs a key, of at most {LONGEST_KEY} bytes.")
-    lengths = [len(each) for each in texts]
+    lengths = [len(text) for text in texts]
     return struct.pack(f"<I{len(lengths)}I{len(scores)}d", len(lengths), *lengths, *scores) + (
         b"".join(texts)
     )
 
 
 def _called(names: Sequence[str], places: Sequence[int]) -> list[str]:
-    """What the scores are called: the classes, where there are several."""
-    found = [names[each].strip() for each in places] if len(places) > 1 else ["score"]
-    if not all(each.isprintable() and 0 < len(each) <= LONGEST_KEY for each in found):
+    """Return what the scores are called: the classes, where there are several."""
+    titles = [names[place].strip() for place in places] if len(places) > 1 else ["score"]
+    if not all(title.isprintable() and 0 < len(title) <= LONGEST_KEY for title in titles):
         raise Unusable("a name of its columns is empty, too long, or cannot be shown. " + _FORM)
-    return found
+    return titles
 
 
 def _named(names: Sequence[str]) -> tuple[int, list[int]]:
     """Which column is the key, and which are the scores."""
-    plain = [each.strip().lower() for each in names]
+    plain = [name.strip().lower() for name in names]
     if len(set(plain)) < len(plain):
         raise Unusable("two of its columns have one name. " + _FORM)
     if "key" in plain and "score" in plain:
@@ -124,7 +124,7 @@ def _named(names: Sequence[str]) -> tuple[int, list[int]]:
         return key, [1 - key]
     if "key" not in plain or not 2 < len(plain) <= MOST_SCORES + 1:
         raise Unusable(f"it has {len(plain)} columns. {_FORM}")
-    return plain.index("key"), [place for place, each in enumerate(plain) if each != "key"]
+    return plain.index("key"), [place for place, name in enumerate(plain) if name != "key"]
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def _csv(content: Any) -> Iterator[Any]:
         if len(row) != len(names):
             raise Unusable(f"line {number} has {len(row)} cells, the first line {len(names)}.")
         try:
-            cells = [row[each] for each in places]
-            scores += [float(each) if each.strip() else math.nan for each in cells]
+            cells = [row[place] for place in places]
+            scores += [float(cell) if cell.strip() else math.nan for cell in cells]
         except ValueError:
             raise Unusable(f"the score in line {number} is not a number.") from None
         keys.append(row[key])
@@ -174,17 +174,17 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, into: Any) -> int:
-        found = self._bytes[self._place : self._place + len(into)]
-        into[: len(found)] = found
-        self._place += len(found)
-        return len(found)
+        chunk = self._bytes[self._place : self._place + len(into)]
+        into[: len(chunk)] = chunk
+        self._place += len(chunk)
+        return len(chunk)
 
 
 # --- Parquet -------------------------------------------------------------------------------------
 
 
 def _warm(pyarrow: Any) -> None:
-    """What Arrow and Python load when they are first used is there before the walls are."""
+    """Load what Arrow and Python would load at first use, before the walls are up."""
     sink = io.BytesIO()
     table = pyarrow.table({"key": ["a"], "a": [1.0], "b": [1.0]})
     pyarrow.parquet.write_table(table, sink)
@@ -204,19 +204,19 @@ def _parquet(pyarrow: Any, content: Any, task: Reading) -> Iterator[Any]:
     inner = key_type.value_type if kinds.is_dictionary(key_type) else key_type
     if not (kinds.is_integer(inner) or kinds.is_string(inner) or kinds.is_large_string(inner)):
         raise Unusable(f"its key must be texts or whole numbers, and is {_brief(inner)}.")
-    for kind in (file.schema_arrow.types[each] for each in places):
+    for kind in (file.schema_arrow.types[place] for place in places):
         if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise Unusable(f"its score must be numbers, and is {_brief(kind)}.")
-    wanted = [names[each] for each in places]
+    wanted = [names[place] for place in places]
     yield _called(names, places)
     size, chosen = max(BATCH // len(wanted), 1), [names[key], *wanted]
     for batch in file.iter_batches(size, columns=chosen, use_threads=False):
         keys = batch.column(names[key]).cast(pyarrow.string())
         if keys.null_count:
             raise Unusable("a row has no key.")
-        scores = [batch.column(each).cast(pyarrow.float64(), safe=False) for each in wanted]
-        columns = [each.fill_null(math.nan).to_pylist() for each in scores]
-        yield keys.to_pylist(), [each for row in zip(*columns, strict=True) for each in row]
+        scores = [batch.column(column).cast(pyarrow.float64(), safe=False) for column in wanted]
+        columns = [score.fill_null(math.nan).to_pylist() for score in scores]
+        yield keys.to_pylist(), [cell for row in zip(*columns, strict=True) for cell in row]
 
 
 def _brief(kind: Any) -> str:

@@ -154,10 +154,10 @@ def score(
         with _scoring(model, task, until=began + limit) as scorer:
             for batch in engine.batches(plan.statement, rows=BLOCK):
                 block, unfit = plan.block(batch)
-                found = _scores(scorer, block, batch.num_rows, size=task.rows)
-                _settle(found, unfit, default)
-                own = batch.select(plan.kept(batch.schema.names))
-                writer.add(own, {name: found[:, place] for name, place in names})
+                scores = _scores(scorer, block, batch.num_rows, size=task.rows)
+                _settle(scores, unfit, default)
+                own = batch.select(plan.own_columns(batch.schema.names))
+                writer.add(own, {name: scores[:, place] for name, place in names})
                 done += batch.num_rows
                 if progress is not None:
                     progress(done, count)
@@ -174,7 +174,7 @@ def score(
 
 @contextmanager
 def _scoring(model: Model, task: Task, *, until: float) -> Iterator[Scorer | LinearModel]:
-    """What scores a block: a linear model itself, or a keeper that has come up."""
+    """Return what scores a block: a linear model itself, or a keeper that has come up."""
     if model.linear is not None:
         yield model.linear
         return
@@ -220,20 +220,20 @@ def _scores(
     """The scores of a batch, `size` rows at a time."""
     import numpy as np
 
-    found = [
+    parts = [
         scorer.score({name: cells[at : at + size] for name, cells in block.items()}, n)
         for at, n in ((at, min(size, rows - at)) for at in range(0, rows, size))
     ]
-    return np.concatenate(found)
+    return np.concatenate(parts)
 
 
-def _settle(found: Array, unfit: Array, default: float) -> None:
+def _settle(scores: Array, unfit: Array, default: float) -> None:
     """Every row has finite scores; one that lacks one of them has the default for all."""
     import numpy as np
 
-    failed = ~np.isfinite(found).all(axis=1) | unfit.astype(bool)
-    found[failed] = default
-    np.clip(found, -FURTHEST, FURTHEST, out=found)
+    failed = ~np.isfinite(scores).all(axis=1) | unfit.astype(bool)
+    scores[failed] = default
+    np.clip(scores, -FURTHEST, FURTHEST, out=scores)
 
 
 def local_engine(rows: Any, *, schema: Mapping[str, str] | None) -> DuckDBEngine:
@@ -248,15 +248,15 @@ def local_engine(rows: Any, *, schema: Mapping[str, str] | None) -> DuckDBEngine
         lambda: pyarrow.table(dict(columns)),
         lambda: UnreadableTable("The rows cannot be copied out of their database. Cast columns."),
     )
-    found = open_table(table)
-    assert isinstance(found, DuckDBEngine)
-    return found
+    copied = open_table(table)
+    assert isinstance(copied, DuckDBEngine)
+    return copied
 
 
 def _score_columns(model: Model, into: str, column: Any) -> list[tuple[str, int]]:
     """The names of the scores' columns, and which number of the output each is."""
     if isinstance(column, Mapping):
-        return [(name, _score_columns(model, name, each)[0][1]) for name, each in column.items()]
+        return [(name, _score_columns(model, name, place)[0][1]) for name, place in column.items()]
     if column is not None:
         place = as_whole(column)
         if place is None or not 0 <= place < model.width:
@@ -315,7 +315,7 @@ class Matched:
         """The inputs of a batch as arrays, and which of its rows do not fit them."""
         import numpy as np
 
-        names, place, found = batch.schema.names, 0, {}
+        names, place, arrays = batch.schema.names, 0, {}
         for field in self.fields:
             parts = []
             for _ in range(field.width):
@@ -327,10 +327,10 @@ class Matched:
                 else:
                     with np.errstate(all="ignore"):
                         parts.append(cells.to_numpy(zero_copy_only=False).astype(field.dtype))
-            found[field.name] = parts[0] if field.rank == 1 else np.column_stack(parts)
-        return found, batch.column(names.index(_UNFIT)).to_numpy(zero_copy_only=False)
+            arrays[field.name] = parts[0] if field.rank == 1 else np.column_stack(parts)
+        return arrays, batch.column(names.index(_UNFIT)).to_numpy(zero_copy_only=False)
 
-    def kept(self, names: Sequence[str]) -> list[str]:
+    def own_columns(self, names: Sequence[str]) -> list[str]:
         """The custodian's own columns."""
         return [name for name in names if not name.startswith(_OURS) and name != _UNFIT]
 
@@ -347,7 +347,7 @@ def matched(model: Model, engine: Engine, features: Any) -> Matched:
             number, doubt = _cell(field, name, kind, text_file=engine.names_may_be_cells)
             chosen.append(f"{number} AS {sql.identifier(f'{_OURS}{len(chosen)}')}")
             unfit += doubt
-    unfit_rows = " OR ".join(f"({each})" for each in unfit) or "FALSE"
+    unfit_rows = " OR ".join(f"({condition})" for condition in unfit) or "FALSE"
     listed = ",\n  ".join(
         ["held.*", *chosen, f"coalesce({unfit_rows}, TRUE) AS {sql.identifier(_UNFIT)}"]
     )
@@ -357,7 +357,9 @@ def matched(model: Model, engine: Engine, features: Any) -> Matched:
 def _named(model: Model, features: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     inputs, given = model.inputs, {}
     if isinstance(features, Mapping):
-        unknown = [each for each in features if each not in {field.name for field in inputs}]
+        unknown = [
+            feature for feature in features if feature not in {field.name for field in inputs}
+        ]
         if unknown:
             raise ArgumentError(f"The model has no input {shown(unknown[0])}. {_asked(model)}")
         given = {name: _columns(names) for name, names in features.items()}
@@ -367,33 +369,33 @@ def _named(model: Model, features: Any) -> Iterator[tuple[str, tuple[str, ...]]]
             raise ArgumentError("features must be a list of columns, not a text.")
         if len(inputs) == 1:
             given = {inputs[0].name: listed}
-        for each in inputs if len(inputs) > 1 else ():
-            if each.name not in listed:
+        for field in inputs if len(inputs) > 1 else ():
+            if field.name not in listed:
                 raise ArgumentError(
-                    f"The model needs column {shown(each.name)}, which features= does not list. "
+                    f"The model needs column {shown(field.name)}, which features= does not list. "
                     f"{_asked(model)}"
                 )
-    for each in inputs:
-        names = given.get(each.name, (each.name,))
-        if len(names) != each.width or not isinstance(each.name, str):
+    for field in inputs:
+        names = given.get(field.name, (field.name,))
+        if len(names) != field.width or not isinstance(field.name, str):
             raise ArgumentError(
-                f"The model's input {shown(each.name)} takes {each.width} columns, got "
+                f"The model's input {shown(field.name)} takes {field.width} columns, got "
                 f"{len(names)}. List them in order in features=[...]."
             )
-        yield each.name, names
+        yield field.name, names
 
 
 def _columns(names: Any) -> tuple[str, ...]:
     """One column, or several in order."""
     if isinstance(names, str):
         return (names,)
-    if not isinstance(names, list | tuple) or not all(isinstance(each, str) for each in names):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"features must be a list of columns, got {shown(names)}.")
     return tuple(names)
 
 
 def _asked(model: Model) -> str:
-    listed = ", ".join(f"{shown(each.name)} ({each.kind})" for each in model.inputs[:12])
+    listed = ", ".join(f"{shown(field.name)} ({field.kind})" for field in model.inputs[:12])
     return f"Its inputs: {listed}."
 
 
@@ -493,7 +495,7 @@ class Writer:
             return
         if self._file is None:
             self._file = pyarrow.parquet.ParquetWriter(self._path, batch.schema)
-        if sum(each.num_rows for each in self._batches) >= ROW_GROUP:
+        if sum(batch.num_rows for batch in self._batches) >= ROW_GROUP:
             self._write()
 
     def _write(self) -> None:

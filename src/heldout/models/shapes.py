@@ -46,28 +46,28 @@ def reshape(call: Call) -> list[Value]:
 def _wanted(
     call: Call, target: Value, value: Rows | None, *, zero_copies: bool = True
 ) -> tuple[int, ...]:
-    """What a row holds after a reshape to `target`, which must leave the rows where they are."""
+    """Return the shape of a row after a reshape to `target`, which must leave the rows alone."""
     if isinstance(target, Rows):
         raise NotRowWise("its shape is computed from the rows", "Reshape to a constant shape.")
     extents: list[int | None] = (
         list(target.extents)
         if isinstance(target, Dims)
-        else [int(each) for each in target.reshape(-1)]
+        else [int(extent) for extent in target.reshape(-1)]
     )
     if not extents:
         raise NotRowWise(f"{MIXES}: it leaves no axis for the rows")
     first, inner = extents[0], extents[1:]
     if value is not None and zero_copies:
         inner = [
-            value.shape[i] if each == 0 and i < len(value.shape) else each
-            for i, each in enumerate(inner)
+            value.shape[i] if extent == 0 and i < len(value.shape) else extent
+            for i, extent in enumerate(inner)
         ]
         first = None if first == 0 else first
     if value is not None and inner.count(-1) == 1 and first != -1 and None not in inner:
-        known = math.prod(each for each in inner if each is not None and each != -1)
+        known = math.prod(extent for extent in inner if extent is not None and extent != -1)
         if known > 0 and value.size % known == 0:
-            inner = [value.size // known if each == -1 else each for each in inner]
-    sizes = [each for each in inner if each is not None and each > 0]
+            inner = [value.size // known if extent == -1 else extent for extent in inner]
+    sizes = [extent for extent in inner if extent is not None and extent > 0]
     if len(sizes) < len(inner):
         raise NotRowWise(f"{MIXES}: only the first axis of its shape may be the rows")
     if value is not None and math.prod(sizes) != value.size:
@@ -95,7 +95,7 @@ def flatten(call: Call) -> list[Value]:
 
 @rule("Transpose", inputs=1)
 def transpose(call: Call) -> list[Value]:
-    value, order = call.rows(), [int(each) for each in call.integers("perm")]
+    value, order = call.rows(), [int(axis) for axis in call.integers("perm")]
     order = order or list(range(value.rank))[::-1]
     if sorted(order) != list(range(value.rank)) or order[0] != 0:
         raise NotRowWise(
@@ -158,7 +158,7 @@ def _concat_dims(call: Call) -> Dims:
 def split(call: Call) -> list[Value]:
     value = call.rows()
     axis = call.inner(call.integer("axis", 0), value.rank)
-    width, parts = value.shape[axis], [int(each) for each in call.integers("split")]
+    width, parts = value.shape[axis], [int(part) for part in call.integers("split")]
     if call.has(1):
         parts = call.whole_numbers(1)
     pieces = call.integer("num_outputs", call.outputs)
@@ -209,7 +209,7 @@ def gather(call: Call) -> list[Value]:
         if value.scalar or chosen.ndim > 1:
             raise NotRowWise("it computes with the number of rows")
         _check_indices(chosen, len(value.extents))
-        picked = tuple(value.extents[int(each)] for each in chosen.reshape(-1))
+        picked = tuple(value.extents[int(index)] for index in chosen.reshape(-1))
         return [Dims(picked, scalar=chosen.ndim == 0)]
     value = call.rows()
     place = call.inner(axis, value.rank)
@@ -247,10 +247,10 @@ def expand(call: Call) -> list[Value]:
     import numpy as np
 
     try:
-        shape = np.broadcast_shapes(value.shape, tuple(int(each or 0) for each in inner))
+        shape = np.broadcast_shapes(value.shape, tuple(int(extent or 0) for extent in inner))
     except ValueError:
         raise NotRowWise("its shape does not fit its input") from None
-    return [Rows(value.kind, tuple(int(each) for each in shape))]
+    return [Rows(value.kind, tuple(int(extent) for extent in shape))]
 
 
 @rule("OneHot", inputs=3)
@@ -312,9 +312,11 @@ def convolution(call: Call) -> list[Value]:
     spatial = value.rank - 2
     group = call.integer("group", 1)
     call.word("auto_pad", ("NOTSET",), "NOTSET")
-    strides, dilations = (_each(call, name, spatial) for name in ("strides", "dilations"))
-    pads = [int(each) for each in call.integers("pads")] or [0] * (2 * spatial)
-    kernel = [int(each) for each in call.integers("kernel_shape")] or list(weights.shape[2:])
+    strides, dilations = (
+        _numbers_by_axis(call, name, spatial) for name in ("strides", "dilations")
+    )
+    pads = [int(pad) for pad in call.integers("pads")] or [0] * (2 * spatial)
+    kernel = [int(extent) for extent in call.integers("kernel_shape")] or list(weights.shape[2:])
     fits = weights.ndim == value.rank and kernel == list(weights.shape[2:]) and spatial >= 1
     if not fits or group < 1 or weights.shape[1] * group != value.shape[0]:
         raise NotRowWise("its weights do not fit its input")
@@ -331,8 +333,8 @@ def convolution(call: Call) -> list[Value]:
     return [Rows(value.kind, (int(weights.shape[0]), *shape))]
 
 
-def _each(call: Call, name: str, count: int) -> list[int]:
-    found = [int(each) for each in call.integers(name)] or [1] * count
-    if len(found) != count or min(found, default=1) < 1:
+def _numbers_by_axis(call: Call, name: str, count: int) -> list[int]:
+    numbers = [int(number) for number in call.integers(name)] or [1] * count
+    if len(numbers) != count or min(numbers, default=1) < 1:
         raise NotRowWise(f"its {name} must be one whole number an axis")
-    return found
+    return numbers

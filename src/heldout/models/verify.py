@@ -71,9 +71,10 @@ class _Unknown:
 
 def verify(graph: Graph) -> Proof:
     """Judge every node that the score needs, in order."""
-    problems = [Problem("the model", each.why, each.mend) for each in graph.problems]
+    problems = [Problem("the model", problem.why, problem.mend) for problem in graph.problems]
     values: dict[str, Value | _Unknown] = {
-        each.name: Rows(each.kind, (each.width,) if each.rank == 2 else ()) for each in graph.inputs
+        field.name: Rows(field.kind, (field.width,) if field.rank == 2 else ())
+        for field in graph.inputs
     }
     for name, proto in graph.constants.items():
         try:
@@ -84,18 +85,18 @@ def verify(graph: Graph) -> Proof:
     fixed, needed, uneven = all(field.fixed for field in graph.inputs), [], 0
     for node in graph.nodes:
         try:
-            found, spread = _judge(node, values, graph, fixed=fixed)
+            outputs, spread = _judge(node, values, graph, fixed=fixed)
             uneven += spread
         except NotRowWise as error:
             problems.append(Problem(_named(node), error.why, error.mend))
-            found = [_Unknown()] * len(node.outputs)
+            outputs = [_Unknown()] * len(node.outputs)
         except (ValueError, LookupError, TypeError, ArithmeticError, MemoryError):
             problems.append(Problem(_named(node), "it is not what its operator must be", ""))
-            found = [_Unknown()] * len(node.outputs)
+            outputs = [_Unknown()] * len(node.outputs)
         values.update(
-            (name, value) for name, value in zip(node.outputs, found, strict=False) if name
+            (name, value) for name, value in zip(node.outputs, outputs, strict=False) if name
         )
-        if any(isinstance(value, Rows | Dims) for value in found):
+        if any(isinstance(value, Rows | Dims) for value in outputs):
             needed.append(node)
     if uneven > MOST_UNEVEN:
         why = "its time may differ too much between two rows"
@@ -128,9 +129,9 @@ def _judge(
     for name in node.inputs:
         if name and name not in values:
             raise NotRowWise(f"its input {name!r} is made by no earlier node")
-    found = [values[name] if name else None for name in node.inputs]
-    given = [value for value in found if not isinstance(value, _Unknown)]
-    if len(given) < len(found):
+    inputs = [values[name] if name else None for name in node.inputs]
+    given = [value for value in inputs if not isinstance(value, _Unknown)]
+    if len(given) < len(inputs):
         return [_Unknown()] * len(node.outputs), 0
     if domain not in graph.opsets:
         raise NotRowWise(f"the model names no version of the operator set {domain or 'ai.onnx'!r}")
@@ -142,7 +143,7 @@ def _judge(
         fixed_batch=fixed,
         outputs=len(node.outputs),
     )
-    if node.operator == "Constant" or not any(isinstance(each, Rows | Dims) for each in given):
+    if node.operator == "Constant" or not any(isinstance(value, Rows | Dims) for value in given):
         return [folded(call)], 0
     call.only(INPUTS[node.operator])
     gives = RULES[node.operator](call)
@@ -227,11 +228,11 @@ def folded(call: Call) -> Array:
         raise NotRowWise("it computes with constants alone", "Export with constants folded.")
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(_FOLDS[call.operator](call))
+            value = np.asarray(_FOLDS[call.operator](call))
     except (ValueError, IndexError, TypeError, OverflowError):
         raise NotRowWise("its shapes do not fit") from None
     call.finish()
-    return np.ascontiguousarray(found).reshape(found.shape)
+    return np.ascontiguousarray(value).reshape(value.shape)
 
 
 def _written(call: Call) -> Array:
@@ -260,7 +261,7 @@ def _cast(call: Call) -> Array:
 
 
 def _transposed(call: Call) -> Array:
-    order = [int(each) for each in call.integers("perm")]
+    order = [int(axis) for axis in call.integers("perm")]
     return call.constant(0).transpose(order or None)
 
 
@@ -313,8 +314,8 @@ def examine(content: bytes, *, output: str | None) -> tuple[dict[str, Any], byte
         return {"unreadable": str(error)}, b""
     proof = verify(graph)
     return {
-        "inputs": [[each.name, each.kind, each.width, each.rank] for each in graph.inputs],
-        "problems": [[each.node, each.why, each.mend] for each in proof.problems],
+        "inputs": [[field.name, field.kind, field.width, field.rank] for field in graph.inputs],
+        "problems": [[problem.node, problem.why, problem.mend] for problem in proof.problems],
         "score": graph.score,
         "width": proof.width if proof.row_wise else graph.width or 1,
         "classes": list(graph.classes),

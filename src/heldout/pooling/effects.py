@@ -50,7 +50,7 @@ class Effects:
 
     @cached_property
     def _variances(self) -> Vector:
-        """What weights go by: sampling variances as they would be at one common share.
+        """Return what weights go by: sampling variances as they would be at one common share.
 
         A sample that happens to be high states too small an error. Weights by stated errors would
         follow such accidents, and pull the mean towards 0 or 1.
@@ -95,7 +95,7 @@ class Effects:
 
     @property
     def q_p_value(self) -> float:
-        """How often sites that are all alike would be as far apart."""
+        """Return how often sites that are all alike would be as far apart."""
         from scipy.special import chdtrc
 
         return float(chdtrc(len(self.shares) - 1, self.q))
@@ -164,8 +164,10 @@ class Effects:
             return bool(np.mean(stdtr(freedom, (another - logit) / errors[:, None])) > share)
 
         middle, far = float(np.median(means)), 50.0
-        low = halved(lambda each: above((1 + level) / 2, each), middle - far, middle, steps=30)[0]
-        high = halved(lambda each: above((1 - level) / 2, each), middle, middle + far, steps=30)[1]
+        low = halved(lambda place: above((1 + level) / 2, place), middle - far, middle, steps=30)[0]
+        high = halved(lambda place: above((1 - level) / 2, place), middle, middle + far, steps=30)[
+            1
+        ]
         return _share(low), _share(high)
 
     def _where_scatter_is(self, scatter: Vector) -> Vector:

@@ -295,7 +295,7 @@ def bootstrap_areas(
     if any(not values.size for values, _ in classes):
         raise ArgumentError("A bootstrap interval needs rows of both classes in y_true.")
     return np.array(
-        [_area(*(_resample(each, random) for each in classes), **how) for _ in range(many)]
+        [_area(*(_resample(scores, random) for scores in classes), **how) for _ in range(many)]
     )
 
 

@@ -41,7 +41,7 @@ def registered() -> tuple[type[Question[Any]], ...]:
     True
     """
     for module in _families():
-        importlib.import_module(module)
+        _import(module)
     for point in _added():
         _load(point)
     return tuple(sorted(KINDS.values(), key=_place))
@@ -73,8 +73,8 @@ def kind_of(content: Any) -> type[Question[Any]] | None:
         return None
     kind, called = content.get("kind"), content.get("release")
     if kind is not None:
-        return next((each for each in registered() if each.kind == kind), None)
-    return next((each for each in registered() if _was_called(each, called)), None)
+        return next((question for question in registered() if question.kind == kind), None)
+    return next((question for question in registered() if _was_called(question, called)), None)
 
 
 def _was_called(question: type[Question[Any]], called: object) -> bool:
@@ -143,6 +143,12 @@ def _families() -> tuple[str, ...]:
         if not module.ispkg or importlib.util.find_spec(name) is not None:
             names.append(name)
     return tuple(names)
+
+
+@cache
+def _import(module: str) -> None:
+    """Import once: every stored answer asks for the registry, many times."""
+    importlib.import_module(module)
 
 
 @cache

@@ -70,12 +70,12 @@ class PrivateSession:
                 f"{type(dataset).__name__}."
             )
         self._table = dataset
-        kept = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
+        open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
         self._about: Description
         self._about, digests = dataset.opened(
-            None if kept is None else kept.id, by_content=account is None
+            None if open_ledger is None else open_ledger.id, by_content=account is None
         )
-        self._ledger = Ledger.open(None) if kept is None else kept
+        self._ledger = Ledger.open(None) if open_ledger is None else open_ledger
         self._account = self._ledger.resolve(
             fingerprints=digests,
             protection=dataset.protection,
@@ -202,14 +202,14 @@ class PrivateSession:
         *questions: q.Question[Any],
         guess: q.Guess | None = None,
         level: float = 0.95,
-        **said: Any,
+        **guesses: Any,
     ) -> q.Quote:
         """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
         """
-        return q.Quote(questions, self._about, guess or q.Guess(**said), level)
+        return q.Quote(questions, self._about, guess or q.Guess(**guesses), level)
 
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""
@@ -434,6 +434,7 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "RankingRelease": ...
     @overload
     def average_precision(
@@ -445,6 +446,7 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "ByGroup[RankingRelease]": ...
     def average_precision(
         self,
@@ -455,10 +457,13 @@ class Session(PrivateSession):
         smaller_class: int | None = None,
         delta: Epsilon | None = None,
         scores: str | None = None,
+        ties: str = "grouped",
     ) -> "RankingRelease | ByGroup[RankingRelease]":
-        """The mean precision at the positive rows' ranks; options are as in `auc`.
+        """The mean precision at the positive rows' scores, as in scikit-learn.
 
-        Of several classes: that of each against all others, and their mean.
+        Options are as in `auc`. `ties="negatives-first"` ranks the negatives of a tie before its
+        positives, as the papers do. Of several classes: that of each against all others, and their
+        mean.
         """
         return self._ask(
             q.AveragePrecision,
@@ -469,6 +474,7 @@ class Session(PrivateSession):
             smaller_class=smaller_class,
             delta=delta,
             scores=scores,
+            ties=ties,
         )
 
     def versus(self, name: str) -> "Session":
@@ -497,7 +503,7 @@ class Session(PrivateSession):
         return self._ask(q.TopK, by, epsilon=epsilon, weighted=weighted)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
-        """How well each unit's rows are ranked (NDCG of the first k), on average over units."""
+        """Return how well rows of a unit are ranked (NDCG of the first k), averaged over units."""
         return self.ask(q.Ndcg(epsilon=epsilon, k=k))
 
     def precision_at_k(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":

@@ -93,6 +93,32 @@ def new_link(service: Service, name: str, *, by: Person | None = None) -> str:
     return secret
 
 
+def administrator_link(service: Service, name: str | None = None) -> tuple[str, str]:
+    """Return an administrator and the secret of a new link for them; for a command on the machine.
+
+    Without a name it is the first who is not disabled; where none is left, one is added.
+    """
+    query = sa.select(people.c.name).where(people.c.role == "administrator")
+    query = query.where(people.c.disabled.is_(None)).order_by(people.c.created, people.c.name)
+    with service.store.read() as connection:
+        known = list(connection.execute(query).scalars())
+        taken = set(connection.execute(sa.select(people.c.name)).scalars())
+    if name is not None and name not in known:
+        raise Missing(f"There is no administrator {shown(name)}.")
+    if known:
+        name = name or known[0]
+        secret = new_link(service, name)
+    else:
+        free = (
+            "administrator",
+            *(f"administrator-{number}" for number in range(2, len(taken) + 3)),
+        )
+        name = next(one for one in free if one not in taken)
+        secret = add_person(service, name=name, role="administrator")
+    service.note(None, "make link", f"{name}, by a command on the server's machine")
+    return name, secret
+
+
 def _check_administrator(by: Person | None) -> None:
     """Refuse whoever is no administrator; None is a command on the server's own machine."""
     if by is not None:

@@ -123,8 +123,17 @@ def widths_of(registered: Registered) -> tuple[float, ...]:
 
 def choices(registered: Registered) -> tuple[Choice, ...]:
     """Return every registered kind: what may be asked of a data set first, as reports order it."""
-    every = [Choice(kind, evaluations.why_not(registered, kind)) for kind in q.registered()]
+    every = [
+        Choice(kind, evaluations.why_not(registered, kind) or untyped(kind))
+        for kind in q.registered()
+    ]
     return tuple(sorted(every, key=_order))
+
+
+def untyped(question: type[q.Question[Any]]) -> str | None:
+    """Return why a kind of question cannot be asked on a page, wherever else it can."""
+    needed = (field.rule.untyped for field in question.form() if field.required)
+    return next((why for why in needed if why is not None), None)
 
 
 def _order(choice: Choice) -> tuple[bool, int]:
@@ -153,16 +162,17 @@ class Wish:
     def of(cls, query: QueryParams, registered: Registered) -> "Wish":
         """Return a wish from the query of an address; what is not there has its usual value."""
         may = [choice for choice in choices(registered) if choice.why_not is None]
-        known = [choice.kind for choice in may]
+        kinds, known = [choice.kind for choice in may], registered.ready()
         chosen = "by" in query
-        ticked = tuple(kind for kind in known if kind in query.getlist("question"))
+        ticked = tuple(kind for kind in kinds if kind in query.getlist("question"))
         return cls(
             artifact=query.get("artifact", ""),
             rival=query.get("rival", ""),
-            ticked=ticked if chosen else ticked or tuple(known[:1]),
+            ticked=ticked if chosen else ticked or tuple(kinds[:1]),
             fields={choice.kind: _typed(query, choice.question) for choice in may},
             suggested={
-                choice.kind: choice.question.suggested(registered.ready()) for choice in may
+                choice.kind: choice.question.suggested(registered.about(choice.question) or known)
+                for choice in may
             },
             group=query.get("group", ""),
             by="price" if query.get("by") == "price" else "exact",
@@ -175,6 +185,11 @@ class Wish:
     def compares(self) -> bool:
         """Whether a question needs a second model."""
         return any(q.find(kind).rival_field() is not None for kind in self.ticked)
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether a question is about a model."""
+        return any(q.find(kind).takes_model() for kind in self.ticked)
 
     def questions(self) -> list[Json]:
         """Return what is asked, without prices."""
@@ -192,7 +207,7 @@ class Wish:
             chosen[compared.name] = evaluations.RIVAL
         if self.group and question.by_group():
             chosen["by"] = self.group
-        asked = question(epsilon=1, **chosen).as_dict()
+        asked = question.of_fields({"epsilon": 1, **chosen}).as_dict()
         del asked["epsilon"]
         return asked
 

@@ -224,7 +224,8 @@ def submit(
         if connection.execute(made).scalar_one() >= posted.each:
             raise Forbidden(f"You have made your {posted.each} submissions to this board.")
         connection.execute(submissions.insert(), row)
-        ask_worker(service, connection, "judge", str(row["id"]), registered, [model])
+        job = ("judge", str(row["id"]))
+        ask_worker(service, connection, *job, registered, [model], owner=person.name)
         new = connection.execute(sa.select(submissions).where(submissions.c.id == row["id"])).one()
     service.note(person.name, "submit to board", f"{name} {new.id}")
     return new

@@ -1,4 +1,4 @@
-"""The books: the ledger as people may see it, the server's newest receipt, and the log.
+"""The books: the ledger as people may see it, and the server's newest receipt.
 
 A ledger that is put back together with its witness has a perfect chain. The server's own tables
 know better: beside the answers they keep the newest receipt.
@@ -20,30 +20,12 @@ from heldout.kernel.ledger.witness import Witness
 from heldout.server import artifacts, datasets
 from heldout.server.accounts import Person
 from heldout.server.service import Forbidden, Service, moment
-from heldout.server.storage import Json, evaluations, log, receipts
+from heldout.server.storage import Json, evaluations, receipts
 
 NEWEST = "newest"
 NOBODY = "nobody named"
-MOST_LINES = 200
 UNITS = ((24.0, "Days"), (1.0, "Hours"), (1 / 60, "Minutes"))
 """Of the axis of time, in hours; the largest that something took longer than."""
-
-
-# --- the log -------------------------------------------------------------------------------------
-
-
-def log_lines(service: Service, person: Person, before: int | None) -> list[Json]:
-    """Return the log, newest first: all of it for an auditor, a custodian's own deeds for them.
-
-    Not by subject: a data set may be called what the log calls something else, and only its
-    custodian changes it.
-    """
-    query = sa.select(log).order_by(log.c.id.desc()).limit(MOST_LINES)
-    if before is not None:
-        query = query.where(log.c.id < before)
-    with service.store.read() as connection:
-        lines = [dict(row) for row in connection.execute(query).mappings()]
-    return [line for line in lines if person.role == "auditor" or line["person"] == person.name]
 
 
 # --- the newest receipt --------------------------------------------------------------------------
@@ -75,7 +57,7 @@ def check_receipt(service: Service) -> None:
             f"The ledger was put back to an older copy, or replaced: this server has a receipt for "
             f"its entry {row.sequence}, and the ledger does not have that entry. Nothing was "
             "charged, and nothing will be until the custodian restores the newest copy. (If it is "
-            "lost for good: heldout serve --accept-ledger, see docs/server.md.)"
+            "lost for good: heldout serve --accept-ledger, see docs/operations.md.)"
         )
         refusal.sequence = row.sequence
         raise refusal from error

@@ -5,11 +5,12 @@ No row is read here. A worker checks the rows; their budget and every share of i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from heldout.arguments import shown
+from heldout.data.description import Description
 from heldout.data.sql import kind_of
 from heldout.errors import ArgumentError
 from heldout.kernel import Account, Budget
@@ -17,8 +18,8 @@ from heldout.questions.answers import from_plain
 from heldout.server import jobs
 from heldout.server.accounts import Person
 from heldout.server.declaration import (
+    SERVED,
     Declaration,
-    Known,
     budget_of,
     checked_facts,
     checked_source,
@@ -27,9 +28,10 @@ from heldout.server.service import Conflict, Forbidden, Missing, Service, checke
 from heldout.server.storage import Json, datasets, evaluations, grants, now, people
 from heldout.server.twin import twin_csv
 
+if TYPE_CHECKING:
+    from heldout.questions import Question
+
 CHECKING: Final = "A worker is looking at the rows."
-SERVED: Final = get_args(Known)
-"""The kinds of rows that a data set may have."""
 LOOKING: Final = ("custodian", "analyst", "auditor")
 NOT_SEEN: Final = "There is no data set {} that you may see, or no share of it."
 
@@ -46,7 +48,8 @@ class Registered:
     facts: str
     state: str
     words: str
-    description: Known | None
+    descriptions: tuple[Description, ...]
+    """What is public of the rows, as each kind of rows that they can be asked as."""
     revision: int
     created: float
 
@@ -60,23 +63,28 @@ class Registered:
 
     @classmethod
     def _read(cls, row: sa.Row[Any]) -> "Registered":
-        description = None if row.about is None else from_plain(row.about)
-        assert description is None or isinstance(description, Known)
-        if description is not None:  # earlier versions stored the types of an engine
-            kinds = {name: kind_of(kind) for name, kind in description.columns.items()}
-            description = replace(description, columns=kinds)
+        stored = row.about if isinstance(row.about, list) else [row.about] if row.about else []
         read: Json = {
             "declaration": Declaration.of(row.declaration),
             "budget": Budget.from_dict(row.budget),
-            "description": description,
+            "descriptions": tuple(map(_read_description, stored)),
         }
         names = [field.name for field in fields(cls) if field.name not in read]
         return cls(**read, **{name: getattr(row, name) for name in names})
 
     @property
+    def description(self) -> Description | None:
+        """What is public of the rows, first of all as those that models are judged on."""
+        return self.descriptions[0] if self.descriptions else None
+
+    def about(self, question: "type[Question[Any]]") -> Description | None:
+        """Return the facts that a kind of question is asked on; None if it needs other rows."""
+        return next((known for known in self.descriptions if type(known) in question.of), None)
+
+    @property
     def features(self) -> dict[str, str]:
         """The columns that a model may see, with the kind of their values."""
-        if self.description is None:
+        if self.description is None or not self.description.takes_model:
             return {}
         own = {*self.declaration.own_columns, *self.declaration.scores}
         named = self.declaration.features or [
@@ -90,7 +98,7 @@ class Registered:
         rows = None if self.description is None else self.description.rows
         return rows if rows is not None else self.declaration.expected_rows
 
-    def ready(self) -> Known:
+    def ready(self) -> Description:
         """Return its public facts; refuses one that cannot be asked."""
         if self.state == "closed":
             raise Conflict(f"The data set {shown(self.name)} is closed.")
@@ -118,6 +126,15 @@ class Registered:
 
 
 _KNOWN: dict[str, tuple[Any, Registered]] = {}
+
+
+def _read_description(stored: Json) -> Description:
+    description = from_plain(stored)
+    assert isinstance(description, Description)
+    assert type(description) in SERVED
+    # Earlier versions stored the types of an engine.
+    kinds = {name: kind_of(kind) for name, kind in description.columns.items()}
+    return replace(description, columns=kinds)
 
 
 # --- the custodian -------------------------------------------------------------------------------
@@ -406,7 +423,10 @@ def _share(service: Service, name: str, analyst: str) -> sa.Row[Any]:
 def twin(registered: Registered, rows: int) -> Iterator[str]:
     """Return made-up rows of the same columns as a CSV file, from the declaration alone."""
     scores = registered.declaration.scores
-    described = registered.ready().columns
+    registered.ready()
+    described = {
+        name: kind for known in registered.descriptions for name, kind in known.columns.items()
+    }
     columns = {name: kind for name, kind in described.items() if name not in scores}
     declared = registered.declaration
     content = declared.content | {"observed": declared.outcome, "bounds": declared.bounds}

@@ -21,7 +21,7 @@ from pydantic import (
 
 from heldout.arguments import as_number, shown
 from heldout.data.classes import ClassifiedRows, class_columns, declared_classes
-from heldout.data.description import ScoredRows
+from heldout.data.description import Description, ScoredRows
 from heldout.data.groups import declared_groups
 from heldout.data.regression_table import FittedRows
 from heldout.data.scores import FURTHEST
@@ -29,6 +29,7 @@ from heldout.data.table import PrivateTable
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
+from heldout.server.parts import PARTS, Part
 from heldout.server.service import Settings
 from heldout.server.storage import Json
 
@@ -112,10 +113,11 @@ Label = Annotated[
     _rule("a label: a text or a number", lambda value: isinstance(value, str | int | float | None)),
 ]
 RELATIONS: Final = ("replace-one", "add-remove")
+WEIGHTS: Final = ("weight", "largest_weight")
 OF_CLASSES: Final = ("positive", "negative", "prevalence")
 """What says something of an outcome that is there or not."""
-Known = ScoredRows | ClassifiedRows | FittedRows
-"""What is public of the rows of a data set: the kinds of rows that one may have."""
+SERVED: Final = (ScoredRows, ClassifiedRows, FittedRows, *(part.of for part in PARTS.values()))
+"""The kinds of rows that a data set may have: those that a model is judged on, and parts."""
 
 
 class Declaration(BaseModel):
@@ -158,6 +160,13 @@ class Declaration(BaseModel):
         | None
     ) = Field(None, alias="schema")
     people: Annotated[str | None, BeforeValidator(_people)] = None
+    weight: Name | None = None
+    """A column with what each row counts for, in questions that are asked weighted."""
+    largest_weight: (
+        Annotated[float, _rule("a number above 0", lambda value: as_number(value) > 0)] | None
+    ) = None
+    parts: dict[str, Part] = Field(default_factory=dict)
+    """Other kinds of rows that the same rows can be asked as; see `heldout.server.parts`."""
     new: Annotated[bool, _rule("true or false", lambda value: isinstance(value, bool))] = False
     _declared: Json = PrivateAttr(default_factory=dict)
 
@@ -167,8 +176,16 @@ class Declaration(BaseModel):
         if not isinstance(content, Mapping):
             raise ArgumentError("declaration must be an object with label and row_key.")
         given = dict(checked_json("declaration", content))
+        parts = {
+            name: part.read(given[name])
+            for name, part in PARTS.items()
+            if given.get(name) is not None
+        }
+        plain = {name: value for name, value in given.items() if name not in PARTS}
+        if "parts" in plain:
+            raise _no_field("parts")
         try:
-            declaration = cls.model_validate(given)
+            declaration = cls.model_validate(plain | {"parts": parts})
         except ValidationError as error:
             raise _in_words(error) from None
         declaration._declared.update(_beyond_defaults(given))
@@ -176,12 +193,15 @@ class Declaration(BaseModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Declaration":
-        if self.label is None and self.outcome is None:
+        if self.label is None and self.outcome is None and not self.parts:
             raise ArgumentError(
                 "declaration must name the column label, or outcome where it is a number."
             )
+        if (self.weight is None) != (self.largest_weight is None):
+            raise ArgumentError("weight and largest_weight must be declared together.")
         if self.outcome is not None:
-            self._check_left_out("outcome is", "label", "classes", "score_range", *OF_CLASSES)
+            names = ("label", "classes", "score_range", "weight", *OF_CLASSES)
+            self._check_left_out("outcome is", *names)
         elif self.classes:
             self._check_left_out("classes are", *OF_CLASSES)
         if (self.outcome is None) != (self.bounds is None):
@@ -193,6 +213,8 @@ class Declaration(BaseModel):
         if self.default is not None and not low <= self.default <= high:
             within = "score_range" if self.bounds is None else "bounds"
             raise ArgumentError(f"default must be a score within {within}.")
+        for part in self.parts.values():
+            part.check(self)
         return self
 
     def _check_left_out(self, declared: str, *names: str) -> None:
@@ -207,11 +229,13 @@ class Declaration(BaseModel):
         return self._declared
 
     @property
-    def target(self) -> str:
-        """The column that models predict."""
-        named = self.label if self.outcome is None else self.outcome
-        assert named is not None
-        return named
+    def target(self) -> str | None:
+        """The column that models predict; None where no model is judged on these rows."""
+        return self.label if self.outcome is None else self.outcome
+
+    def part_of(self, kind: type[Description]) -> Part | None:
+        """Return the part that declares such rows; None for those that models are judged on."""
+        return next((part for part in self.parts.values() if part.of is kind), None)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -233,6 +257,8 @@ class Declaration(BaseModel):
     @cached_property
     def scores(self) -> tuple[str, ...]:
         """The names of the columns of scores beside the rows."""
+        if self.target is None:
+            return ()
         if not self.classes:
             return (SCORE,)
         names = [str(value) for value in self.classes]
@@ -241,9 +267,9 @@ class Declaration(BaseModel):
     @property
     def of_rows(self) -> Json:
         """What `Dataset` or `RegressionTable` wants to know."""
-        named: tuple[str, ...] = ("score_range", "positive", "negative")
+        named: tuple[str, ...] = ("score_range", "positive", "negative", *WEIGHTS)
         if self.classes:
-            named = ("score_range", "classes")
+            named = ("score_range", "classes", *WEIGHTS)
         elif self.outcome is not None:
             named = ("bounds",)
         names = ("unit", "rows_per_unit", "neighbours", "groups", *named)
@@ -258,7 +284,7 @@ class Declaration(BaseModel):
     @property
     def own_columns(self) -> list[str]:
         """The columns that are no features: who, what, which group."""
-        named = [self.row_key, self.unit, self.target, *(self.groups or {})]
+        named = [self.row_key, self.unit, self.target, self.weight, *(self.groups or {})]
         return list(dict.fromkeys(name for name in named if name is not None))
 
     def outputs(self, *, width: int, labels: Sequence[str]) -> dict[str, int]:
@@ -298,10 +324,11 @@ class Declaration(BaseModel):
                 "outcome that is there or not, so send one."
             )
 
-    def describe(self, table: PrivateTable) -> Known:
+    def describe(self, table: PrivateTable) -> Description:
         """Return what analysts see: the declared columns, and of what kind those for models are."""
         description = table.description
-        assert isinstance(description, Known)
+        if not description.takes_model:
+            return description
         columns = {
             name: description.columns.get(name, kind)
             for name, kind in table.kinds().items()
@@ -313,7 +340,8 @@ class Declaration(BaseModel):
 FIELDS: Final = {
     field.alias or name: () if name == "classes" else field.default
     for name, field in Declaration.model_fields.items()
-}
+    if name != "parts"
+} | dict.fromkeys(PARTS)
 """What a custodian declares of the rows, with what holds if it is left out."""
 
 
@@ -330,12 +358,14 @@ def _in_words(error: ValidationError) -> ArgumentError:
         return cause
     name = str(first["loc"][0]) if first["loc"] else "declaration"
     if first["type"] == "extra_forbidden":
-        return ArgumentError(
-            f"declaration has no field {shown(name)}. Fields: {', '.join(FIELDS)}."
-        )
+        return _no_field(name)
     if first["type"] == "missing":
         return ArgumentError(f"declaration must name the column {name}.")
     return ArgumentError(f"{name} is not as it must be: {first['msg']}.")
+
+
+def _no_field(name: str) -> ArgumentError:
+    return ArgumentError(f"declaration has no field {shown(name)}. Fields: {', '.join(FIELDS)}.")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,13 +17,14 @@ from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
-from heldout.questions.answers import Answered, from_plain, plain
+from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
 from heldout.server import artifacts, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, seen, share_of, visible
+from heldout.server.parts import PARTS, Part
 from heldout.server.service import Conflict, Missing, Service, secret_in
-from heldout.server.signing import answer_page
+from heldout.server.signing import answer_of, answer_page
 from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
 
 if TYPE_CHECKING:
@@ -114,8 +115,40 @@ def agreed_quote(service: Service, person: Person, text: str) -> Json:
 
 def asked_of(registered: Registered, questions: Sequence[q.Question[Any]]) -> Description:
     """Return the public facts that questions are priced from, with a rival if one is compared."""
-    known = registered.ready()
+    known = _of_one_kind(registered, questions)
+    part = registered.declaration.part_of(type(known))
+    if part is not None:
+        return part.seen_by(questions[0], known)
     return with_rival(known) if any(question.rivals for question in questions) else known
+
+
+def evaluated_part(registered: Registered, questions: Sequence[q.Question[Any]]) -> Part | None:
+    """Return the part of a declaration that questions are asked of; None for those of models."""
+    part = registered.declaration.part_of(type(_of_one_kind(registered, questions)))
+    return None if part is None else part.for_question(questions[0])
+
+
+def _of_one_kind(registered: Registered, questions: Sequence[q.Question[Any]]) -> Description:
+    """Return the facts that all questions are asked on; refuses those that need several kinds."""
+    registered.ready()
+    known: Description | None = None
+    for question in questions:
+        about = registered.about(q.find(question.kind))
+        if about is None:
+            why = why_not(registered, q.find(question.kind))
+            raise ArgumentError(
+                f"The question {question.kind!r} cannot be asked of these rows: {why}."
+            )
+        if known is not None and about is not known:
+            raise ArgumentError(
+                f"Ask {questions[0].kind!r} and {question.kind!r} apart: the one is about "
+                f"{known.rows_in_words}, the other about {about.rows_in_words}."
+            )
+        known = about
+    assert known is not None
+    if registered.declaration.part_of(type(known)) is not None and len(questions) > 1:
+        raise ArgumentError(f"Ask {questions[0].kind!r} alone, without other questions.")
+    return known
 
 
 def with_rival(known: Description) -> Description:
@@ -127,8 +160,16 @@ def with_rival(known: Description) -> Description:
 
 
 def why_not(registered: Registered, question: type[q.Question[Any]]) -> str | None:
-    """Return why a kind of question cannot be asked of a data set; None if it can."""
-    return question.why_not(with_rival(registered.ready()))
+    """Return why a kind of question cannot be asked of a data set, and what it would need.
+
+    None if it can be asked.
+    """
+    first, about = registered.ready(), registered.about(question)
+    if about is not None:
+        return question.why_not(with_rival(about))
+    why = question.why_not(first)
+    examples = [part.example for part in PARTS.values() if part.of in question.of]
+    return f"{why}; its custodian would declare {examples[0]}" if examples else why
 
 
 def askable(registered: Registered) -> list[Json]:
@@ -136,7 +177,12 @@ def askable(registered: Registered) -> list[Json]:
     if registered.state != "open":
         return []
     return [
-        {"question": kind.kind, "asks": kind.asks, "why_not": why_not(registered, kind)}
+        {
+            "question": kind.kind,
+            "asks": kind.asks,
+            "takes_model": kind.takes_model(),
+            "why_not": why_not(registered, kind),
+        }
         for kind in q.registered()
     ]
 
@@ -161,7 +207,7 @@ def submit(
     person: Person,
     *,
     dataset: str,
-    artifact: str,
+    artifact: str | None,
     content: Any,
     key: str,
     rival: str | None = None,
@@ -190,7 +236,14 @@ def submit(
         )
     if compared - {RIVAL}:
         raise ArgumentError(f"score of a comparison must be {RIVAL!r} here.")
-    priced = q.Quote(questions, asked_of(registered, questions), q.Guess())
+    about = asked_of(registered, questions)
+    if about.takes_model != (artifact is not None):
+        raise ArgumentError(
+            "artifact must be the id of the model that the questions are about."
+            if about.takes_model
+            else f"{questions[0].kind!r} is about the rows alone: leave artifact out."
+        )
+    priced = q.Quote(questions, about, q.Guess())
     if most is not None and dict(most) != priced.loss.as_dict():
         raise Conflict("The price is another one than was agreed to. Ask for a new quote.")
     service.ledger.check(account, priced.event)
@@ -202,7 +255,7 @@ def submit(
         "id": new_id(),
         "owner": person.name,
         "dataset": dataset,
-        "artifact": artifact,
+        "artifact": artifact or "",
         "rival": rival,
         "revision": registered.revision,
         "questions": [question.as_dict() for question in questions],
@@ -221,7 +274,9 @@ def submit(
             return _same(old, digest)
         jobs.check_jobs(service, connection, person.name)
         connection.execute(evaluations.insert(), row)
-        ask_worker(service, connection, "evaluate", row["id"], registered, brought)
+        ask_worker(
+            service, connection, "evaluate", row["id"], registered, brought, owner=person.name
+        )
         new = connection.execute(sa.select(evaluations).filter_by(id=row["id"])).one()
     service.note(person.name, "evaluate", new.id)
     return new
@@ -242,12 +297,14 @@ def ask_worker(  # noqa: PLR0917
     subject: str,
     registered: Registered,
     models: Sequence[sa.Row[Any]],
+    *,
+    owner: str,
 ) -> None:
     """Add a job, and before it the scoring of every model that it needs."""
     after = None
     for model in models:
         after = scored_first(service, connection, model, registered, after)
-    owner, seconds = models[0].owner, tick_of(service, registered)
+    seconds = tick_of(service, registered)
     jobs.enqueue(connection, kind, subject, owner=owner, seconds=seconds, after=after)
 
 
@@ -395,8 +452,9 @@ def history(service: Service, person: Person, dataset: str | None = None) -> lis
 def public(service: Service, row: sa.Row[Any], *, answers: bool = True) -> Json:
     """Return what its owner may know now. Until its tick has come a finished one still runs."""
     done = is_visible(row)
-    same = ("id", "owner", "dataset", "artifact", "rival", "questions", "price", "created")
+    same = ("id", "owner", "dataset", "rival", "questions", "price", "created")
     shown_now: Json = {name: getattr(row, name) for name in same} | {
+        "artifact": row.artifact or None,
         "state": row.state if done else "waiting",
         "words": row.words if done else "It waits for a worker, or for its tick.",
         "queue_place": 0 if done else _place(service, row),
@@ -434,12 +492,14 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
 
 def releases(row: sa.Row[Any]) -> tuple[Any, ...]:
     """Return the answers of an evaluation, rebuilt from what was drawn and signed."""
-    return _rebuilt(row.id, json.dumps(row.statement["signed"]["statement"]["answer"]))
+    statement = row.statement["signed"]["statement"]
+    needed = {name: statement.get(name) for name in ("answer", "subject")}
+    return _rebuilt(row.id, json.dumps(needed))
 
 
 @lru_cache(maxsize=256)
 def _rebuilt(_: str, content: str) -> tuple[Any, ...]:
-    return Answered.from_dict(json.loads(content)).releases
+    return answer_of(json.loads(content)).releases
 
 
 def page(row: sa.Row[Any]) -> str:

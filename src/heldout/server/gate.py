@@ -93,6 +93,9 @@ SHORTEST, LONGEST = 0.01, 0.25
 UPLOADS: Final = frozenset({("PUT", "/api/v1/artifacts"), ("POST", "/artifacts")})
 """The routes whose body is an artefact: these and no others, so that a path that merely looks like
 one of them takes no more than any other."""
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+QUIET: Final = frozenset({"/health", "/ready", "/metrics", "/static/{name}"})
+"""Routes that are left out of the access log: machines ask them all the time."""
 INSIDE: Final = "Something went wrong inside the server. Whoever runs it finds it in the log."
 
 
@@ -157,6 +160,7 @@ class Gate:
     ) -> None:
         self._app, self._settings, self._page = app, service.settings, page
         self._hosts, self._rates = service.settings.known_hosts, service.rates
+        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -170,6 +174,7 @@ class Gate:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
+                self._note(scope, message["status"])
                 present = {name.lower() for name, _ in message["headers"]}
                 own = [header for header in HEADERS if header[0] not in present]
                 if b"cache-control" not in present:
@@ -198,6 +203,16 @@ class Gate:
             await self._shown(scope, refusal("InternalError", 500, INSIDE), INSIDE)(
                 scope, receive, decorated
             )
+
+    def _note(self, scope: Scope, status: int) -> None:
+        """Count a request, and print it for whoever runs the server; not how long it took."""
+        route, method = _route(scope), str(scope["method"])
+        if self._settings.metrics_token is not None:
+            self._service.figures.count(method if method in METHODS else "other", route, status)
+        if self._settings.access_log and route not in QUIET:
+            who = scope.get("state", {}).get("who")
+            facts = {"method": method, "route": route, "status": status, "person": who}
+            print_line("request", **facts, address=address_of(scope))
 
     def _shown(self, scope: Scope, answer: Response, words: str) -> Response:
         """Return the API's answer as it is, and anybody else's as a page."""
@@ -235,7 +250,7 @@ class Gate:
         if scope["method"] == "POST" and scope["path"].split("/")[1:2] == ["sign-in"]:
             self._rates.take(f"sign in at {address}", self._settings.sign_ins_per_minute)
         request = Request(scope)
-        for secret in (_bearer(request), request.cookies.get(session_cookie(self._settings))):
+        for secret in (bearer(request), request.cookies.get(session_cookie(self._settings))):
             if secret:
                 self._rates.take(f"token {hash(secret)}", most)
 
@@ -304,7 +319,8 @@ def session_cookie(settings: Settings) -> str:
     return "__Host-heldout" if settings.secure else "heldout"
 
 
-def _bearer(request: Request) -> str:
+def bearer(request: Request) -> str:
+    """Return the secret of an Authorization header; empty if there is none."""
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     return secret.strip() if kind.lower() == "bearer" else ""
 
@@ -312,13 +328,14 @@ def _bearer(request: Request) -> str:
 def counted(request: Request, person: Person) -> Person:
     """Count a request towards what its person may ask, with whichever of their tokens."""
     service = service_of(request)
+    request.state.who = person.name
     service.rates.take(f"person {person.name}", service.settings.requests_per_minute)
     return person
 
 
 def caller(request: Request) -> Person:
     """Return who asks the API: the owner of a bearer token."""
-    secret = _bearer(request)
+    secret = bearer(request)
     if not secret:
         raise Unknown("Send a token: Authorization: Bearer TOKEN.")
     person = of_token(service_of(request), secret, kind="api")

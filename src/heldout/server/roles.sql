@@ -41,6 +41,8 @@ GRANT UPDATE (state, words, visible) ON server_evaluations, server_submissions T
 GRANT UPDATE (after, state, created, owner, seconds) ON server_jobs TO heldout_web;
 GRANT SELECT, INSERT, UPDATE ON server_jobs TO heldout_worker;
 GRANT INSERT, UPDATE ON server_receipts TO heldout_worker;
+GRANT SELECT ON server_workers TO heldout_web;
+GRANT SELECT, INSERT, UPDATE, DELETE ON server_workers TO heldout_worker;
 GRANT USAGE ON SEQUENCE server_jobs_id_seq TO heldout_web, heldout_worker;
 GRANT USAGE ON SEQUENCE server_log_id_seq TO heldout_web;
 

@@ -23,6 +23,7 @@ from heldout.models.score import local_engine
 from heldout.server.datasets import Registered
 from heldout.server.declaration import SCORE, Declaration, check_place
 from heldout.server.evaluations import RIVAL
+from heldout.server.parts import Part
 from heldout.server.service import Settings
 
 BATCH = 2**16
@@ -120,9 +121,10 @@ def copy_rows(registered: Registered, *, settings: Settings) -> Path:
             if name in engine.columns:
                 raise ArgumentError(f"A column of the rows is called {name!r}. List the features.")
     features = declared.features or [
-        name for name in engine.columns if name not in declared.own_columns
+        name for name in engine.columns if declared.target and name not in declared.own_columns
     ]
-    names = list(dict.fromkeys([*declared.own_columns, *features]))
+    of_parts = [name for part in declared.parts.values() for name in part.columns_used]
+    names = list(dict.fromkeys([*declared.own_columns, *features, *of_parts]))
     taken = {name.lower() for name in names}  # databases take Score and score for one
     if any(name.lower() in taken for name in ours):
         listed = " or ".join(map(repr, ours))
@@ -158,13 +160,24 @@ def _written(path: Path, batches: Iterator[Any]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def validate(registered: Registered, path: Path) -> PrivateTable:
-    """Return the rows as declared, with a score that says nothing: every rule is looked at."""
-    import duckdb
+def validate(registered: Registered, path: Path) -> list[PrivateTable]:
+    """Return the rows as everything that was declared, those of models first.
+
+    Every rule is looked at; the score of each row says nothing.
+    """
     import pyarrow.parquet
 
     declared = registered.declaration
     table = pyarrow.parquet.read_table(path)
+    judged = [] if declared.target is None else [_with_no_score(registered, table)]
+    facts = _facts(declared, registered.name)
+    return judged + [part.open(table, declared, facts) for part in declared.parts.values()]
+
+
+def _with_no_score(registered: Registered, table: Any) -> PrivateTable:
+    import duckdb
+
+    declared = registered.declaration
     number = declared.default_score
     connection = duckdb.connect()
     connection.register("copied", table)
@@ -284,6 +297,21 @@ def open_scored(
     return _open_scored(registered.name, text, files[0], files[1])
 
 
+def open_part(registered: Registered, part: Part, *, private: Path) -> PrivateTable:
+    """Return the rows as a kind of rows that no model goes with."""
+    import pyarrow.parquet
+
+    declared = registered.declaration
+    path = snapshot_file(private, registered.name, registered.revision)
+    return part.open(pyarrow.parquet.read_table(path), declared, _facts(declared, registered.name))
+
+
+def _facts(declared: Declaration, name: str) -> dict[str, Any]:
+    """Return what every kind of private rows is told: its name, keys and protection."""
+    names = ("row_key", "unit", "rows_per_unit", "neighbours")
+    return {"name": name} | {field: getattr(declared, field) for field in names}
+
+
 def _private(
     table: Any, name: str, declared: Declaration, rivals: list[str] | None = None
 ) -> PrivateTable:
@@ -294,4 +322,5 @@ def _private(
     columns: dict[str, Any] = {"score": SCORE, "rivals": rivals}
     if declared.classes:
         columns = {"scores": list(declared.scores)}
-    return Dataset(table, label=declared.target, **columns, out_of_range="clip", **facts)
+    assert declared.label is not None
+    return Dataset(table, label=declared.label, **columns, out_of_range="clip", **facts)

@@ -62,6 +62,20 @@ def settings_of(
     return Settings.at(folder, **given)
 
 
+def open_service(
+    folder: Path, *, database: str | None, address: str | None = None, new: bool = False
+) -> Service:
+    """Return a server as a command on its machine sees it; nothing is started or brought up."""
+    _check_installed()
+    if not new and not folder.is_dir():
+        raise ArgumentError(f"There is no folder {shown(str(folder))}.")
+    return Service(
+        settings_of(
+            folder, database=database, rows=None, address=address or os.environ.get(ADDRESS)
+        )
+    )
+
+
 def application() -> "FastAPI":
     """Return what a web process serves: the settings come through its environment."""
     from heldout.server.app import make_app

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from heldout.arguments import shown, visible
 from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Ledger
 from heldout.server.storage import Store, log, now
+
+if TYPE_CHECKING:
+    from heldout.server.metrics import Figures
 
 MOST_BUCKETS: Final = 50_000
 RESERVED: Final = 1.0
@@ -282,6 +285,10 @@ class Settings:
     lease: float = 30.0
     """Seconds after which a job of a silent worker is taken up again."""
     quote_seconds: int = 3600
+    access_log: bool = True
+    """Print a line of JSON for every request: route, status, person and address."""
+    metrics_token: str | None = None
+    """The token for `/metrics`; without one there is no such page."""
 
     @classmethod
     def at(cls, folder: str | os.PathLike[str], **more: object) -> "Settings":
@@ -336,6 +343,13 @@ class Service:
     def hashing(self) -> Turnstile:
         """Where passwords are looked at."""
         return Turnstile(self.settings.most_hashing, waiting=4 * self.settings.most_hashing)
+
+    @cached_property
+    def figures(self) -> "Figures":
+        """Figures for a monitoring system."""
+        from heldout.server.metrics import Figures
+
+        return Figures(self)
 
     @cached_property
     def store(self) -> Store:

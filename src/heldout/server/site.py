@@ -47,7 +47,7 @@ NAVIGATION: Final = {
     "custodian": (("/", "Data sets"), ("/register", "Register"), ("/boards", "Boards"),
                   ("/ledger", "Ledger"), ("/log", "Log")),
     "auditor": (("/", "Data sets"), ("/ledger", "Ledger"), ("/log", "Log")),
-    "administrator": (("/", "People"),),
+    "administrator": (("/", "People"), ("/operations", "Server")),
 }  # fmt: skip
 DONE: Final = {
     "granted": "The allowance is granted.",

@@ -200,6 +200,14 @@ jobs = _table(
     also=[sa.UniqueConstraint("kind", "subject"), sa.Index(None, "owner", "begun")],
 )
 """`seconds` is what a job counts for, by public figures; what comes after it waits until `due`."""
+workers = _table(
+    "workers",
+    _text("name", primary_key=True),
+    _text("version"),
+    _when("begun"),
+    _when("seen"),
+    _text("job", nullable=True),  # the kind of what it does
+)
 log = _table(
     "log",
     sa.Column("id", sa.Integer, primary_key=True),
@@ -289,8 +297,28 @@ class Store:
         else:
             command.upgrade(configuration, revision)
 
+    def check_current(self) -> None:
+        """Refuse tables of another version than this one's."""
+        from alembic.script import ScriptDirectory
+
+        newest = ScriptDirectory.from_config(alembic_configuration("")).get_current_head()
+        if revision_of(self) != newest:
+            raise ArgumentError(
+                "The server's tables are of another version of heldout. Use the version that runs "
+                "the server, or start this one once: it brings them up to date."
+            )
+
     def close(self) -> None:
         self.engine.dispose()
+
+
+def revision_of(store: Store) -> str | None:
+    """Return which revision the tables are of; None if there are none."""
+    with store.read() as connection:
+        if not sa.inspect(connection).has_table("server_version"):
+            return None
+        found = connection.exec_driver_sql("SELECT version_num FROM server_version").scalar()
+    return None if found is None else str(found)
 
 
 def alembic_configuration(url: str) -> "Config":

@@ -55,7 +55,7 @@ class NewEvaluation(Body):
     """Questions about an artefact, or a quote of them."""
 
     dataset: str | None = None
-    artifact: str
+    artifact: str | None = None
     rival: str | None = None
     questions: Questions | None = None
     quote: str | None = None
@@ -102,7 +102,7 @@ def evaluate(service: Serving, person: Caller, body: NewEvaluation, idempotency_
 
 
 def _paid(  # noqa: PLR0917
-    service: Service, person: Person, quote: str, artifact: str, rival: str | None, key: str
+    service: Service, person: Person, quote: str, artifact: str | None, rival: str | None, key: str
 ) -> Json:
     """Ask and pay what was quoted."""
     person.must_be("analyst", scope="ask")
@@ -206,6 +206,8 @@ def _asking(
 
 def _missing(wish: asking.Wish, mine: list[str]) -> str:
     """Return what is still to be chosen before anything can be bought."""
+    if wish.ticked and not wish.takes_model:
+        return ""
     if not mine:
         return "Submit a model first."
     if wish.artifact not in mine:
@@ -241,7 +243,7 @@ def confirm(service: Serving, request: Request, person: Analyst, name: str) -> R
         **content,
         quote=agreed["quote"],
         key=secrets.token_urlsafe(16),
-        model=named[wish.artifact],
+        model=named[wish.artifact] if wish.takes_model else "",
         rival=named.get(wish.rival, "") if wish.compares else "",
         back=urlencode(list(request.query_params.multi_items())),
     )
@@ -251,7 +253,7 @@ def confirm(service: Serving, request: Request, person: Analyst, name: str) -> R
 def pay(service: Serving, posted: Posted) -> Response:
     """Ask and pay: the button of the page that showed the price."""
     quote, artifact, rival, key = map(posted.text, ("quote", "artifact", "rival", "key"))
-    bought = _paid(service, posted.person, quote, artifact, rival or None, key)
+    bought = _paid(service, posted.person, quote, artifact or None, rival or None, key)
     return redirect(f"/evaluations/{bought['id']}")
 
 

@@ -1,11 +1,10 @@
-"""The ledger and the log, for custodians and auditors: the API and the pages."""
+"""The ledger, for custodians and auditors: the API and the pages."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
-from heldout.errors import LedgerTampered
 from heldout.server import books, datasets
 from heldout.server.gate import PROBLEMS, Caller, Serving
 from heldout.server.site import Signed, page
@@ -15,7 +14,6 @@ api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
 pages = APIRouter()
 MOST = 200
 """Lines of the ledger that one page lists, the newest first."""
-Before = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 
 
 @api.get("/ledger")
@@ -42,13 +40,6 @@ def verify_ledger(
         return books.verify(service, person, receipt)
 
 
-@api.get("/audit")
-def audit(service: Serving, person: Caller, before: Before = None) -> list[Json]:
-    """Who did what, newest first; auditors, and custodians what they did themselves."""
-    person.must_be("auditor", "custodian")
-    return books.log_lines(service, person, before)
-
-
 @pages.get("/ledger")
 def ledger(  # noqa: PLR0917  the framework passes them by name
     service: Serving,
@@ -72,30 +63,3 @@ def ledger(  # noqa: PLR0917  the framework passes them by name
         found=books.verify(service, person, receipt.strip() or None) if check else None,
         head=books.head(service),
     )
-
-
-@pages.get("/log")
-def log(service: Serving, request: Request, person: Signed, before: Before = None) -> Response:
-    """Who did what, newest first."""
-    person.must_be("auditor", "custodian")
-    return page(request, "log.html", lines=books.log_lines(service, person, before))
-
-
-@pages.get("/health")
-def health() -> JSONResponse:
-    """The process lives."""
-    return JSONResponse({"state": "alive"})
-
-
-@pages.get("/ready")
-def ready(service: Serving) -> JSONResponse:
-    """The database answers, and the ledger can be read and has what was paid with it."""
-    try:
-        books.check_receipt(service)
-        service.ledger.head()
-    except LedgerTampered:
-        words = "The ledger was changed or put back. Nothing is charged until it is restored."
-        return JSONResponse({"state": "not ready", "words": words}, 503)
-    except Exception:
-        return JSONResponse({"state": "not ready"}, 503)
-    return JSONResponse({"state": "ready"})

@@ -33,13 +33,21 @@ from heldout.server import artifacts, books, jobs, rows
 from heldout.server.accounts import Person
 from heldout.server.boards import Posted, find_board
 from heldout.server.datasets import Registered, check_there, find, has_share, share_of
-from heldout.server.evaluations import UNPAID, scoring_seconds, scoring_tick, shown_at, tick_of
+from heldout.server.evaluations import (
+    UNPAID,
+    evaluated_part,
+    scoring_seconds,
+    scoring_tick,
+    shown_at,
+    tick_of,
+)
 from heldout.server.jobs import Job
 from heldout.server.service import Conflict, Service, TooLarge, print_line
 from heldout.server.signing import Signer, canonical
 from heldout.server.storage import Json, datasets, evaluations, scorings, submissions, wait_until
 from heldout.server.storage import artifacts as artifact_table
 from heldout.server.storage import boards as board_table
+from heldout.server.workers import Signs
 
 SHORTEST, LONGEST = 0.01, 0.2
 """Seconds between two looks at an empty table of jobs."""
@@ -70,6 +78,7 @@ class Worker:
         self.service = service
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self.signer = Signer.of(service.settings.folder)
+        self.signs = Signs(service.store, self.name)
         self._sessions: dict[tuple[Any, ...], PrivateSession] = {}
         self._handlers: dict[str, Callable[[Job], float]] = {
             "register": self._register,
@@ -146,6 +155,7 @@ class Worker:
             while not done.wait(lease / 3):
                 with contextlib.suppress(sa.exc.SQLAlchemyError):
                     jobs.renew(self.service.store, job, worker=self.name, lease=lease)
+                    self.signs.give(job.kind)
 
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
@@ -188,7 +198,7 @@ class Worker:
             return job.begun
         ledger = self.service.ledger
         path = rows.copy_rows(registered, settings=self.service.settings)
-        table = rows.validate(registered, path)
+        tables = rows.validate(registered, path)
         by = ledger.registered_by(name)
         if by is None:
             ledger.register(
@@ -202,11 +212,13 @@ class Worker:
         elif by != registered.owner and registered.description is None:  # another's account, say
             raise Conflict(f"There is an account {shown(name)} already. Choose another name.")
         # The account's own rules on refreshed rows are looked at now, not when somebody asks.
-        PrivateSession(table, ledger=ledger, account=name)
+        for table in tables:
+            PrivateSession(table, ledger=ledger, account=name)
+        described = [plain(registered.declaration.describe(table)) for table in tables]
         values = {
             "state": "open",
             "words": "Analysts with an allowance may ask.",
-            "about": plain(registered.declaration.describe(table)),
+            "about": described if len(described) > 1 else described[0],
         }
         end = self._end_of(job)
         wait_until(end)  # analysts see when a data set opens again
@@ -299,8 +311,8 @@ class Worker:
             raise PrivacyError("The rows were refreshed meanwhile. Nothing was charged; ask again.")
         share_of(self.service, Person(row.owner, "analyst", "", "", ()), row.dataset)
         books.check_receipt(self.service)
-        session = self._session(registered, row)
         questions = [q.from_dict(question) for question in row.questions]
+        session = self._session(registered, row, questions)
         subject = self._subject(registered, models)
         tick = tick_of(self.service, registered)
         booked = self._past_cancelling(evaluations, job, tick)
@@ -373,8 +385,16 @@ class Worker:
             values |= _lost(entry.sequence, entry.hash, values["words"])
         _set_unpaid(connection, evaluations, identity, **values)
 
-    def _session(self, registered: Registered, row: sa.Row[Any]) -> PrivateSession:
+    def _session(
+        self, registered: Registered, row: sa.Row[Any], questions: list[q.Question[Any]]
+    ) -> PrivateSession:
         """Return a session of this analyst on these scores; it stays open for the next question."""
+        part = evaluated_part(registered, questions)
+        if part is not None:
+            table = rows.open_part(registered, part, private=self.service.settings.private)
+            return PrivateSession(
+                table, ledger=self.service.ledger, account=registered.name, analyst=row.owner
+            )
         key = (registered.name, row.revision, row.artifact, row.rival, row.owner)
         if key not in self._sessions:
             if len(self._sessions) >= 4 * rows.MOST_OPEN:
@@ -521,12 +541,17 @@ def run(
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: ended.set())
-    worker, pause = Worker(service), SHORTEST
+    worker, pause, due = Worker(service), SHORTEST, 0.0
     while not ended.is_set() and not (alone is not None and alone()):
         try:
+            if time.monotonic() >= due:
+                worker.signs.give()
+                due = time.monotonic() + service.settings.lease / 3
             busy = worker.step()
         except sa.exc.OperationalError:  # the database is away for a moment
             busy = False
         pause = SHORTEST if busy else min(pause * 1.5, LONGEST)
         if not busy:
             ended.wait(pause)
+    with contextlib.suppress(sa.exc.SQLAlchemyError):
+        worker.signs.leave()

@@ -56,6 +56,18 @@ def area(groups: Groups) -> Fraction:
 
 
 @cache
+def grouped_precision(groups: Groups) -> Fraction:
+    """The definition, tie by tie: the precision of all rows that score at least as much."""
+    n, _ = counts(groups)
+    right = called = 0
+    total = Fraction(0)
+    for negatives, positives in reversed(groups):
+        right, called = right + positives, called + negatives + positives
+        total += positives * Fraction(right, called)
+    return total / n if n else Fraction(0)
+
+
+@cache
 def precision(groups: Groups) -> Fraction:
     """The definition, rank by rank; within a tie negatives come first."""
     n, _ = counts(groups)

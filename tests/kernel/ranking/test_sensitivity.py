@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +80,12 @@ def test_one_row_moves_the_area_by_one_over_the_smaller_class_and_no_more(
     ]
 
 
+@pytest.mark.parametrize("value", [small.grouped_precision, small.precision])
 @pytest.mark.parametrize("protection", [REPLACE, ADD], ids=str)
-def test_one_row_moves_average_precision_within_its_bound(protection: Protection) -> None:
-    found = moves(small.precision, protection, 8)
+def test_one_row_moves_average_precision_within_its_bound(
+    protection: Protection, value: Callable[..., Fraction]
+) -> None:
+    found = moves(value, protection, 8)
     check(PrecisionSensitivity(protection=protection), found)
     attained: dict[int, Fraction] = {}
     for ((n, _), _), move in found.items():
@@ -108,8 +111,12 @@ def test_one_row_moves_average_precision_within_its_bound(protection: Protection
 )
 @pytest.mark.parametrize(
     ("value", "sensitivity"),
-    [(small.area, AreaSensitivity), (small.precision, PrecisionSensitivity)],
-    ids=["auc", "average-precision"],
+    [
+        (small.area, AreaSensitivity),
+        (small.grouped_precision, PrecisionSensitivity),
+        (small.precision, PrecisionSensitivity),
+    ],
+    ids=["auc", "average-precision", "negatives-first"],
 )
 def test_one_unit_moves_a_metric_within_its_bound(
     value: Callable[..., Fraction],
@@ -124,6 +131,34 @@ def test_one_unit_moves_a_metric_within_its_bound(
         for ((n, m), (other_n, other_m)), move in found.items():
             smaller = max(min(n, m), min(other_n, other_m))
             assert move <= min(Fraction(1), Fraction(k, max(smaller, 1)))
+
+
+def ties_of_positives(n: int) -> Iterator[tuple[int, ...]]:
+    """Every way to put so many positives into ties, highest first."""
+    if n == 0:
+        yield ()
+    for size in range(1, n + 1):
+        for rest in ties_of_positives(n - size):
+            yield (size, *rest)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 12), (3, 7), (4, 4)])
+def test_few_positives_tied_among_many_negatives_stay_within_the_bound(n: int, m: int) -> None:
+    """Every replacement has a core of all rows but one; of it, every data set with a row more."""
+    largest = Fraction(0)
+    for positives, negatives in ((n - 1, m), (n, m - 1)):
+        for sizes in ties_of_positives(positives):
+            for above in combinations_with_replacement(range(negatives + 1), len(sizes)):
+                downwards: list[tuple[int, int]] = []
+                for size, one, before in zip(sizes, above, (0, *above), strict=False):
+                    downwards += [*[(1, 0)] * (one - before), (0, size)]
+                downwards += [(1, 0)] * (negatives - sum(group[0] for group in downwards))
+                found = small.with_a_row(tuple(reversed(downwards)))
+                values = [small.grouped_precision(each) for each in found]
+                own = [small.grouped_precision(e) for e in found if small.counts(e) == (n, m)]
+                largest = max(largest, max(own) - min(values), max(values) - min(own))
+    bound = PrecisionSensitivity(protection=REPLACE).upper(n)
+    assert 0.8 * bound < largest <= Fraction(bound)
 
 
 def precisions(positive_ranks: Any) -> Any:

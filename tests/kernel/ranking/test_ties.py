@@ -17,6 +17,7 @@ from heldout.kernel.ranking.values import (
     ROUNDING,
     area_of_table,
     average_precision_of_table,
+    average_precision_of_table_negatives_first,
     tied_of_table,
 )
 from heldout.questions.ranking.release import bin_ties, largest_ties
@@ -105,7 +106,7 @@ def test_no_order_within_cells_leaves_the_bound() -> None:
         assert max(abs(each - area) for each in exact) == half
         assert half <= largest_ties((float(area), float(area))) + 1e-12
         reached += half == min(area, 1 - area)
-        # Average precision counts ties against the model: no order gives less.
+        # Negatives first counts ties against the model: no order gives less.
         least = min(small.precision(each) for each in refinements(groups))
         assert least == small.precision(groups)
     assert reached > 100
@@ -133,4 +134,6 @@ def test_a_table_has_the_metrics_of_its_rows_however_they_are_cut(
     for groups in all_data(6):
         assert area_of_table(*columns(groups)) == small.area(groups)
         found = average_precision_of_table(*columns(groups))
+        assert 0 <= small.grouped_precision(groups) - found < ROUNDING
+        found = average_precision_of_table_negatives_first(*columns(groups))
         assert 0 <= small.precision(groups) - found < ROUNDING

@@ -107,7 +107,7 @@ class LostRace(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """What a ledger drew when it was made, and where its chain ends now.
+    """Identifies a ledger: what it drew when it was made, and where its chain ends now.
 
     `key_check` tells the right key from a wrong one, and is empty until a key is needed; `closed`
     is the entry that closed the ledger to unregistered rows, or 0.
@@ -122,7 +122,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class State:
-    """What changes of an account: each entry that touches it says how it stands afterwards.
+    """Holds what changes of an account: each entry that touches it says how it stands afterwards.
 
     `rows` is the number of rows of an account whose relation makes it public, once it is known.
     """
@@ -274,7 +274,7 @@ class Entry:
 
 @lru_cache(maxsize=64)
 def _agree(body: str, sequence: int, account: str) -> bool:
-    """Whether a body is canonical and of this place; asked of an account's last entry often."""
+    """Check that a body is canonical and of this place; often asked of an account's last entry."""
     try:
         content: dict[str, Any] = json.loads(body)
         same = content["sequence"] == sequence and content["account"] == account

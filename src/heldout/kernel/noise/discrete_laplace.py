@@ -164,7 +164,7 @@ class NoiseShare:
             raise ArgumentError("dimension must be that of the statistic.")
         noise = self._draws(2 * self.dimension)
         both = zip(exact.tolist(), noise[::2], noise[1::2], strict=True)
-        self.hand_in([each + more - less for each, more, less in both])
+        self.hand_in([count + more - less for count, more, less in both])
         return self.dimension
 
     def _draws(self, count: int) -> list[int]:
@@ -175,11 +175,11 @@ class NoiseShare:
         """
         zeros = Sealed(np.zeros(_BLOCK, dtype=np.int64))
         tries = DiscreteLaplace(self.scale, 1, _BLOCK)
-        found: list[int] = []
-        while len(found) < count:
+        numbers: list[int] = []
+        while len(numbers) < count:
             drawn = tries.sample(zeros).tolist()
-            found += [each for each in drawn if each >= 0 and self._is_kept(each)]
-        return found[:count]
+            numbers += [number for number in drawn if number >= 0 and self._is_kept(number)]
+        return numbers[:count]
 
     def _is_kept(self, number: int) -> bool:
         return all(below(j * self.honest) <= (j - 1) * self.honest for j in range(1, number + 1))

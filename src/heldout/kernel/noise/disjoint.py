@@ -68,7 +68,7 @@ class Disjoint(Primitive):
 
     @property
     def second(self) -> DiscreteLaplace:
-        """What the slack leaves of epsilon, if every row that moves is in the second part."""
+        """Return the epsilon that the slack leaves if all rows that move are in the second part."""
         left = self.epsilon - self.first_slack / self.first.scale
         return DiscreteLaplace.for_epsilon(
             left, l1_sensitivity=self.moved, dimension=self.dimensions[1]

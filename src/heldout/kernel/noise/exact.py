@@ -60,7 +60,7 @@ def falls_to(function: Callable[[float], float], level: float, *, start: float) 
     far = start
     while function(far) > level:
         far *= 2
-    return halved(lambda each: function(each) > level, 0.0, far, steps=80)[1]
+    return halved(lambda place: function(place) > level, 0.0, far, steps=80)[1]
 
 
 def crossed(function: Callable[[float], float], low: float, high: float, *, width: float) -> float:

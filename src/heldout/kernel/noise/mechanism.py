@@ -1,4 +1,4 @@
-"""What a mechanism is: an object that knows its own price, sampling and error."""
+"""Define mechanisms: objects that know their own price, sampling and error."""
 
 from typing import ClassVar, Protocol, TypeVar
 
@@ -13,7 +13,7 @@ class Mechanism(Protocol[Content, Drawn_co]):
     """Opens one sealed statistic and returns noisy numbers on a public lattice."""
 
     def event(self) -> Event:
-        """What the ledger books: all that is needed to price this use, and nothing private."""
+        """Return the event that the ledger books: enough to price this use, and nothing private."""
 
     def sample(self, sealed: Sealed[Content]) -> Drawn_co:
         """Draw, with randomness from the operating system."""

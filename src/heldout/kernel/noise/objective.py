@@ -104,9 +104,9 @@ class ObjectivePerturbation(Primitive):
         # Integers without an end: the minimum depends on each of them, wherever they stop.
         drawn = even_noise if self.even else unbounded_noise
         noise = drawn(self.inner.scale, self.dimension)
-        found = [int(a) - b for a, b in zip(minimum(noise), noise, strict=True)]
-        held = [min(max(each, -_MOST), _MOST) for each in found]
-        return self.outer.sample(Sealed(np.array(held, dtype=np.int64)))
+        minima = [int(a) - b for a, b in zip(minimum(noise), noise, strict=True)]
+        clipped = [min(max(step, -_MOST), _MOST) for step in minima]
+        return self.outer.sample(Sealed(np.array(clipped, dtype=np.int64)))
 
     def describe(self) -> dict[str, object]:
         return {
@@ -128,6 +128,6 @@ def even_noise(scale: Fraction, count: int) -> list[int]:
     3
     """
     while True:
-        far = sum(folded(each) for each in unbounded_noise(scale, count + 1))
+        far = sum(folded(noise) for noise in unbounded_noise(scale, count + 1))
         if all(below(2 * far + 2 * i) <= 2 * far for i in range(1, count + 1)):
             return [below(2 * far + 1) - far for _ in range(count)]

@@ -96,7 +96,7 @@ class SparseVector(Primitive):
         Every query gets its noise, also those after the stop, so that the time taken does not
         tell where it was.
         """
-        values = [_whole(each) for each in np.asarray(queries, dtype=object).ravel()]
+        values = [_whole(query) for query in np.asarray(queries, dtype=object).ravel()]
         bar = _whole(threshold) + unbounded_noise(self.threshold_scale, 1)[0]
         noise = unbounded_noise(self.query_scale, len(values)) if values else []
         given: list[bool] = []
@@ -130,8 +130,8 @@ def unbounded_noise(scale: Fraction, count: int) -> list[int]:
     with a fresh draw: beyond any point the law is the same geometric one again.
     """
     law = _law(scale, count)
-    drawn = [int(each) for each in law.sample(Sealed(np.zeros(count, dtype=np.int64)))]
-    return [_continued(each, law) if each in (_LEAST, _MOST) else each for each in drawn]
+    drawn = [int(number) for number in law.sample(Sealed(np.zeros(count, dtype=np.int64)))]
+    return [_continued(number, law) if number in (_LEAST, _MOST) else number for number in drawn]
 
 
 def _continued(end: int, law: DiscreteLaplace) -> int:
@@ -235,7 +235,7 @@ class Prepaid:
 
 @dataclass(frozen=True)
 class _TopK(Primitive, ABC):
-    """What the two selections share: their words, their price and the scale of their noise."""
+    """Shares words, price and scale of the noise between the two selections."""
 
     epsilon: Fraction
     sensitivity: int
@@ -257,7 +257,7 @@ class _TopK(Primitive, ABC):
 
     def sample(self, sealed: Sealed[Any]) -> tuple[int, ...]:
         """The places of the k largest, the largest first."""
-        return self.chosen([int(each) for each in np.asarray(unseal(sealed), dtype=np.int64)])
+        return self.chosen([int(score) for score in np.asarray(unseal(sealed), dtype=np.int64)])
 
     @abstractmethod
     def chosen(self, scores: list[int]) -> tuple[int, ...]:
@@ -324,7 +324,7 @@ class PermuteAndFlip(_TopK):
         taken: list[int] = []
         while left and len(taken) < self.k:
             largest = max(scores[place] for place in left)
-            reach = [folded(each) for each in unbounded_noise(self.scale, len(left))]
+            reach = [folded(noise) for noise in unbounded_noise(self.scale, len(left))]
             accepting = [
                 place
                 for place, far in zip(left, reach, strict=True)

@@ -83,12 +83,12 @@ class Ladder:
     def _normalisers(self, precision: int) -> list["arb"]:
         with working_precision(precision):
             q = (-rational(self.epsilon)).exp()
-            found = [double(self.scales[0]) / (1 - q)]
+            sums = [double(self.scales[0]) / (1 - q)]
             for i in range(1, len(self.starts)):
                 length = self.starts[i] - max(self.starts[i - 1], 1)
                 limit = double(self.scales[i - 1]) / (1 - q)
-                found.append(limit + q**length * (found[-1] - limit))
-            return found
+                sums.append(limit + q**length * (sums[-1] - limit))
+            return sums
 
     def certify(self) -> bool:
         """Return whether the conditions hold for every rung; decided in ball arithmetic.

@@ -177,12 +177,12 @@ def _power_of_two(number: int) -> int:
 
 
 _FIRST_SHARE: Final = Fraction(1, 50)
-_SHARES: Final = tuple(Fraction(each, 100) for each in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
+_SHARES: Final = tuple(Fraction(percent, 100) for percent in (2, 3, 4, 5, 7, 9, 11, 14, 17, 21, 25))
 
 
 @dataclass(frozen=True)
 class RankingDraw:
-    """What came out: everything here was paid for."""
+    """Holds what was drawn: everything here was paid for."""
 
     mechanism: "RankingMechanism"
     units: int

@@ -1,4 +1,4 @@
-"""What is read off the rows for a ranking: the metrics, the score table and the ranked rows."""
+"""Read the rows for a ranking: the metrics, the score table and the ranked rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,7 +23,9 @@ from heldout.kernel.ranking.values import (
     area,
     area_of_table,
     average_precision,
+    average_precision_negatives_first,
     average_precision_of_table,
+    average_precision_of_table_negatives_first,
     difference,
     tied_of_table,
 )
@@ -32,6 +34,7 @@ from heldout.kernel.statistic import Statistic, as_scores, tally
 __all__ = [
     "LARGEST_EXACT",
     "METRICS",
+    "NEGATIVES_FIRST",
     "RankedGroups",
     "RankedRows",
     "RankedTable",
@@ -71,8 +74,8 @@ class RankingMetric:
 
 
 METRICS: Final = {
-    each.name: each
-    for each in (
+    metric.name: metric
+    for metric in (
         RankingMetric(
             name="auc",
             words="AUC",
@@ -114,6 +117,14 @@ METRICS: Final = {
         ),
     )
 }
+# The papers' rule of ties. All else, the noise too, is that of average precision.
+NEGATIVES_FIRST: Final = "average-precision-negatives-first"
+METRICS[NEGATIVES_FIRST] = replace(
+    METRICS["average-precision"],
+    name=NEGATIVES_FIRST,
+    of_rows=average_precision_negatives_first,
+    of_table=average_precision_of_table_negatives_first,
+)
 
 
 def ranking_metric(name: str) -> RankingMetric:
@@ -275,8 +286,9 @@ class _Ranked(Statistic[RankingStatistic]):
 class RankedRows(_Ranked):
     """A ranking metric of the exact scores.
 
-    Claim:       the sensitivities of `area`, `average_precision` and `difference`, which hold for
-                 any scores.                 [claim: auc-sensitivity] [claim: ap-sensitivity]
+    Claim:       the sensitivities of `area`, `average_precision` (with either rule of ties) and
+                 `difference`, which hold for any scores.
+                                             [claim: auc-sensitivity] [claim: ap-sensitivity]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
     Sensitivity: by rung, see `kernel.ranking.sensitivity`.
     Numerics:    exact: scores are only compared.
@@ -379,10 +391,11 @@ class RankedTable(_Ranked):
         if self.kind.compares:
             model = np.asarray(columns["model"])
             sides = [
-                {name: each[model == which] for name, each in columns.items()} for which in (0, 1)
+                {name: column[model == which] for name, column in columns.items()}
+                for which in (0, 1)
             ]
         classes = [self.table.classes(side) for side in sides]
-        values = [self.kind.of_table(*each) for each in classes]
+        values = [self.kind.of_table(*counts) for counts in classes]
         return _counted(difference(*values) if self.kind.compares else values[0], *classes[0])
 
 
@@ -489,16 +502,16 @@ class InfluenceMoments(Statistic[Ints]):
             places.append((columns["place_0"], len(self.cuts) + 1))
             places.append((columns["place_1"], len(self.rival_cuts) + 1))
         rows = tally(columns["n"], *places)[:-1].reshape(2, -1)
-        each = np.array([self.negatives, self.positives], dtype=np.int64)
-        squares = rows * (SQUARES * each**2 // STEPS)
-        return np.array([squares.sum(), *(rows * each).sum(axis=1)], dtype=np.int64)
+        influence = np.array([self.negatives, self.positives], dtype=np.int64)
+        squares = rows * (SQUARES * influence**2 // STEPS)
+        return np.array([squares.sum(), *(rows * influence).sum(axis=1)], dtype=np.int64)
 
     def _places(self, points: Any) -> np.ma.MaskedArray[Any, Any]:
         """Return how many cut points lie at or below each point of the grid."""
         low, high = self.score_range
         scores = low + np.ma.getdata(points) * ((high - low) / CELLS)
-        found = np.searchsorted(self.cuts, scores, side="right")
-        return np.ma.array(found, mask=np.ma.getmaskarray(points))
+        places = np.searchsorted(self.cuts, scores, side="right")
+        return np.ma.array(places, mask=np.ma.getmaskarray(points))
 
     def sensitivity(self, protection: Protection) -> int:
         replaced = protection.neighbours is Neighbours.REPLACE_ONE

@@ -10,7 +10,9 @@ __all__ = [
     "area",
     "area_of_table",
     "average_precision",
+    "average_precision_negatives_first",
     "average_precision_of_table",
+    "average_precision_of_table_negatives_first",
     "difference",
     "pairs_won",
     "tied_of_table",
@@ -113,11 +115,12 @@ _CHUNK: Final = 2**15  # positives at a time: what fits into a processor's cache
 
 
 def average_precision(positives: Any, negatives: Any) -> Fraction:
-    """The mean, over the positive rows, of the precision at their rank, rounded down to 2^-62.
+    """The mean, over the positive rows, of the precision at their score, rounded down to 2^-62.
 
-    Rank 1 has the highest score; within a tie the negatives come first, as in the papers. Each
-    term is floored to 2^-62 and the mean of the floored terms is taken exactly, so the result is
-    below the real average precision by less than 2^-62.
+    The precision at a score is the share of positives among all rows that score at least as much,
+    as in scikit-learn: rows of a tie count together. Each term is floored to 2^-62 and the mean of
+    the floored terms is taken exactly, so the result is below the real average precision by less
+    than 2^-62.
 
     Claim:       one row moves it by at most `local_sensitivity`, which is about (ln n)/n.
                                                                         [claim: ap-sensitivity]
@@ -127,37 +130,65 @@ def average_precision(positives: Any, negatives: Any) -> Fraction:
     Numerics:    exact integers; the rounding is part of the function and of its sensitivity.
     Refuses:     nothing. Without a positive row the value is 0, as in scikit-learn.
     Reference:   Boyd, Lantz and Page 2015, theorem 5, and Boyd 2014, theorem 5.3, whose bounds
-                 are about twice as large.
+                 are about twice as large, and for another rule of ties.
     Cost:        O(N log N) time, O(N) memory; one sort a class.
 
-    >>> round(float(average_precision([0.9, 0.4], [0.4, 0.1])), 12)  # (1/1 + 2/3) / 2
+    >>> round(float(average_precision([0.9, 0.4, 0.4], [0.4, 0.1])), 12)  # (1 + 3/4 + 3/4) / 3
     0.833333333333
     """
-    positives, negatives = np.asarray(positives), np.asarray(negatives)
-    n = positives.size
-    if not n:
+    rising, below = np.sort(np.asarray(positives)), np.sort(np.asarray(negatives))
+    if not rising.size:
         return Fraction(0)
-    ordered = np.sort(negatives)
-    rising = np.sort(positives)
-    not_below = ordered.size - np.searchsorted(ordered, rising, side="left")
-    index = np.arange(n, 0, -1, dtype=np.uint64)
-    return Fraction(_floored_sum(index, index + not_below.astype(np.uint64)), n * 2**BITS)
+    # Rows that score at least as much, of either class.
+    called = (each.size - np.searchsorted(each, rising) for each in (rising, below))
+    right, wrong = (each.astype(np.uint64) for each in called)
+    return Fraction(_floored_sum(right, right + wrong), rising.size * 2**BITS)
 
 
 def average_precision_of_table(negatives_per_cell: Any, positives_per_cell: Any) -> Fraction:
     """The same from counts by score cell, lowest score first. Rows of one cell are tied.
 
-    >>> round(float(average_precision_of_table([1, 1, 0], [0, 1, 1])), 12)
+    >>> round(float(average_precision_of_table([1, 1, 0], [0, 2, 1])), 12)
     0.833333333333
     """
-    negatives = np.asarray(negatives_per_cell, dtype=np.int64)[::-1]
-    positives = np.asarray(positives_per_cell, dtype=np.int64)[::-1]
-    n = int(positives.sum())
+    counts, above = _cells_downwards(negatives_per_cell, positives_per_cell)
+    n = int(counts.sum())
     if not n:
         return Fraction(0)
-    cells = np.flatnonzero(positives)
-    counts = positives[cells]
-    above = np.cumsum(negatives)[cells].astype(np.uint64)
+    right = np.cumsum(counts).astype(np.uint64)
+    times = counts.astype(np.uint64)
+    return Fraction(_floored_sum(right, right + above, times), n * 2**BITS)
+
+
+def average_precision_negatives_first(positives: Any, negatives: Any) -> Fraction:
+    """The mean of the precision at the positive rows' ranks, the papers' average precision.
+
+    Rank 1 has the highest score; within a tie the negatives come first, so that no order of the
+    tied rows gives less. Without ties it is `average_precision`, and its claim is the same.
+
+    >>> round(float(average_precision_negatives_first([0.9, 0.4], [0.4, 0.1])), 12)  # (1 + 2/3) / 2
+    0.833333333333
+    """
+    rising, below = np.sort(np.asarray(positives)), np.sort(np.asarray(negatives))
+    if not rising.size:
+        return Fraction(0)
+    wrong = (below.size - np.searchsorted(below, rising)).astype(np.uint64)
+    index = np.arange(rising.size, 0, -1, dtype=np.uint64)
+    return Fraction(_floored_sum(index, index + wrong), rising.size * 2**BITS)
+
+
+def average_precision_of_table_negatives_first(
+    negatives_per_cell: Any, positives_per_cell: Any
+) -> Fraction:
+    """The same from counts by score cell, lowest score first. Rows of one cell are tied.
+
+    >>> round(float(average_precision_of_table_negatives_first([1, 1, 0], [0, 1, 1])), 12)
+    0.833333333333
+    """
+    counts, above = _cells_downwards(negatives_per_cell, positives_per_cell)
+    n = int(counts.sum())
+    if not n:
+        return Fraction(0)
     ends = np.cumsum(counts)
     total = 0
     for start in range(0, n, _CHUNK):  # memory stays small however many positives there are
@@ -170,19 +201,29 @@ def average_precision_of_table(negatives_per_cell: Any, positives_per_cell: Any)
     return Fraction(total, n * 2**BITS)
 
 
-def _floored_sum(index: Any, rank: Any) -> int:
-    """The sum of floor(index * 2^62 / rank), exactly, for whole 1 <= index <= rank.
+def _cells_downwards(negatives_per_cell: Any, positives_per_cell: Any) -> tuple[Any, Any]:
+    """Return the positives of each cell with some, highest first, and the negatives down to it."""
+    positives = np.asarray(positives_per_cell, dtype=np.int64)[::-1]
+    negatives = np.asarray(negatives_per_cell, dtype=np.int64)[::-1]
+    cells = np.flatnonzero(positives)
+    return positives[cells], np.cumsum(negatives)[cells].astype(np.uint64)
 
-    Long division in two digits of 31 bits: with a remainder below rank < 2^33 no step overflows.
+
+def _floored_sum(right: Any, called: Any, times: Any = 1) -> int:
+    """The sum of floor(right * 2^62 / called), each so many times, for 1 <= right <= called.
+
+    Long division in two digits of 31 bits: with a remainder below called < 2^33 no step overflows.
     """
-    if int(rank.max()) >= 2**33:
-        pairs = zip(index.tolist(), rank.tolist(), strict=True)
-        return sum((i << BITS) // t for i, t in pairs)
+    if int(called.max()) >= 2**33:
+        terms = zip(right.tolist(), called.tolist(), strict=True)
+        floors = np.array([(i << BITS) // t for i, t in terms], dtype=object)
+        return int((floors * np.asarray(times).astype(object)).sum())
     digit = np.uint64(_HALF_BITS)
-    high, rest = np.divmod(index << digit, rank)
-    low = (rest << digit) // rank
-    # high <= 2^31 and low < 2^31; sums of up to 2^32 of them fit.
-    return (int(high.sum()) << _HALF_BITS) + int(low.sum())
+    high, rest = np.divmod(right << digit, called)
+    low = (rest << digit) // called
+    # high <= 2^31 and low < 2^31; there are fewer than 2^33 terms, so their sums fit.
+    many = np.asarray(times, dtype=np.uint64)
+    return (int((high * many).sum()) << _HALF_BITS) + int((low * many).sum())
 
 
 # --- How much better one model ranks than another, on the same rows ------------------------------

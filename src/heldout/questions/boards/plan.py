@@ -1,4 +1,4 @@
-"""What a board can show, before it opens: computed from public numbers, no row is read."""
+"""Plan what a board can show before it opens: from public numbers, no row is read."""
 
 import math
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ def _transcripts(submissions: int, improvements: int, values: int) -> float:
         for count in range(min(improvements, submissions) + 1)
     ]
     most = max(logarithms)
-    return most + math.log(sum(math.exp(each - most) for each in logarithms))
+    return most + math.log(sum(math.exp(logarithm - most) for logarithm in logarithms))
 
 
 STEPS = 2**20
@@ -129,7 +129,7 @@ class Merit(Statistic[Ints]):
     metric: str
     threshold: float = 0.5
     score_range: tuple[float, float] = (0.0, 1.0)
-    claim: ClassVar[str] = "board"
+    claim = "board"
 
     def __post_init__(self) -> None:
         if self.metric not in MERITS:
@@ -138,7 +138,7 @@ class Merit(Statistic[Ints]):
 
     @property
     def most(self) -> int:
-        """What one row can earn at most."""
+        """Return what one row can earn at most."""
         return MERITS[self.metric]
 
     def body(self) -> str:
@@ -162,12 +162,12 @@ class Merit(Statistic[Ints]):
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
-        return [cls(metric=each) for each in MERITS]
+        return [cls(metric=metric) for metric in MERITS]
 
 
 @dataclass(frozen=True)
 class AreaMerit(Statistic[Ints]):
-    """How far the pairs of a positive and a negative row that a model ranks rightly exceed a bar.
+    """Counts by how much the pairs of a positive and a negative row ranked rightly exceed a bar.
 
     Twice the pairs that are ranked rightly and the tied ones once, less twice the bar's share of
     all pairs, in steps of `1/STEPS_OF_A_BAR`; and the number of positive rows, `weight` for each.
@@ -186,8 +186,8 @@ class AreaMerit(Statistic[Ints]):
 
     bar: Fraction
     rows: int
-    claim: ClassVar[str] = "board"
-    shown_by: ClassVar[str] = (
+    claim = "board"
+    shown_by = (
         "tests/questions/boards/test_area.py::test_no_small_neighbours_move_it_further_than_claimed"
     )
     STEPS_OF_A_BAR: ClassVar[int] = 10_000
@@ -328,7 +328,7 @@ class Plan:
         return self.metric == "auc"
 
     def merit(self, bar: float) -> Merit | AreaMerit:
-        """What is computed of the rows for a submission that has to reach a score."""
+        """Return what is computed of the rows for a submission that has to reach a score."""
         if not self.by_area:
             return Merit(metric=self.metric, threshold=self.threshold)
         steps = min(math.ceil(bar * AreaMerit.STEPS_OF_A_BAR), AreaMerit.STEPS_OF_A_BAR)
@@ -380,7 +380,7 @@ class Plan:
 
     @property
     def spacing(self) -> float:
-        """How far apart the scores are that can be shown: on a public grid of steps."""
+        """Return how far apart the scores are that can be shown: on a public grid of steps."""
         assert self.step is not None
         return self.step
 
@@ -415,13 +415,13 @@ class Plan:
 
     @property
     def false_alarms(self) -> float:
-        """How often some submission that is as good as the best is called an improvement."""
+        """Return how often some submission that is as good as the best is called an improvement."""
         assert self.step is not None
         return self._false_alarms(math.floor(self.step * self.whole))
 
     @property
     def misses(self) -> float:
-        """How often a submission that is two steps better than the best is not seen."""
+        """Return how often a submission that is two steps better than the best is not seen."""
         assert self.step is not None
         gap = math.floor(self.step * self.whole)
         return sum(chance * (1 - self._above(level - gap)) for level, chance in self._bar)
@@ -448,7 +448,7 @@ class Plan:
         return min(1 - _below(gap, float(self.test.query_scale)), 1 - 1e-15)
 
     def certificate(self, level: float = 0.95) -> Certificate:
-        """How far above the population the best can be, whatever the submissions learnt."""
+        """Return how far above the population the best can be, whatever the submissions learnt."""
         return certified(
             rows=self.rows,
             submissions=self.submissions,
@@ -460,7 +460,7 @@ class Plan:
         )
 
     def noise_half_width(self, level: float = 0.95) -> float:
-        """How far a shown score is from the rows' own, noise and rounding together."""
+        """Return how far a shown score is from the rows' own, noise and rounding together."""
         scale, failing = self.noise.float_scale, 1 - level
         if self.least_class is None:
             return scale / self.whole * math.log(1 / failing) + self.spacing / 2
@@ -474,13 +474,13 @@ class Plan:
     # --- as data ---------------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        content = {each.name: getattr(self, each.name) for each in fields(self)}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
         return content | {"price": str(self.price)}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
         """Read what `as_dict` wrote."""
-        known = {each.name for each in fields(cls)}
+        known = {field.name for field in fields(cls)}
         if not isinstance(content, dict) or set(content) - known:
             raise ArgumentError(f"A plan has the fields {', '.join(sorted(known))}.")
         try:

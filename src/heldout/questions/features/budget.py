@@ -1,4 +1,4 @@
-"""How one budget is split over selection and training, and how many features to take.
+"""Split one budget over selection and training, and choose how many features to take.
 
 Every rule here is of public facts: the number of rows (or a public guess of it), of features, the
 privacy price and how many rows tell neighbours apart. None looks at a row.
@@ -38,7 +38,7 @@ PAPER_SPLITS = {"score-perturbation": Fraction(1, 2), "cluster": Fraction(1, 5)}
 
 @dataclass(frozen=True)
 class Shares:
-    """How a naive Bayes model spends its epsilon."""
+    """Divides the epsilon of a naive Bayes model."""
 
     sizes: Fraction
     """Of the counts' budget: the cells of row sizes."""
@@ -48,7 +48,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Rules:
-    """What has changed in how a model is planned and read, so that kept answers stay what they are.
+    """Says which rules a model was planned and read by, so that stored answers stay what they are.
 
     An answer is read by the rules that it was drawn by: its noise has the scale of that split, and
     its cut was chosen for those weights.
@@ -113,7 +113,7 @@ def shares_for(
 def places_for(
     features: int, *, epsilon: Fraction, rows: int, protection: Protection
 ) -> int | None:
-    """How many sums the counts of many features share where little can be seen; None is no sharing.
+    """Return how many sums the counts of many features share where little can be seen, or None.
 
     A quarter of the features or an eighth, as a power of two. Chosen on SMS (8,444 words), TWITTER
     (14,642) and REUTERS (25,235), where 1/16 to 1 of the features were tried.

@@ -70,7 +70,7 @@ def without_cells(message: str) -> str:
 
 
 def _are_texts(X: Any) -> bool:
-    """Whether X is a list, an array or a column of texts."""
+    """Return whether X is a list, an array or a column of texts."""
     if isinstance(X, str) or issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):
         return False
     return len(X) > 0 and all(isinstance(text, str) for text in X)
@@ -154,7 +154,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _question(self, price: Fraction) -> Training:
-        """What one fit asks of the rows."""
+        """Return what one fit asks of the rows."""
 
     @abstractmethod
     def _understand(self, stages: Stages, place: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -189,7 +189,7 @@ Model = TypeVar("Model")
 
 
 class TrainingPlan(Protocol[Model]):
-    """How one model is trained in two steps, of public facts alone."""
+    """Trains one model in two steps, of public facts alone."""
 
     def prices(self) -> tuple[Event, Event]:
         """Return the prices of learning and of the cut; the same for any features."""
@@ -315,8 +315,8 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     ridge: Fraction
     rows: int
     chosen: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "logistic"
-    shown_by: ClassVar[str] = (
+    claim = "logistic"
+    shown_by = (
         "tests/questions/features/test_logistic.py"
         "::test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed"
     )
@@ -327,7 +327,7 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
 
     @property
     def row(self) -> Fraction:
-        """How hard one row can pull: in all with a weight, at one coefficient without."""
+        """Return how hard one row can pull: in all with a weight, at one coefficient without."""
         return HALF if self.weight is None else self.weight + HALF
 
     @property

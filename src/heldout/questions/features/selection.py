@@ -1,4 +1,4 @@
-"""What a selection of features gives: for people, for machines, and for the next step."""
+"""Select features, and show the selection to people, to machines and to the next step."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +81,7 @@ SPURIOUS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """What an analyst asks for; all of it public."""
+    """Holds what an analyst asks for; all of it public."""
 
     score: Score
     epsilon: Fraction
@@ -451,7 +451,7 @@ class Selection(_Features, Release):
 
 
 class NotPrivateSelection(_Features):
-    """What a published selection that is not private gives. Nothing was charged or is safe."""
+    """Selects as a published method does that is not private. Nothing was charged or is safe."""
 
     private = False
     loss = None

@@ -52,7 +52,7 @@ bound.
 
 
 class SparseRows(Protocol):
-    """What is used of scipy's sparse matrices in compressed rows; scipy has no types."""
+    """Types the part of scipy's sparse matrices in compressed rows that is used; scipy has none."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -129,7 +129,7 @@ class Score(ABC):
 
     @abstractmethod
     def of_each(self, protection: Protection, *, most_rows: int | None) -> int:
-        """How far one feature's score moves between neighbours, at most."""
+        """Return how far one feature's score moves between neighbours, at most."""
 
     @abstractmethod
     def of_all(
@@ -140,10 +140,10 @@ class Score(ABC):
         features_per_row: int,
         most_rows: int | None,
     ) -> int:
-        """How far all scores together move between neighbours, at most (L1)."""
+        """Return how far all scores together move between neighbours, at most (L1)."""
 
     def monotone(self, protection: Protection) -> bool:
-        """Whether all scores move the same way between neighbours."""
+        """Return whether all scores move the same way between neighbours."""
         return False
 
 
@@ -191,7 +191,7 @@ class TotalCount(Score):
 
 
 class DifferenceCount(Score):
-    """How many more rows of one label than of the other set the feature.
+    """Counts how many more rows of one label than of the other set the feature.
 
     Claim:       a row moves at most s scores, by 1 each.                [claim: feature-scores]
     Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
@@ -266,7 +266,7 @@ class PurityIndex(Score):
 
 
 class InformationGain(Score):
-    """What the feature tells about the label, in nats, times the number of rows.
+    """Measures what the feature tells about the label, in nats, times the number of rows.
 
     The integer scale has 1,024 steps to a nat: each of the nine terms x ln x is looked up in a
     table of integers.
@@ -379,8 +379,8 @@ class FeatureScores(FeatureStatistic[Ints]):
     score: Score
     rows: int | None = None
     order: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "feature-scores"
-    shown_by: ClassVar[str] = (
+    claim = "feature-scores"
+    shown_by = (
         "tests/questions/features/test_selection_scores.py"
         "::test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_that_far"
     )
@@ -412,8 +412,8 @@ class FeatureCounts(FeatureStatistic[Ints]):
     features: int
     features_per_row: int
     by_label: bool = False
-    claim: ClassVar[str] = "feature-scores"
-    shown_by: ClassVar[str] = (
+    claim = "feature-scores"
+    shown_by = (
         "tests/questions/features/test_selection_scores.py"
         "::test_counts_of_features_move_exactly_as_far_as_claimed"
     )
@@ -509,8 +509,8 @@ class JointCounts(FeatureStatistic[Ints]):
     size_units: int
     chosen: tuple[int, ...] | None = None
     places: int | None = None
-    claim: ClassVar[str] = "joint-counts"
-    shown_by: ClassVar[str] = (
+    claim = "joint-counts"
+    shown_by = (
         "tests/questions/features/test_naive_bayes.py"
         "::test_no_small_neighbours_move_the_counts_further_than_claimed"
     )
@@ -526,7 +526,7 @@ class JointCounts(FeatureStatistic[Ints]):
 
     @property
     def sums(self) -> int:
-        """How many sums of features there are for each label."""
+        """Return how many sums of features there are for each label."""
         return self.features if self.places is None else self.places
 
     @property
@@ -588,7 +588,7 @@ class RegressionScores:
 
 @dataclass(frozen=True, eq=False)
 class RightCalls(FeatureStatistic[Ints]):
-    """How many rows each cut of a public score calls rightly, from "all positive" to "none".
+    """Counts the rows that each cut of a public score calls rightly, from "all positive" to "none".
 
     Claim:       one row adds 1 to some of the counts and nothing to the others.
                                                                            [claim: right-calls]
@@ -605,10 +605,8 @@ class RightCalls(FeatureStatistic[Ints]):
     """Of released numbers alone."""
     cuts: tuple[int, ...]
     chosen: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "right-calls"
-    shown_by: ClassVar[str] = (
-        "tests/questions/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
-    )
+    claim = "right-calls"
+    shown_by = "tests/questions/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
 
     def read(self, columns: Columns) -> Ints:
         label, matrix = columns["label"], seen_through(columns, self.chosen)

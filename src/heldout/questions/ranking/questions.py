@@ -13,6 +13,7 @@ from heldout.kernel.noise.exact import LATTICE
 from heldout.kernel.ranking.mechanism import METHODS, RankingDraw
 from heldout.kernel.ranking.statistic import (
     LARGEST_EXACT,
+    NEGATIVES_FIRST,
     RankedRows,
     RankedTable,
     ScoreTable,
@@ -69,6 +70,13 @@ SmallerClass = Annotated[
     "A public guess of the smaller class (of the positives, for average precision): less noise.",
 ]
 
+GROUPED: Final = "grouped"
+Ties = Annotated[
+    str,
+    OneOf((GROUPED, "negatives-first")),
+    "Count the rows of a tie together, as scikit-learn does, or its negatives first.",
+]
+
 
 def resolution_of(about: ScoredRows, scores: str | None = None) -> str:
     """Exact scores or the public grid: decided by what is declared or public, never by rows."""
@@ -88,6 +96,10 @@ class _Ranking(Question[R_co]):
     metric: ClassVar[str]
     alone: ClassVar[bool] = False
     """Whether the value is bought without tables and moments; so it is of one group."""
+    rules: ClassVar[int] = 2
+    """Since 2, average precision has scikit-learn's rule of ties."""
+    known_rules: ClassVar[tuple[int, ...]] = (1, 2)
+    reported_since: ClassVar[int] = 3
     method: Method = DEFAULT
     smaller_class: SmallerClass = None
 
@@ -110,8 +122,13 @@ class _Ranking(Question[R_co]):
     def _statistic(self, about: ScoredRows) -> Statistic[Any]:
         if self._resolution(about) == "grid":
             table = ScoreTable(score_range=about.score_range)
-            return RankedTable(self.metric, table, self._rival_range(about))
-        return RankedRows(self.metric)
+            return RankedTable(self._ranked, table, self._rival_range(about))
+        return RankedRows(self._ranked)
+
+    @property
+    def _ranked(self) -> str:
+        """Return the metric that is read off the rows."""
+        return self.metric
 
     def _rival_range(self, about: ScoredRows) -> tuple[float, float] | None:
         """Return the range of the second model's scores, where there is one."""
@@ -297,7 +314,11 @@ class Auc(_Area[AucRelease]):
 
 @dataclass(frozen=True, kw_only=True)
 class AveragePrecision(_Area[RankingRelease]):
-    """The mean precision at the positive rows' ranks; within a tie negatives come first."""
+    """The mean precision at the positive rows' scores, as in scikit-learn.
+
+    `ties="negatives-first"` ranks the negatives of a tie before its positives, as Boyd, Lantz and
+    Page (2015) do: never more, and without ties the same.
+    """
 
     kind: ClassVar[str] = "average-precision"
     title: ClassVar[str] = "average precision"
@@ -306,6 +327,11 @@ class AveragePrecision(_Area[RankingRelease]):
         "Average precision: the share of positive rows among those it ranks first."
     )
     metric: ClassVar[str] = "average-precision"
+    ties: Ties = GROUPED
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *_Area.replayed,
+        {"ties": "negatives-first"},
+    )
     section: ClassVar[Section | None] = Section(
         title="Ranking: average precision",
         meaning="The precision at the positive rows' ranks, on average: high if alarms at the "
@@ -314,6 +340,14 @@ class AveragePrecision(_Area[RankingRelease]):
         weight_with_curves=42,
         place=20,
     )
+
+    @property
+    def _ranked(self) -> str:
+        return self.metric if self.ties == GROUPED and self.rules > 1 else NEGATIVES_FIRST
+
+    def _parameters(self, about: ScoredRows) -> dict[str, Any]:
+        named = super()._parameters(about)
+        return named if self.rules == 1 else {**named, "ties": self.ties}
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
@@ -344,7 +378,15 @@ class AveragePrecision(_Area[RankingRelease]):
                 rows(positives, [*few, 0.99]),
             ),
         )
-        return (WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),)
+        return (
+            WorstCase(pairs=pairs, why=SMALL_CLASSES, both_doors=True),
+            WorstCase(
+                name="negatives-first",
+                pairs=pairs[:2],
+                fields={"ties": "negatives-first"},
+                why=SMALL_CLASSES,
+            ),
+        )
 
     def _guessed(self, guess: Guess) -> float:
         return guess.precision()

@@ -133,7 +133,7 @@ def logistic_diagnostics(
     options: Mapping[str, Any] | None = None,
     **declared: Any,
 ) -> LogisticDiagnostics:
-    """How a model that predicts probabilities fits: one curves release, read in three ways.
+    """Return how a model that predicts probabilities fits: one curves release, read in three ways.
 
     `observed` names the outcome, `predicted` the probability of `positive`; `declared` is what
     `heldout.Dataset` takes more (unit, rows_per_unit, row_key, neighbours, schema, name), and

@@ -76,7 +76,7 @@ class BoundSearch:
 
     @property
     def one_way(self) -> bool:
-        """Whether neighbours move all nested counts upwards or all of them downwards."""
+        """Return whether neighbours move all nested counts upwards or all of them downwards."""
         relation, rows = self.protection.neighbours, self.protection.rows_per_unit
         return relation is Neighbours.ADD_REMOVE or rows == 1
 
@@ -164,7 +164,7 @@ class IntervalChoice(Primitive):
 
     @property
     def rate(self) -> Fraction:
-        """What one row more adds to the logarithm of an interval's probability."""
+        """Return what one row more adds to the logarithm of an interval's probability."""
         return self.epsilon / self.protection.rows_moved
 
     def sample(
@@ -282,7 +282,7 @@ class Search:
         return tuple(bound * (2 * edge / CELLS - 1) for edge in range(CELLS + 1))
 
     def interval(self, answers: Answers, rows: int) -> Interval:
-        """What the search's own answers, one or two, mean."""
+        """Return what the search's own answers, one or two, mean."""
         size = answers[f"{self.column} size"]
         if self.symmetric:
             bound = self.bounds(rows)[size]
@@ -300,10 +300,10 @@ class Search:
         def place(answers: Answers) -> Step:
             return self.place_step(answers[f"{self.column} size"], row_count(answers))
 
-        found = {f"{self.column} size": Booked(self.size_mechanism(1).event(), size)}
+        steps = {f"{self.column} size": Booked(self.size_mechanism(1).event(), size)}
         if not self.symmetric:
-            found[f"{self.column} place"] = Booked(self.place_mechanism(1).event(), place)
-        return found
+            steps[f"{self.column} place"] = Booked(self.place_mechanism(1).event(), place)
+        return steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,7 +322,7 @@ class SearchAsPrinted(Search):
 
 
 def doublings(visible: float) -> tuple[int, int]:
-    """How far below and above the scale bounds are searched, in powers of two.
+    """Return how far below and above the scale bounds are searched, in powers of two.
 
     `visible` is rows times epsilon. Few rows are not seen far away: noise alone would stop the
     search first, so that it had better begin at the scale.
@@ -382,7 +382,7 @@ class CumulativeCounts:
 
     def sample(self, sealed: Sealed[Any]) -> ClassCounts | list[ClassCounts]:
         counts = np.asarray(unseal(sealed), dtype=np.int64).reshape(self.groups, -1)
-        drawn = [self.tree.draw(each[:-1]) for each in counts]
+        drawn = [self.tree.draw(own[:-1]) for own in counts]
         return drawn if self.groups > 1 else drawn[0]
 
     def describe(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a residual plot asks of the rows, step by step, chosen from public facts alone."""
+"""Plan what a residual plot asks of the rows, step by step, from public facts alone."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ GROUP: Final = "group"
 
 @dataclass(frozen=True, kw_only=True)
 class ResidualsPlan:
-    """What is asked of residuals step by step; bounds are found for all rows together.
+    """Asks of residuals step by step; bounds are searched for all rows together.
 
     With more than one `groups` counts and sums are those of each group, one after the other. How
     many rows a group has is private, also where the number of all rows is not.
@@ -65,7 +65,7 @@ class ResidualsPlan:
 
     @property
     def counted(self) -> bool:
-        """Whether rows are counted with noise; those of a group always are."""
+        """Return whether rows are counted with noise; those of a group always are."""
         return self.rows is None or self.groups > 1
 
     @property
@@ -94,7 +94,7 @@ class ResidualsPlan:
         return max(int(self.own(answers, "count")[0]), 1)
 
     def typical_size(self, answers: Answers) -> int:
-        """How many rows are read together, in the mean over all rows."""
+        """Return how many rows are read together, in the mean over all rows."""
         if self.groups == 1:
             return self.row_count(answers)
         sizes = np.maximum(answers["count"].astype(np.float64), 0.0)
@@ -110,14 +110,16 @@ class ResidualsPlan:
         parts = answer if isinstance(answer, list) else np.reshape(answer, (self.groups, -1))
         return parts[answers[GROUP]]
 
-    def each(self, answers: Answers) -> list[Answers]:
+    def by_group(self, answers: Answers) -> list[Answers]:
         """The answers once for each group, which they name."""
         return [{**answers, GROUP: group} for group in range(self.groups)]
 
     def parts(self, drawn: Drawn) -> Iterator[Drawn]:
         """Each group's answers, as if its rows had been asked alone, at the price of all."""
         about = replace(drawn.about, rows=None)
-        return (replace(drawn, values=each, about=about) for each in self.each(drawn.values))
+        return (
+            replace(drawn, values=answers, about=about) for answers in self.by_group(drawn.values)
+        )
 
 
 AS_PRINTED: Final = "chen-2016-prirp"
@@ -243,7 +245,7 @@ class PlotPlan(ResidualsPlan):
         return predicted, residual
 
     def cells(self, rows: int) -> tuple[int, int]:
-        """How many cells of the residual and of the predicted value."""
+        """Return how many cells of the residual and of the predicted value."""
         if self.method != "heldout":
             side = self._side(rows)
             return side, side
@@ -317,7 +319,7 @@ class PlotPlan(ResidualsPlan):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """What the ledger keeps beside the event; exact where it is a number."""
+        """Return what the ledger keeps beside the event; exact where it is a number."""
         parameters: dict[str, Any] = {"method": self.method, "scale": repr(self.scale)}
         for name, value in (
             ("predicted_bounds", self.predicted),

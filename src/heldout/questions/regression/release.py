@@ -100,7 +100,7 @@ class ResidualPlot(Release):
 
     @property
     def data(self) -> str:
-        """What the rows are called."""
+        """Return what the rows are called."""
         return str(self._drawn.about.name)
 
     @cached_property
@@ -136,7 +136,7 @@ class ResidualPlot(Release):
 
     @cached_property
     def mean_residual(self) -> Measure:
-        """What predictions within the bounds are too low by, on average."""
+        """Return what predictions within the bounds are too low by, on average."""
         low, high = self.bounds.residual
         reading = mean_by_prediction(self.table, whole=True)
         return reading.measure(lambda value: (value - low) / (high - low), terms=self.terms)
@@ -149,7 +149,7 @@ class ResidualPlot(Release):
         return reading.measure(lambda value: value / (value + middle), terms=self.terms)
 
     def covered(self, half_width: float | tuple[float, float]) -> Measure:
-        """How often predictive intervals hold the outcome, over all predictions; see `coverage`."""
+        """Return how often predictive intervals hold the outcome, over all rows; see `coverage`."""
         reading = coverage_by_prediction(self.table, *_ends(half_width), whole=True)
         return reading.measure(float, terms=self.terms)
 
@@ -198,7 +198,7 @@ class ResidualPlot(Release):
         return self.readings.p_values
 
     def coverage(self, half_width: float | tuple[float, float]) -> ByPrediction:
-        """How often predictive intervals hold the outcome, in bands of predictions.
+        """Return how often predictive intervals hold the outcome, in bands of predictions.
 
         Intervals reach `half_width` on both sides of the prediction, or from the first number to
         the second. Within a cell of the table rows are taken to be spread evenly.
@@ -217,9 +217,13 @@ class ResidualPlot(Release):
     def fan(self) -> Score:
         return self.readings.fan
 
+    def finding(self, level: float = 0.95) -> str:
+        """Return what the plot shows: its verdict."""
+        return str(self.verdict)
+
     @property
     def verdict(self) -> Verdict:
-        """What the plot says: it curves, it fans out, or it is too noisy to tell."""
+        """Return what the plot says: it curves, it fans out, or it is too noisy to tell."""
         return self.readings.verdict
 
     def similarity(self, other: "ResidualPlot") -> float:
@@ -336,7 +340,7 @@ class MetricsByGroup(ByGroup[RegressionMetrics]):
     def compared(self) -> tuple[str, ...]:
         every = next(iter(self.groups.values())).measures
         wanted = (self.metric, "root mean squared error", MEAN_RESIDUAL, "R squared")
-        return tuple(each for each in wanted if each in every)
+        return tuple(metric for metric in wanted if metric in every)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         return self._pictured(self.compared, level)
@@ -365,12 +369,12 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     @property
     def data(self) -> str:
-        """What the rows are called."""
+        """Return what the rows are called."""
         return str(self._drawn.about.name)
 
     @property
     def rows(self) -> int | None:
-        """How many there are in all groups together, where that is public."""
+        """Return how many there are in all groups together, where that is public."""
         rows: int | None = self._drawn.about.rows
         return rows
 
@@ -381,35 +385,35 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
         return (columns,) if isinstance(columns, str) else tuple(columns)
 
     def covered(self, half_width: float | tuple[float, float]) -> dict[str, Measure]:
-        """How often predictive intervals hold the outcome, by group; see `ResidualPlot.covered`."""
-        return {name: each.covered(half_width) for name, each in self.groups.items()}
+        """Return how often predictive intervals hold the outcome, by group; see `covered`."""
+        return {name: group.covered(half_width) for name, group in self.groups.items()}
 
     def coverage_gap(self, half_width: float | tuple[float, float]) -> Gap:
-        """How far apart the groups are in that, at no further cost."""
+        """Return how far apart the groups are in that, at no further cost."""
         every = self.covered(half_width)
-        sides = {name: each for name, each in every.items() if each.informative}
-        surprises = [partial(Measure.surprise, each) for each in sides.values()]
+        sides = {name: measure for name, measure in every.items() if measure.informative}
+        surprises = [partial(Measure.surprise, measure) for measure in sides.values()]
         return self._between("coverage", sides, surprises)
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """What the plot of each group says, or that noise drowned it."""
+        """Return what the plot of each group says, or that noise drowned it."""
         drowned = f"{NO_INFORMATION.capitalize()}."
         return {
-            name: drowned if name in self.drowned else str(each.verdict)
-            for name, each in self.groups.items()
+            name: drowned if name in self.drowned else str(plot.verdict)
+            for name, plot in self.groups.items()
         }
 
     def __str__(self) -> str:
-        lines = (f"  {name}: {said}" for name, said in self.verdicts.items())
+        lines = (f"  {name}: {verdict}" for name, verdict in self.verdicts.items())
         return "\n".join([super().__str__(), *lines])
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         own = ("bounds", "counts", "verdict", "mean_by_prediction", "spread_by_prediction")
         plots = {
-            name: {key: found[key] for key in own}
-            for name, each in self.groups.items()
-            for found in [each.as_dict(level)]
+            name: {key: content[key] for key in own}
+            for name, plot in self.groups.items()
+            for content in [plot.as_dict(level)]
         }
         return {**super().as_dict(level), "plots": plots}
 

@@ -20,7 +20,7 @@ __all__ = ["RegressionSession", "metrics", "residual_plot"]
 
 
 class PlotOptions(TypedDict, total=False):
-    """What may be chosen of a residual plot; None leaves an option at its default."""
+    """Options of a residual plot; None leaves an option at its default."""
 
     scale: float
     method: str
@@ -30,7 +30,7 @@ class PlotOptions(TypedDict, total=False):
 
 
 class MetricsOptions(TypedDict, total=False):
-    """What may be chosen of regression metrics; None leaves an option at its default."""
+    """Options of regression metrics; None leaves an option at its default."""
 
     scale: float
     bounds: Mapping[str, Any] | None

@@ -34,7 +34,7 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """What was learnt of both tables together, without looking at which row is whose.
+    """Learns from both tables together, without looking at which row is whose.
 
     Numbers are centred and scaled, and have a column more where some are missing; a text has a
     column for each of its most frequent categories and one for all others. Columns that are the
@@ -108,7 +108,7 @@ NAMED = 5
 
 
 def hints(truth: Table, privatized: Table) -> Iterator[str]:
-    """What a custodian can change upstream; nothing if no usual cause shows."""
+    """Return what a custodian can change upstream; nothing if no usual cause shows."""
     if truth.numbers:
         yield from _lost_zeros(truth, privatized)
         yield from _new_kinds_of_numbers(truth, privatized)
@@ -264,7 +264,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Probabilities:
-    """How the estimated probability of being true is spread over the rows of one side."""
+    """Spreads the estimated probability of being true over the rows of one side."""
 
     mean: float
     variance: float
@@ -329,8 +329,10 @@ class DeepDive:
         return {
             "method": self.method,
             "clues": [asdict(clue) for clue in self.clues],
-            "probabilities": {name: asdict(each) for name, each in self.probabilities.items()},
-            "groups": [{**asdict(each), "total": each.total} for each in self.groups],
+            "probabilities": {
+                name: asdict(probabilities) for name, probabilities in self.probabilities.items()
+            },
+            "groups": [{**asdict(group), "total": group.total} for group in self.groups],
             "hints": list(self.hints),
             "constant": list(self.constant),
         }

@@ -39,7 +39,7 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What the classifier makes of rows that it was not fitted to, fold by fold."""
+    """Holds the classifier's scores of rows that it was not fitted to, fold by fold."""
 
     accuracies: Floats
     scores: Floats
@@ -200,7 +200,7 @@ MOST_ROWS: Final = 20_000
 
 @dataclass(frozen=True)
 class Ensemble:
-    """What the forest made of the rows that it was not fitted to."""
+    """Holds the forest's scores of the rows that it was not fitted to."""
 
     right: tuple[float, float]
     """The share of true rows, and of privatized ones, that are called right."""

@@ -47,10 +47,13 @@ class Columns(Rule):
     """Public columns of one length by name, `numbers` and `texts` apart; None where missing."""
 
     takes_several: ClassVar[bool] = True
+    untyped: ClassVar[str | None] = (
+        "a page has no place for the table that it brings: use the client, or heldout ask --server"
+    )
 
     def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
-        if not plain or not all(isinstance(each, Mapping) for each in value.values()):
+        if not plain or not all(isinstance(entry, Mapping) for entry in value.values()):
             raise ArgumentError(
                 f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
             )
@@ -98,20 +101,18 @@ def _cells(cells: Any, part: str) -> Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Separability(Question[SeparabilityRelease]):
-    """How well does a separator tell the private truth from the public, privatized rows?
+    """Can a separator tell the private truth from the public, privatized rows?
 
     `privatized` is the public table, as columns.
     """
 
-    kind: ClassVar[str] = "separability"
-    title: ClassVar[str] = "separability"
-    asks: ClassVar[str] = "Can a classifier tell the privatized copy from the truth?"
-    tells: ClassVar[str] = (
-        "How much better than chance a classifier tells true rows from privatized ones."
-    )
-    of: ClassVar[tuple[type, ...]] = (TruthRows,)
-    cannot_pool: ClassVar[str] = "every site trains a separator of its own"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "separability"
+    title = "separability"
+    asks = "Can a classifier tell the privatized copy from the truth?"
+    tells = "How much better than chance a classifier tells true rows from privatized ones."
+    of = (TruthRows,)
+    cannot_pool = "every site trains a separator of its own"
+    replayed = (
         {
             "privatized": {
                 "numbers": {

@@ -1,4 +1,4 @@
-"""What a separability says: a number, a sentence, an interval, a bound."""
+"""Read a separability: a number, a sentence, an interval, a bound."""
 
 import math
 import os
@@ -24,7 +24,7 @@ chance in at most one of twenty pairs."""
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the fits gave, before anybody reads it."""
+    """Holds what the fits gave, before anybody reads it."""
 
     accuracy: float
     shuffled: tuple[float, ...]
@@ -84,7 +84,7 @@ class CrossValidated:
 
 @dataclass(frozen=True)
 class ErrorBound:
-    """How far the error of a classifier may change between truth and privatized data.
+    """Bounds how far a classifier's error may change between truth and privatized data.
 
     `on_these_rows` (2 x accuracy - 1) holds for every yes-or-no question that the class can ask:
     the shares of rows that say yes differ by no more, so long as the fit found the class's best.
@@ -104,7 +104,7 @@ class ErrorBound:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Separability:
-    """How well the two are told apart, and all that belongs to it. For the custodian only.
+    """States how well the two are told apart, with all that belongs to it. For the custodian only.
 
     `value`, `interval` and `p_value` are those of the stronger of two: the paper's ratio of two
     accuracies, less 1, and, where it was asked for, the forest on rows held out (`ensemble`).
@@ -125,7 +125,7 @@ class Separability:
     @cached_property
     def ratios(self) -> tuple[float, ...]:
         """The paper's SEP, once for each shuffle."""
-        return tuple(self.numbers.accuracy / each - 1 for each in self.numbers.shuffled)
+        return tuple(self.numbers.accuracy / accuracy - 1 for accuracy in self.numbers.shuffled)
 
     @property
     def paper_value(self) -> float:
@@ -156,7 +156,7 @@ class Separability:
     @property
     def ceiling(self) -> float:
         """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
-        return float(np.mean([1 / each - 1 for each in self.numbers.shuffled]))
+        return float(np.mean([1 / accuracy - 1 for accuracy in self.numbers.shuffled]))
 
     @property
     def accuracy(self) -> float:
@@ -240,7 +240,7 @@ class Separability:
 
     @property
     def blind(self) -> str:
-        """What a linear classifier alone cannot see, said where it saw little."""
+        """Return what a linear classifier alone cannot see, said where it saw little."""
         if self.ensemble is not None or "logistic" not in self.classifier:
             return ""
         return (
@@ -310,8 +310,8 @@ class Separability:
             "columns": self.columns,
             "features": self.features,
             "roc": {
-                name: {"fpr": list(each.fpr), "tpr": list(each.tpr)}
-                for name, each in self.roc.items()
+                name: {"fpr": list(curve.fpr), "tpr": list(curve.tpr)}
+                for name, curve in self.roc.items()
             },
             "deep_dive": self.deep_dive.as_dict(),
         }

@@ -56,7 +56,7 @@ def separability(
     random_state: int | None = None,
     progress: bool | None = None,
 ) -> Separability:
-    """How well a classifier tells true from privatized rows, against shuffled labels.
+    """Return how well a classifier tells true from privatized rows, against shuffled labels.
 
     0: no better than on shuffled labels. 1: it never errs, and shuffled labels are a coin toss.
     Reads the ground truth without noise: **for the custodian only**. For a number to publish use
@@ -211,7 +211,7 @@ def private_separability(
     account: str | None = None,
     **custody: Unpack[Custody],
 ) -> SeparabilityRelease:
-    """How well a separator tells the confidential truth from the public, privatized rows.
+    """Return how well a separator tells the confidential truth from the public, privatized rows.
 
     Half of the true rows train a logistic regression, which is released with noise; how many of
     the other half it calls true is released with noise as well. A row is in one half only, so the

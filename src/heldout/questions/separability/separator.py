@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +33,7 @@ INSIDE = 1 - 2.0**-30  # so that rounding cannot put a vector outside the ball
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """How a numeric column is centred, scaled and filled."""
+    """Centres, scales and fills a numeric column."""
 
     centre: float
     scale: float
@@ -210,8 +210,8 @@ class Separator(Statistic[tuple[Ints, Floats]]):
     expected: int
     """m: about how many true training rows there are. Public."""
     ridge: Fraction
-    claim: ClassVar[str] = "separability"
-    shown_by: ClassVar[str] = (
+    claim = "separability"
+    shown_by = (
         "tests/questions/separability/test_private.py"
         "::test_a_row_moves_the_coefficients_or_the_count_and_never_more_than_claimed"
     )
@@ -262,7 +262,7 @@ class Separator(Statistic[tuple[Ints, Floats]]):
         return Fraction(1, 2 * self.expected)
 
     def _curved(self, gradient: Fraction) -> Fraction:
-        """How far a gradient of this length moves the minimum at most, in L1."""
+        """Return how far a gradient of this length moves the minimum at most, in L1."""
         root = Fraction(math.isqrt(self.dimension << 40) + 1, 1 << 20)
         return root * gradient / self.ridge
 

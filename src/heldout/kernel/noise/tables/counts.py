@@ -62,7 +62,7 @@ class BinCounts(ABC):
 
     @abstractmethod
     def events(self, *, classes: int) -> tuple[Event, ...]:
-        """What is booked for one class, or for both of a joint table."""
+        """Return what is booked for one class, or for both of a joint table."""
 
     @abstractmethod
     def draw(self, exact: Ints) -> ClassCounts:
@@ -89,7 +89,7 @@ class LinearCounts(BinCounts):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """How many queries there are for `bins` bins."""
+        """Return how many queries there are for `bins` bins."""
 
     @abstractmethod
     def queries(self, exact: Ints) -> Ints:
@@ -205,9 +205,9 @@ class Cumulative(LinearCounts):
         return -np.diff(answers.astype(np.float64), append=0.0)
 
     def deviations(self, *, bins: int) -> tuple[Floats, Floats]:
-        each = np.full(bins, np.sqrt(2.0))
-        each[-1] = 1.0
-        return each, np.append(np.ones(bins), 0.0)
+        by_bin = np.full(bins, np.sqrt(2.0))
+        by_bin[-1] = 1.0
+        return by_bin, np.append(np.ones(bins), 0.0)
 
 
 Number = TypeVar("Number", np.int64, np.float64)

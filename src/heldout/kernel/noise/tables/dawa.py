@@ -99,37 +99,37 @@ class GreedyTree(BinCounts):
                 nodes.append(_Node(first, end, _PARTS, np.ones(1)))
                 return np.ones((1, 1))
             low, high = (covariance_of(*child, depth + 1) for child in _halves(first, end))
-            found = np.zeros((end - first, end - first))
-            found[: len(low), : len(low)], found[len(low) :, len(low) :] = low, high
+            covariance = np.zeros((end - first, end - first))
+            covariance[: len(low), : len(low)], covariance[len(low) :, len(low) :] = low, high
             asked = gram[first:end, first:end]
-            share = _best_share(found, asked, cut=len(low), damping=2 ** (-depth / 2))
-            found /= (1 - share / _PARTS) ** 2
-            together = found.sum(axis=1)
+            share = _best_share(covariance, asked, cut=len(low), damping=2 ** (-depth / 2))
+            covariance /= (1 - share / _PARTS) ** 2
+            together = covariance.sum(axis=1)
             noise = (_PARTS / share) ** 2 if share else np.inf
             gain = together / (together.sum() + noise)
             nodes.append(_Node(first, end, share, gain))
-            return found - np.outer(gain, together)
+            return covariance - np.outer(gain, together)
 
         covariance = covariance_of(0, self.bins, 0)
         return nodes, covariance
 
     def weights(self) -> dict[tuple[int, int], Fraction]:
         """The share of epsilon of every node, by its leaves (first, after the last)."""
-        left, found = {(0, self.bins): Fraction(1)}, {}
+        left, shares = {(0, self.bins): Fraction(1)}, {}
         for node in reversed(self._plan[0]):
             place = node.first, node.end
-            found[place] = left[place] * Fraction(node.share, _PARTS)
+            shares[place] = left[place] * Fraction(node.share, _PARTS)
             if node.end - node.first > 1:
-                left |= dict.fromkeys(_halves(*place), left[place] - found[place])
-        return found
+                left |= dict.fromkeys(_halves(*place), left[place] - shares[place])
+        return shares
 
     def draw(self, exact: Ints) -> ClassCounts:
         nodes, covariance = self._plan
         noisy, estimates = self._noisy(np.append(0, np.cumsum(exact))), np.zeros(self.bins)
         for first, end, share, gain in nodes:
             if share > 0:
-                told = noisy[first, end]
-                estimates[first:end] += gain * (told - estimates[first:end].sum())
+                total = noisy[first, end]
+                estimates[first:end] += gain * (total - estimates[first:end].sum())
         one = laplace_deviation(self.moved / self.epsilon)
         sums = covariance[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)
         above = np.sqrt(np.maximum(np.diag(sums), 0.0))[::-1]
@@ -145,22 +145,22 @@ class GreedyTree(BinCounts):
         for place, weight in self.weights().items():
             if weight > 0:
                 alike.setdefault(weight, []).append(place)
-        found: dict[tuple[int, int], int] = {}
+        noisy: dict[tuple[int, int], int] = {}
         for weight, places in alike.items():
             law = DiscreteLaplace(
                 scale=self.moved / (weight * self.epsilon), l1_sensitivity=self.moved,
                 dimension=len(places),
             )  # fmt: skip
             sums = np.array([below[end] - below[first] for first, end in places], dtype=np.int64)
-            found |= dict(zip(places, law.sample(Sealed(sums)).tolist(), strict=True))
-        return found
+            noisy |= dict(zip(places, law.sample(Sealed(sums)).tolist(), strict=True))
+        return noisy
 
     def describe(self) -> dict[str, object]:
         return {"counts": self.name}
 
 
 def _best_share(covariance: Floats, gram: Floats, *, cut: int, damping: float) -> int:
-    """How many 64ths for the node itself have the least error of the prefix sums.
+    """Return how many 64ths for the node itself have the least error of the prefix sums.
 
     Nodes above will tell its sum too, so what it would mend counts less the deeper it lies; the
     two halves by themselves count in full.
@@ -212,15 +212,15 @@ def cheapest_partition(costs: list[Any], *, bins: int) -> Ints:
     >>> cheapest_partition([[1, 1, 1], [5, 0]], bins=3).tolist()
     [0, 1, 3]
     """
-    by_length = [list(map(int, each)) for each in costs]
+    by_length = [list(map(int, row)) for row in costs]
     best, start_of_last = [0], [0]
     for end in range(1, bins + 1):
         cheapest, chosen = None, 0
-        for power, each in enumerate(by_length):
+        for power, own in enumerate(by_length):
             start = end - 2**power
             if start < 0:
                 break
-            total = best[start] + each[start]
+            total = best[start] + own[start]
             if cheapest is None or total < cheapest:
                 cheapest, chosen = total, start
         assert cheapest is not None
@@ -273,7 +273,7 @@ class Dawa(BinCounts):
 
     @property
     def multiple(self) -> int:
-        """What makes every cost a whole number: the longest interval."""
+        """Return what makes every cost a whole number: the longest interval."""
         return int(2 ** (self.bins.bit_length() - 1))
 
     @property
@@ -286,7 +286,7 @@ class Dawa(BinCounts):
 
     @property
     def bucket_cost(self) -> int:
-        """What one more bucket costs, in the units of the costs: public, so any rounding will do.
+        """Return the cost of one more bucket in units of the costs: public, so rounded in any way.
 
         The noise of one count more, as in the reference, and the penalty.
         """
@@ -317,7 +317,7 @@ class Dawa(BinCounts):
         )
 
     def second_stage(self, edges: Ints) -> BinCounts:
-        """What gives the sums of the buckets their noise."""
+        """Return what gives the sums of the buckets their noise."""
         return Tree(bins=len(edges) - 1, epsilon=self.bucket_epsilon, moved=self.moved)
 
     def _partition(self, exact: Ints) -> Ints:
@@ -325,7 +325,7 @@ class Dawa(BinCounts):
         costs = scaled_costs(exact, multiple=self.multiple)
         noise = iter(unbounded_noise(self.cost_scale, sum(map(len, costs))))
         more = self.bucket_cost
-        noisy = [[cost + next(noise) + more for cost in each.tolist()] for each in costs]
+        noisy = [[cost + next(noise) + more for cost in row.tolist()] for row in costs]
         return cheapest_partition(noisy, bins=len(exact))
 
     def describe(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What every curve method releases: noisy counts by label on bins of the public score grid."""
+"""Release noisy counts by label on bins of the public score grid, as every curve method does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ class NoisyTable:
         }
 
     def tolist(self) -> dict[str, Any]:
-        """What a release prints as its noisy numbers."""
+        """Return what a release prints as its noisy numbers."""
         return self.as_dict()
 
 
@@ -114,11 +114,11 @@ def independent_noise(scale: Fraction, *, bins: int) -> TableNoise:
 
 def noise_of(scales: Sequence[Sequence[Fraction]]) -> TableNoise:
     """One draw a bin and class, all independent, of these scales."""
-    each = np.array([[laplace_deviation(scale) for scale in row] for row in scales])
-    above = np.sqrt(np.cumsum(each[:, ::-1] ** 2, axis=1)[:, ::-1])
+    by_bin = np.array([[laplace_deviation(scale) for scale in row] for row in scales])
+    above = np.sqrt(np.cumsum(by_bin[:, ::-1] ** 2, axis=1)[:, ::-1])
     ordered = sorted(scale for row in scales for scale in row)
     return TableNoise(
         scale=ordered[len(ordered) // 2],
-        bin_deviation=each,
+        bin_deviation=by_bin,
         above_deviation=np.pad(above, ((0, 0), (0, 1))),
     )

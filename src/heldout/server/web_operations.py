@@ -1,0 +1,161 @@
+"""For whoever runs the server: is it alive and ready, figures, workers and queue, and the log."""
+
+import hmac
+import shutil
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+import heldout
+from heldout.errors import LedgerTampered
+from heldout.server import books, logbook, workers
+from heldout.server.gate import PROBLEMS, Caller, Serving, Unknown, bearer
+from heldout.server.logbook import Filter
+from heldout.server.metrics import KIND
+from heldout.server.service import Missing
+from heldout.server.site import Signed, page
+from heldout.server.storage import Json
+
+api = APIRouter(prefix="/api/v1", responses=PROBLEMS)
+pages = APIRouter()
+Before = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
+Text = Annotated[str, Query(max_length=100)]
+
+
+# --- the log -------------------------------------------------------------------------------------
+
+
+@api.get("/audit")
+def audit(  # noqa: PLR0917  the framework passes them by name
+    service: Serving,
+    person: Caller,
+    who: Text = "",
+    action: Text = "",
+    since: Text = "",
+    until: Text = "",
+    before: Before = None,
+) -> list[Json]:
+    """Who did what, newest first: all for auditors; custodians' own deeds and their data sets'."""
+    return logbook.log_lines(service, person, Filter(who, action, since, until, before))
+
+
+@api.get("/audit.csv")
+def audit_table(  # noqa: PLR0917
+    service: Serving,
+    person: Caller,
+    who: Text = "",
+    action: Text = "",
+    since: Text = "",
+    until: Text = "",
+) -> Response:
+    """The same as CSV, without a limit."""
+    return _table(service, person, Filter(who, action, since, until))
+
+
+@pages.get("/log")
+def log(  # noqa: PLR0917
+    service: Serving,
+    request: Request,
+    person: Signed,
+    who: Text = "",
+    action: Text = "",
+    since: Text = "",
+    until: Text = "",
+    before: Before = None,
+) -> Response:
+    """Who did what, newest first."""
+    chosen = Filter(who, action, since, until, before)
+    lines = logbook.log_lines(service, person, chosen)
+    return page(
+        request,
+        "log.html",
+        lines=lines,
+        chosen=chosen,
+        actions=logbook.actions(service),
+        more=len(lines) == logbook.MOST_LINES,
+    )
+
+
+@pages.get("/log.csv")
+def log_table(  # noqa: PLR0917
+    service: Serving,
+    person: Signed,
+    who: Text = "",
+    action: Text = "",
+    since: Text = "",
+    until: Text = "",
+) -> Response:
+    """The same as CSV, without a limit."""
+    return _table(service, person, Filter(who, action, since, until))
+
+
+def _table(service: Serving, person: Caller, chosen: Filter) -> Response:
+    logbook.log_lines(service, person, chosen)  # refuses before the first byte is sent
+    name = {"Content-Disposition": 'attachment; filename="log.csv"'}
+    lines = logbook.as_csv(service, person, chosen)
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=name)
+
+
+# --- the administrator ---------------------------------------------------------------------------
+
+
+@pages.get("/operations")
+def operations(service: Serving, request: Request, person: Signed) -> Response:
+    """Workers, queue and disk."""
+    person.must_be("administrator")
+    disk = shutil.disk_usage(service.settings.folder)
+    try:
+        books.check_receipt(service)
+        ledger = f"It ends with entry {service.ledger.head().sequence}."
+    except LedgerTampered as error:
+        ledger = str(error)
+    return page(
+        request,
+        "operations.html",
+        workers=workers.listed(service),
+        queue=workers.queue(service),
+        free=10 * int(10 * disk.free / disk.total),  # a size to the byte would tell of rows
+        ledger=ledger,
+        version=heldout.__version__,
+    )
+
+
+# --- for machines --------------------------------------------------------------------------------
+
+
+@pages.get("/health")
+def health() -> JSONResponse:
+    """The process lives."""
+    return JSONResponse({"state": "alive"})
+
+
+@pages.get("/ready")
+def ready(
+    service: Serving, workers_wanted: Annotated[int, Query(alias="workers", ge=0, le=1000)] = 0
+) -> JSONResponse:
+    """The database answers, the ledger has what was paid with it, and so many workers are alive."""
+    try:
+        books.check_receipt(service)
+        service.ledger.head()
+        alive = workers.count_alive(service)
+    except LedgerTampered:
+        words = "The ledger was changed or put back. Nothing is charged until it is restored."
+        return JSONResponse({"state": "not ready", "words": words}, 503)
+    except Exception:
+        return JSONResponse({"state": "not ready"}, 503)
+    if alive < workers_wanted:
+        words = f"{alive} of {workers_wanted} workers are alive. Start more: heldout worker FOLDER."
+        return JSONResponse({"state": "not ready", "words": words, "workers": alive}, 503)
+    return JSONResponse({"state": "ready", "workers": alive})
+
+
+@pages.get("/metrics")
+def metrics(service: Serving, request: Request) -> Response:
+    """Figures for a monitoring system that has the token for it."""
+    token = service.settings.metrics_token
+    if token is None:
+        raise Missing("There is no such page.")
+    if not hmac.compare_digest(bearer(request).encode(), token.encode()):
+        raise Unknown("Send the token of the metrics: Authorization: Bearer TOKEN.")
+    return Response(service.figures.text(), media_type=KIND)
