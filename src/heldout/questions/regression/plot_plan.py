@@ -110,14 +110,16 @@ class ResidualsPlan:
         parts = answer if isinstance(answer, list) else np.reshape(answer, (self.groups, -1))
         return parts[answers[GROUP]]
 
-    def each(self, answers: Answers) -> list[Answers]:
+    def by_group(self, answers: Answers) -> list[Answers]:
         """The answers once for each group, which they name."""
         return [{**answers, GROUP: group} for group in range(self.groups)]
 
     def parts(self, drawn: Drawn) -> Iterator[Drawn]:
         """Each group's answers, as if its rows had been asked alone, at the price of all."""
         about = replace(drawn.about, rows=None)
-        return (replace(drawn, values=each, about=about) for each in self.each(drawn.values))
+        return (
+            replace(drawn, values=answers, about=about) for answers in self.by_group(drawn.values)
+        )
 
 
 AS_PRINTED: Final = "chen-2016-prirp"
