@@ -24,7 +24,11 @@ def older(name: str) -> dict[str, Any]:
 
 def as_published(content: Any) -> Any:
     """What 0.1 published: no kinds, and the old version of a report."""
-    content = {name: value for name, value in content.items() if name != "kind"}
+    content = {name: value for name, value in content.items() if name not in ("kind", "finding")}
+    if "measures" in content:  # B minus A was called "less" then
+        content["measures"] = {
+            name.replace(" minus ", " less "): value for name, value in content["measures"].items()
+        }
     if "releases" in content:
         del content["schema"], content["heldout"], content["left_out"]
         del content["ties"]  # read off the curves

@@ -46,15 +46,15 @@ class Pooled(Answer):
     def __init__(self, sites: Sequence[Site]) -> None:
         self.sites = tuple(sites)
         self.name, self.kind = sites[0].question, sites[0].kind
-        self.price = Price({each.name: each.loss for each in sites})
+        self.price = Price({site.name: site.loss for site in sites})
         neighbours = sites[0].content["protection"]["neighbours"]
         self._terms = f"{len(sites)} sites, {self.price}, {neighbours} neighbours"
 
     @cached_property
     def effects(self) -> Effects:
         """The meta-analysis of the sites' headlines, as shares of their range."""
-        errors = np.array([each.errors for each in self.sites])
-        return Effects(np.array([each.share for each in self.sites]), errors[:, 0], errors[:, 1])
+        errors = np.array([site.errors for site in self.sites])
+        return Effects(np.array([site.share for site in self.sites]), errors[:, 0], errors[:, 1])
 
     @property
     def range(self) -> Interval:
@@ -94,7 +94,7 @@ class Pooled(Answer):
             "kind": self.kind,
             "pooled": self.name,
             "value": self.value,
-            "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
+            "measures": {name: measure.as_dict(level) for name, measure in self.measures.items()},
             "heterogeneity": {
                 "q": effects.q,
                 "q_p_value": effects.q_p_value,
@@ -105,16 +105,16 @@ class Pooled(Answer):
             },
             "sites": [
                 {
-                    "site": each.name,
-                    "value": each.value,
-                    "level": each.level,
-                    "interval": list(each.interval),
-                    "noise_interval": list(each.noise_interval),
+                    "site": site.name,
+                    "value": site.value,
+                    "level": site.level,
+                    "interval": list(site.interval),
+                    "noise_interval": list(site.noise_interval),
                     "weight": float(weight),
-                    "rows": each.rows,
-                    "receipt": each.content["receipt"]["hash"],
+                    "rows": site.rows,
+                    "receipt": site.content["receipt"]["hash"],
                 }
-                for each, weight in zip(self.sites, self.shown_weights, strict=True)
+                for site, weight in zip(self.sites, self.shown_weights, strict=True)
             ],
             "parameters": dict(self.sites[0].content["parameters"]),
             "protection": dict(self.sites[0].content["protection"]),
@@ -134,7 +134,7 @@ class Pooled(Answer):
         return PooledReport({self.kind: self}).save(path, level)
 
     def _repr_html_(self) -> str:
-        rows = [(name, *spread(each, 0.95)) for name, each in self.measures.items()]
+        rows = [(name, *spread(measure, 0.95)) for name, measure in self.measures.items()]
         head = ("Measure", "Value", "95% interval", "Noise alone")
         note = f"{self.heterogeneity()}. Price: {self.price}."
         return card(str(self), drawn=self.figures(), head=head, rows=rows, note=note)
@@ -267,7 +267,7 @@ class SummedCounts(NoisyCounts):
 
     def squares_seen(self, combination: Any) -> tuple[float, float] | None:
         squares = [site.squares_seen(combination) for site in self.sites]
-        known = [each for each in squares if each is not None]
+        known = [pair for pair in squares if pair is not None]
         if len(known) < len(squares):
             return None
         return math.fsum(seen for seen, _ in known), math.hypot(*(noise for _, noise in known))
@@ -296,7 +296,7 @@ class PooledReport:
     """Questions of some report that a site did not ask, or whose answers cannot be pooled."""
 
     def __str__(self) -> str:
-        return "\n".join(str(each) for each in self.answers.values())
+        return "\n".join(str(answer) for answer in self.answers.values())
 
     __repr__ = __str__
 
@@ -305,14 +305,14 @@ class PooledReport:
 
     @property
     def price(self) -> Price:
-        first, *others = (each.price for each in self.answers.values())
-        for each in others:
-            first += each
+        first, *others = (answer.price for answer in self.answers.values())
+        for price in others:
+            first += price
         return first
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return stable JSON."""
-        answers = {name: each.as_dict(level) for name, each in self.answers.items()}
+        answers = {name: answer.as_dict(level) for name, answer in self.answers.items()}
         return {
             "answers": answers,
             "left_out": list(self.left_out),
@@ -333,15 +333,22 @@ class PooledReport:
 def forest(pooled: Pooled, *, level: float) -> Figure:
     """Draw sites with their stated intervals, then the pooled measures of the same kind."""
     sites = [
-        _row(each.name, each.value, each.interval, each.noise_interval, 30 + 120 * float(weight))
-        for each, weight in zip(pooled.sites, pooled.shown_weights, strict=True)
+        _row(site.name, site.value, site.interval, site.noise_interval, 30 + 120 * float(weight))
+        for site, weight in zip(pooled.sites, pooled.shown_weights, strict=True)
     ]
     headlines = [
-        each for each in pooled.measures.values() if each.name.startswith(pooled.headline.name)
+        measure
+        for measure in pooled.measures.values()
+        if measure.name.startswith(pooled.headline.name)
     ]
     together = [
-        _row(f"pooled {each.name}", each.value, each.interval(level), each.noise_interval(level))
-        for each in headlines
+        _row(
+            f"pooled {measure.name}",
+            measure.value,
+            measure.interval(level),
+            measure.noise_interval(level),
+        )
+        for measure in headlines
     ]
     predicted = pooled.prediction_interval(level)
     another = []

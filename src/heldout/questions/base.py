@@ -373,12 +373,12 @@ class Question(ABC, Generic[R_co]):
         """Return how far the intervals of each measure will reach, if the guess is right."""
         from heldout.questions.quote import HalfWidths
 
-        found: dict[str, list[HalfWidths]] = {}
+        widths: dict[str, list[HalfWidths]] = {}
         for _ in range(self.draws):
             release: Any = self.typical_release(about, guess)
             for name, measure in ({} if release is None else release.measures).items():
-                found.setdefault(name, []).append(HalfWidths.of(measure, level))
-        return {name: HalfWidths.median(several) for name, several in found.items()}
+                widths.setdefault(name, []).append(HalfWidths.of(measure, level))
+        return {name: HalfWidths.median(several) for name, several in widths.items()}
 
     def hidden_by_noise(self, about: Any, guess: "Guess") -> tuple[str, ...]:
         """Return what noise would leave nothing to read of, if the guess is right.
@@ -471,9 +471,9 @@ class Question(ABC, Generic[R_co]):
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact numbers as text; what is left at its default is left out."""
         content = {
-            each.name: plain_json(getattr(self, each.name))
-            for each in _given(type(self))
-            if getattr(self, each.name) != each.default
+            field.name: plain_json(getattr(self, field.name))
+            for field in _given(type(self))
+            if getattr(self, field.name) != field.default
         }
         return {"question": self.kind, "version": VERSION, **content}
 
@@ -500,7 +500,7 @@ class Question(ABC, Generic[R_co]):
 @cache
 def _given(kind: type[Question[Any]]) -> list[Field[Any]]:
     """Return the fields that whoever asks gives."""
-    return [each for each in fields(kind) if each.init]
+    return [field for field in fields(kind) if field.init]
 
 
 @cache

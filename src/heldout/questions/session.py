@@ -71,12 +71,12 @@ class PrivateSession:
                 f"{type(dataset).__name__}."
             )
         self._table = dataset
-        kept = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
+        open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
         self._about: Description
         self._about, digests = dataset.opened(
-            None if kept is None else kept.id, by_content=account is None
+            None if open_ledger is None else open_ledger.id, by_content=account is None
         )
-        self._ledger = Ledger.open(None) if kept is None else kept
+        self._ledger = Ledger.open(None) if open_ledger is None else open_ledger
         self._account = self._ledger.resolve(
             fingerprints=digests,
             protection=dataset.protection,
@@ -203,14 +203,14 @@ class PrivateSession:
         *questions: q.Question[Any],
         guess: q.Guess | None = None,
         level: float = 0.95,
-        **said: Any,
+        **guesses: Any,
     ) -> q.Quote:
         """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
         """
-        return q.Quote(questions, self._about, guess or q.Guess(**said), level)
+        return q.Quote(questions, self._about, guess or q.Guess(**guesses), level)
 
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""
