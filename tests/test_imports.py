@@ -32,7 +32,12 @@ ORDER = [
         "heldout.pooling.site",
     ),
     ("heldout.questions",),
-    ("heldout.board", "heldout.features", "heldout.regression"),  # public names of families
+    (
+        "heldout.board",
+        "heldout.features",
+        "heldout.judged",
+        "heldout.regression",
+    ),  # public names of families
     ("heldout.one_off", "heldout.planning"),
     ("heldout.estimators",),
     ("heldout.pooling",),

@@ -58,6 +58,7 @@ ROLES = {
     "/reports": "ana",
     "/ledger": "olga",
     "/audit": "olga",
+    "/audit.csv": "olga",
     "/people": "adam",
     "/tokens": "bert",
     "/me": "olga",

@@ -5,7 +5,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +23,6 @@ from heldout.intervals.ratio import NoisyCounts
 from heldout.intervals.readings import Contrast
 from heldout.intervals.release import Answer
 from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.noise import DiscreteLaplace
 from heldout.pooling.effects import Effects, Vector
 from heldout.pooling.site import Price, Site
 
@@ -36,6 +34,7 @@ __all__ = [
     "PooledMean",
     "PooledReport",
     "PooledShare",
+    "SummedPool",
 ]
 
 ROW_HEIGHT: Final = 30
@@ -174,7 +173,7 @@ class PooledArea(Pooled):
         return self.effects.weights(self.effects.largest_tau_squared)
 
 
-class _Summed(Pooled):
+class SummedPool(Pooled):
     """Sums over all rows of all sites: each row has the same weight."""
 
     @cached_property
@@ -201,11 +200,11 @@ class SummedConfusion(NoisyConfusion):
         raise ArgumentError(f"{contrast.name} is no ratio of counts, and cannot be pooled yet.")
 
 
-class PooledConfusion(SummedConfusion, _Summed):
+class PooledConfusion(SummedConfusion, SummedPool):
     """The confusion matrix of all rows of all sites; every ratio of it is free."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
-        _Summed.__init__(self, sites)
+        SummedPool.__init__(self, sites)
         self.terms = self._terms
         self.threshold = float(sites[0].content["parameters"]["threshold"])
         self._counts = summed(self._noisy_counts)
@@ -213,7 +212,7 @@ class PooledConfusion(SummedConfusion, _Summed):
     def _noisy(self, site: Site) -> NoisyCounts:
         negative_below, negative_above, positive_below, positive_above = site.noisy
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
-        return noisy_counts(noisy, _mechanism(site), rows=site.rows)
+        return noisy_counts(noisy, site.mechanism, rows=site.rows)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         from heldout.drawing.pictures import confusion_matrix
@@ -221,7 +220,7 @@ class PooledConfusion(SummedConfusion, _Summed):
         return [*super().figures(level), confusion_matrix(self, level=level)]
 
 
-class PooledMean(_Summed):
+class PooledMean(SummedPool):
     """The mean of a bounded error over all rows of all sites."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
@@ -231,26 +230,27 @@ class PooledMean(_Summed):
                 "much errors differ. Ask again."
             )
         unit = float(BoundedSum.resolution)
-        return noisy_sums(site.noisy, _mechanism(site), unit=unit, rows=site.rows)
+        return noisy_sums(site.noisy, site.mechanism, unit=unit, rows=site.rows)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        ratio = share_of(summed(self._noisy_counts))
-        return {self.name: mean(ratio, self.range[1], name=self.name, terms=self._terms)}
+        ratio, (low, high) = share_of(summed(self._noisy_counts)), self.range
+        whole = mean(ratio, high - low, low=low, name=self.name, terms=self._terms)
+        return {self.name: whole}
 
 
 class PooledShare(PooledMean):
     """The share of all rows of all sites that something holds for."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
-        return share_counts(site.noisy, _mechanism(site))
+        return share_counts(site.noisy, site.mechanism)
 
 
 class PooledLists(PooledMean):
     """The mean over all lists of all sites."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
-        return list_sums(site.noisy, _mechanism(site))
+        return list_sums(site.noisy, site.mechanism)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,12 +285,6 @@ def summed(sites: tuple[NoisyCounts, ...]) -> SummedCounts:
         rows=None if None in rows else sum(count or 0 for count in rows),
         sites=sites,
     )
-
-
-def _mechanism(site: Site) -> DiscreteLaplace:
-    """Return the noise that a site says it added; its price does not matter here."""
-    scale = Fraction(site.content["mechanism"]["scale"])
-    return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(site.noisy))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
 from heldout.kernel import Loss
+from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import halved
 
 __all__ = ["Price", "Site", "checked_sites"]
@@ -84,6 +85,12 @@ class Site:
     @cached_property
     def noisy(self) -> list[float]:
         return [self._number(number) for number in self.content["noisy"]]
+
+    @property
+    def mechanism(self) -> DiscreteLaplace:
+        """Return the noise that the site says it added; its price does not matter here."""
+        scale = Fraction(self.content["mechanism"]["scale"])
+        return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(self.noisy))
 
     @cached_property
     def share(self) -> float:

@@ -23,6 +23,7 @@ from typing import (
 )
 
 from heldout.arguments import shown
+from heldout.arguments.forms import FormField, plain_json
 from heldout.arguments.rules import (
     Choices,
     Columns,
@@ -192,38 +193,6 @@ KINDS: dict[str, type["Question[Any]"]] = {}
 R_co = TypeVar("R_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class FormField:
-    """A field of a question, as a form, a command or a schema needs it."""
-
-    name: str
-    rule: Rule
-    help: str
-    default: Any
-    required: bool
-
-    @property
-    def option(self) -> str:
-        """Return its spelling on the command line."""
-        return self.rule.option or "--" + self.name.replace("_", "-")
-
-    @property
-    def in_sight(self) -> bool:
-        """Return whether a form shows it at once: it must be given, or its default is a number.
-
-        What else may be chosen is folded away.
-        """
-        return self.required or type(self.default) in (int, float)
-
-    def schema(self) -> dict[str, Any]:
-        """Return its JSON schema, with its help and its default."""
-        content = self.rule.schema() | {"description": self.help}
-        if self.default is None and not self.required:
-            inner = {name: content.pop(name) for name in list(content) if name != "description"}
-            return {"anyOf": [inner, {"type": "null"}], **content}
-        return content if self.required else content | {"default": _plain(self.default)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC, Generic[R_co]):
     """One question to private rows, at one exact price; `R` is the release that answers it.
@@ -323,6 +292,11 @@ class Question(ABC, Generic[R_co]):
         """Return the columns with other models' scores that it compares with."""
         field_ = self.rival_field()
         return () if field_ is None else (getattr(self, field_.name),)
+
+    @property
+    def values_asked(self) -> Mapping[str, tuple[float, float]]:
+        """Return the columns that it names with their bounds: a command declares them."""
+        return {}
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
@@ -497,7 +471,7 @@ class Question(ABC, Generic[R_co]):
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact numbers as text; what is left at its default is left out."""
         content = {
-            field.name: _plain(getattr(self, field.name))
+            field.name: plain_json(getattr(self, field.name))
             for field in _given(type(self))
             if getattr(self, field.name) != field.default
         }
@@ -547,13 +521,3 @@ def _form_field(given: Field[Any], hint: Any) -> FormField:
         default = given.default_factory()
     required = default is MISSING
     return FormField(given.name, rules[-1], helps[-1], None if required else default, required)
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(entry) for name, entry in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
-    return value

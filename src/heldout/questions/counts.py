@@ -22,7 +22,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess, weigh_counts
+from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -303,15 +303,9 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
         return MeanRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        positives, negatives = guess.counts
-        request = self.request(about)
-        assert isinstance(request.statistic, BoundedSum)
-        error, weight = guess.mean_error, guess.mean_weight if self.weighted else 1.0
-        product = weight * error * (1 - error) * (1 - guess.error_spread**2)
-        lacking = np.array([error, 1 - error]) * (1 - weight)
-        parts = weight * np.array([error, product, 1 - error - product, *lacking])
-        total = request.statistic.resolution * (positives + negatives)
-        return np.round(parts * total).astype(np.int64)[: request.statistic.size]
+        statistic = self.request(about).statistic
+        assert isinstance(statistic, BoundedSum)
+        return typical_sums(statistic, guess)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,12 @@ from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
+from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Priced, Together
 from heldout.kernel.statistic import STEPS
 from heldout.questions.base import Question
 
-__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "weigh_counts"]
+__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "typical_sums", "weigh_counts"]
 
 # --- Public guesses of rows that nobody looked at, and how wide answers from them would be -------
 
@@ -162,6 +163,16 @@ def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
         sums = counts * STEPS * guess.mean_weight
         counts = np.concatenate([sums, sums * (1 - guess.mean_weight)])
     return np.round(counts).astype(np.int64)
+
+
+def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
+    """Return typical sums of a bounded number of each row, by its guessed mean and spread."""
+    error, weight = guess.mean_error, guess.mean_weight if statistic.weighted else 1.0
+    product = weight * error * (1 - error) * (1 - guess.error_spread**2)
+    lacking = np.array([error, 1 - error]) * (1 - weight)
+    parts = weight * np.array([error, product, 1 - error - product, *lacking])
+    total = statistic.resolution * sum(guess.counts)
+    return np.round(parts * total).astype(np.int64)[: statistic.size]
 
 
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:

@@ -309,7 +309,7 @@ SCORE: Final = Column(SCORES, "uniform")
 FLAG: Final = Column((0, 1), type="bigint")
 GROUP: Final = Column(("a", "b", "01", "x", None), type="text")
 GROUPS: Final = {"g": ["a", "b", "01"]}
-_WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
+WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
 
 
 def _open_scored(content: Any, **options: Any) -> Dataset:
@@ -331,16 +331,14 @@ def _open_classified(content: Any, **options: Any) -> Dataset:
     )
 
 
-declare_rows(
-    ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": _WEIGHT}, _open_scored
-)
+declare_rows(ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": WEIGHT}, _open_scored)
 declare_rows(
     ClassifiedRows,
     {
         "c": Column(("a", "b", "01"), type="text"),
         **dict.fromkeys(("pa", "pb", "pc"), SCORE),
         "g": GROUP,
-        "w": _WEIGHT,
+        "w": WEIGHT,
     },
     _open_classified,
 )

@@ -154,6 +154,8 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     """
 
     kind = "residual-plot"
+    rules = 2
+    known_rules = (1, 2)
     replayed = (
         {},
         {"by": "g"},
@@ -244,6 +246,7 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
             predicted=self.bounds.get("predicted"),
             residual=self.bounds.get("residual"),
             grid=self.grid,
+            rules=self.rules,
         )
 
     def read(self, drawn: Drawn) -> PlotRelease:
