@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
@@ -149,7 +150,7 @@ def test_the_one_off_forms_give_the_same_release() -> None:
         assert release.neighbours == "add-remove"
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_a_report_may_hold_the_curves() -> None:
     one = session()
     report = one.report(epsilon="2", curves=True)

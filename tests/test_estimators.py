@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import LinearSVC
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, HeldoutError
@@ -23,7 +24,7 @@ PUBLIC = np.arange(900) < 300
 MODEL = LogisticRegression().fit(X[PUBLIC], Y[PUBLIC])
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_fitted_model_has_a_report() -> None:
     report = ho.evaluate(MODEL, X[~PUBLIC], Y[~PUBLIC], epsilon=100)
     true = roc_auc_score(Y[~PUBLIC], MODEL.predict_proba(X[~PUBLIC])[:, 1])
@@ -68,7 +69,7 @@ def test_a_function_of_ours_is_a_scorer() -> None:
     assert cross_val_score(MODEL, X, Y, scoring=scorer) == pytest.approx(true, abs=0.01)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 @pytest.mark.parametrize(
     ("metric", "frame"),
     [("roc_auc", True), ("average_precision", False), ("neg_brier_score", True), ("f1", False)],

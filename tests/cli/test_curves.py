@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.chances import louder
 
 # At epsilon 1 noise hides the curves of 2,000 rows once in a hundred times.
 ASK = ("curves", "test.parquet", "--label", "readmitted", "--score", "risk_b", "--epsilon", "4")
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_it_prints_the_measures_the_curve_and_the_price(run):
     outcome = run(*ASK)
     assert (outcome.code, outcome.err) == (0, "")
@@ -33,7 +34,7 @@ def test_curves_that_noise_fills_are_asked_for_twice_and_not_drawn(run):
     assert "<svg" not in Path("curves.html").read_text().partition("<main")[2]
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_its_json_holds_the_curves(run):
     found = json.loads(run(*ASK, "--json").out)
     assert found["loss"] == {"epsilon": "4", "delta": "0"}
@@ -85,13 +86,13 @@ def test_it_writes_a_page_with_three_curves(run):
     assert "Reliability diagram" in page
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_it_writes_a_picture(run):
     assert run(*ASK, "--kind", "precision-recall", "--out", "curve.svg").code == 0
     assert Path("curve.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_place_that_cannot_be_written_costs_nothing(run):
     line = (*ASK, "--ledger", "l.sqlite", "--budget", "4")
     outcome = run(*line, "--out", "curves.pdf")

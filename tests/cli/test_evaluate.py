@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.chances import louder
 
 from heldout.kernel import Ledger
 
@@ -316,7 +317,7 @@ def test_several_classes_have_a_matrix_areas_and_ranks(run, here):
 SURVEY = "evaluate survey.parquet --label y --score p --weight w --largest-weight 5 --json"
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_rows_count_by_their_weight_and_what_has_no_weighted_form_is_left_out(run, here):
     content = json.loads(run(*SURVEY.split(), "--epsilon", "100").out)
     assert set(content["releases"]) == {"confusion", "brier"}

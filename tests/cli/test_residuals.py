@@ -5,6 +5,7 @@ import json
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.chances import louder
 
 from heldout.cli.residuals import parsed_bounds
 from heldout.errors import ArgumentError
@@ -93,7 +94,7 @@ def test_a_ledger_keeps_count(run, pay):
     assert again.err.count("\n") == 1
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_what_cannot_be_paid_in_full_is_not_begun(run, pay):
     words = ("residuals", "pay.parquet", *COLUMNS, "--epsilon", "1", "--ledger", "l.sqlite")
     refused = run(*words, "--metrics", "1", "--budget", "3/2")
@@ -107,7 +108,7 @@ def test_bounds_that_error_measures_cannot_use_are_searched_instead(run, pay):
     assert run("residuals", "pay.parquet", *COLUMNS, *words).code == 0
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_units_relations_and_declared_bounds(run, pay):
     words = ("--unit", "person_id", "--rows-per-unit", "3", "--neighbours", "add-remove")
     declared = ("--bounds", "predicted=0:120000,residual=60000", "--expected-rows", "2000")

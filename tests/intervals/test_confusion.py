@@ -101,7 +101,7 @@ def test_a_public_total_is_used() -> None:
         assert abs(sum(map(sum, matrix)) - 800) <= 2
 
 
-@pytest.mark.chance(1e-9)
+@pytest.mark.chance(1e-09, "--louder 20: 0 of 6 runs fail")
 def test_the_interval_of_a_count_is_as_wide_as_its_noise_and_one_more_at_most() -> None:
     """P(|noise| > k) is 2 r^(k + 1) / (1 + r) with r = exp(-1/scale); the scale is 4."""
     r = math.exp(-1 / 4)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pyarrow
 import pytest
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError
@@ -32,7 +33,7 @@ def areas(sessions) -> list[dict]:
     return [each.auc(epsilon="1").as_dict() for each in sessions]
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_pooled_counts_are_those_of_all_rows_when_noise_is_next_to_nothing(sessions):
     pooled = ho.pool([each.confusion(threshold=0.2, epsilon="900") for each in sessions])
     table = readmission(sum(SIZES)).to_pandas()
@@ -44,7 +45,7 @@ def test_pooled_counts_are_those_of_all_rows_when_noise_is_next_to_nothing(sessi
         pooled.cost()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_pooled_mean_is_that_of_all_rows_when_noise_is_next_to_nothing(sessions):
     table = readmission(sum(SIZES)).to_pandas()
     pooled = ho.pool([each.brier(epsilon="900") for each in sessions])

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.chances import louder
 from tests.server.conftest import Site, write_rows
 from tests.server.test_site import Visitor
 
@@ -159,7 +160,7 @@ def test_residuals_are_asked_about_by_group(costs: Costs) -> None:
     assert rmse["F"] > rmse["M"] + 1
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_numbers_far_off_count_as_the_nearer_bound_and_change_no_state(costs: Costs) -> None:
     far = np.where(np.arange(ROWS) < 20, 1e300, 20 + 3 * AGE + 4 * STAY)
     sent = costs.send("far.csv", predictions(far), "text/csv")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.chances import louder
 from tests.questions.boards.conftest import scored
 
 import heldout as ho
@@ -70,7 +71,7 @@ def test_a_bar_is_for_the_terms_and_the_account_that_paid_for_it(
     assert taken_up().left == (20, 3)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_state_that_was_put_back_is_noticed(opened: Any, tmp_path: Path) -> None:
     board, state = opened(), tmp_path / "board.json"
     board.submit(scored(900), submission="coin")
@@ -118,7 +119,7 @@ def test_a_board_that_cannot_be_paid_in_full_does_not_open(
     assert not (tmp_path / "board.json").exists()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_board_of_an_older_version_pays_its_scores_when_it_is_taken_up(
     opened: Any, ledger: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +151,7 @@ def test_no_name_of_a_submission_stands_for_something_else(opened: Any, ledger: 
     assert board.left == (16, 2)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_the_last_improvement_ends_the_board(opened: Any, ledger: Any) -> None:
     board = opened()
     for right in (1300, 1600, 1900):

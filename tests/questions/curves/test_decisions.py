@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_curve
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError
@@ -31,7 +32,7 @@ def near(measure: Any, value: float, slack: float) -> None:
     assert measure == pytest.approx(value, abs=5 * slack + high - low)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 14, 10))
 def test_net_benefit_is_that_of_counting_and_treat_all_that_of_the_prevalence() -> None:
     for at in (0.2, 0.5):
         called, odds = at <= SCORES, at / (1 - at)
@@ -59,7 +60,7 @@ def test_costs_are_those_of_counting_and_the_best_threshold_has_the_least() -> N
     assert (found.cost[0], found.cost[-1]) == (0, 0)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_the_best_f_score_is_found() -> None:
     def f_score(at: float) -> float:
         called = at <= SCORES
@@ -82,7 +83,7 @@ def test_a_part_of_the_area_and_gains_are_those_of_the_rows() -> None:
     assert np.interp(0.25, gain.called, gain.recall) == pytest.approx(top, abs=0.02)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_slope_and_intercept_are_those_of_a_logistic_fit() -> None:
     odds = np.log(SCORES / (1 - SCORES))
     fit = LogisticRegression(C=1e6).fit(odds[:, None], LABELS)
@@ -95,7 +96,7 @@ def test_slope_and_intercept_are_those_of_a_logistic_fit() -> None:
     assert moved.mean() == pytest.approx(LABELS.mean(), abs=0.01)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_every_reading_has_a_range_so_that_noise_can_be_said_to_fill_it() -> None:
     found = curves()
     ranges = {

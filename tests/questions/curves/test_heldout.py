@@ -114,7 +114,7 @@ def test_wrong_parameters_are_refused_before_anything_is_booked(bad: dict[str, A
         made(**bad)
 
 
-@pytest.mark.chance(1e-100)
+@pytest.mark.chance(1e-100, "--louder 20: 0 of 6 runs fail")
 def test_a_row_at_a_named_threshold_lies_above_it() -> None:
     one = made(epsilon=Fraction(400), named=(60, 200))
     places = np.repeat([59, 60, 61, 199, 200, 201], 300)

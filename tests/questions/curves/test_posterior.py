@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.chances import louder
 
 from heldout.intervals.curve import Curve, plain_curve
 from heldout.kernel.neighbours import Protection
@@ -312,7 +313,7 @@ def test_without_noise_the_curve_is_that_of_the_rows() -> None:
     assert abs(curve.positives - counts[1].sum()) < 3
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_curve_that_is_not_binormal_is_followed_when_there_are_rows_enough() -> None:
     random = np.random.default_rng(2)
     labels = (random.random(30_000) < 0.4).astype(np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded, BudgetMismatch, DataError, UnknownLabel
@@ -171,7 +172,7 @@ def test_no_small_neighbours_choose_a_cut_with_more_than_epsilon(protection):
     assert largest > float(epsilon) / 3
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_the_steps_cost_epsilon_together_and_no_more():
     for protection in (*BY_ROW, *BY_UNIT):
         for epsilon in (Fraction(1, 100), Fraction(1), Fraction(7)):
@@ -227,7 +228,7 @@ def test_a_plain_signal_is_found_and_words_without_one_weigh_nothing(neighbours)
     assert (model.predict(csr_array(X)) == model.predict(X)).all()
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_units_and_a_feature_matrix_are_trained_on_alike():
     X, y = separable(2000)
     unit = np.arange(2000) // 2
@@ -383,7 +384,7 @@ def test_labels_that_were_not_declared_are_told_how_to_be() -> None:
     assert model.classes_.tolist() == ["ham", "spam"]
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_a_model_of_texts_predicts_texts_and_never_rows_that_are_private() -> None:
     texts = ["win cash now", "see you soon"] * 200
     table = {"message": texts, "spam": [1, 0] * 200}

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
+from tests.chances import louder
 
 import heldout as ho
 from heldout.errors import ArgumentError, BudgetExceeded
@@ -50,7 +51,7 @@ def test_the_ledger_books_epsilon_once_and_the_parts_add_up(select, classifier, 
         clone(model).fit(csr_array(X), y)
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 @pytest.mark.parametrize("select", ["joint", "permute-and-flip", "noisy-counts"])
 def test_a_plain_signal_survives_selection(select):
     X, y = separable(4000)
@@ -92,7 +93,7 @@ def test_a_classifier_with_settings_of_its_own_may_be_passed():
     assert PrivatePipeline(select="cluster", k=2, epsilon="1").fit(private).n_features_in_ == 30
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 @pytest.mark.parametrize(
     ("features", "bounded", "trained"),
     [(40, True, "logistic"), (40, False, "naive-bayes"), (300, True, "naive-bayes")],

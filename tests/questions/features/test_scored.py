@@ -5,6 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.chances import louder
 
 import heldout as ho
 from heldout.data.feature_matrix import ScoredFeatures
@@ -50,7 +51,7 @@ def test_each_row_is_scored_as_a_public_one_would_be():
     assert np.allclose(np.asarray(found["score"]), model.predict_proba(X)[:, 1])
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(louder(0, 6, 20))
 def test_texts_are_scored_where_they_lie_and_through_the_features_that_were_chosen():
     table = {"message": ["win cash now", "see you soon"] * 200, "spam": [1, 0] * 200}
     private = FeatureMatrix.from_table(
