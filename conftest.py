@@ -28,12 +28,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from heldout.kernel.noise import exact, source
+from heldout.questions.curves.methods import cuts
+from heldout.questions.regression import mechanisms
 from heldout.testing import Seeded
 
 MOST = 1e-4
@@ -54,6 +57,7 @@ DOCTESTS = {
 _SEED: ContextVar[str | None] = ContextVar("seed of the run", default=None)
 _default_rng = np.random.default_rng
 _start = threading.Thread.start
+_choose_exactly = cuts.choose_exactly
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -86,6 +90,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.louder > 1:
         _Counted.louder = config.option.louder
         exact.random_bytes = _louder_bytes  # type: ignore[attr-defined]
+        for module in (cuts, mechanisms):
+            module.choose_exactly = _louder_choice  # type: ignore[attr-defined]
     np.random.default_rng = _generator  # type: ignore[assignment]
     threading.Thread.start = _start_with_source  # type: ignore[method-assign]
     from hypothesis import core
@@ -123,6 +129,11 @@ def _louder_bytes(count: int) -> bytes:
     near = (min(number, whole - 1 - number) + 0.5) / (whole / 2)
     place = int(near**_Counted.louder * (whole / 2))
     return (place if 2 * number < whole else whole - 1 - place).to_bytes(count, "big")
+
+
+def _louder_choice(weights: Any, penalties: Any, rate: Fraction, **named: Any) -> int:
+    """Choose with a rate so many times smaller: what had a chance p has about p^(1/louder)."""
+    return _choose_exactly(weights, penalties, rate / _Counted.louder, **named)
 
 
 @contextmanager

@@ -1,6 +1,12 @@
-"""How often a right program fails a test of chance, exactly."""
+"""How often a right program fails a test of chance, exactly or at most."""
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 from scipy import stats
+
+Outcome = TypeVar("Outcome", bound=Hashable)
 
 
 def improbability(seen: int, runs: int, probability: float) -> float:
@@ -11,3 +17,27 @@ def improbability(seen: int, runs: int, probability: float) -> float:
     """
     law = stats.binom(runs, probability)
     return float(2 * min(law.cdf(seen), law.sf(seen - 1)))
+
+
+def is_likelier(
+    seen: Mapping[Outcome, int], law: Mapping[Outcome, float], other: Mapping[Outcome, float]
+) -> bool:
+    """Return whether what was seen is likelier under `law` than under `other`."""
+    return sum(seen[one] * math.log(law[one] / other[one]) for one in law if seen[one]) > 0
+
+
+def overlooked(law: Mapping[Outcome, float], other: Mapping[Outcome, float], runs: int) -> float:
+    """Return how often draws from `law` are likelier under `other`, at most (Chernoff's bound)."""
+    return sum(math.sqrt(law[one] * other[one]) for one in law) ** runs
+
+
+def louder(failed: int, runs: int, times: int) -> float:
+    """Return the rate of a test that failed so many runs at so many times the noise.
+
+    What noise does with the chance p it does with p^(1/times) there (`conftest.py`). The share of
+    failures is taken at the upper end of its interval, which 5 percent of series exceed; a test
+    that many draws must fail together, or that one of many can fail, has a smaller rate than this.
+    `tools/rates.py` counts the runs.
+    """
+    share = 1.0 if failed == runs else stats.beta.ppf(0.95, failed + 1, runs - failed)
+    return float(share**times)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from sklearn import metrics as reference
 
 import heldout as ho
+from heldout import questions as q
 from heldout.cli import main
 from heldout.errors import ArgumentError, DataError, ScoreOutOfRange, UndeclaredRival
 from heldout.examples import readmission
@@ -211,11 +213,34 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HELDOUT_DEBUG", raising=False)
 
 
+@pytest.mark.chance(1e-6)
+def test_a_comparison_names_its_models_says_which_is_better_and_shows_it() -> None:
+    rows = {"y": [1, 0] * 500, "p": [0.6, 0.5, 0.4, 0.5] * 250, "q": [0.9, 0.1] * 500}
+    data = ho.Dataset(rows, label="y", score="p", rivals=["q"])
+    answered = ho.Session(data, budget=ho.Budget(epsilon=20)).answer(
+        q.Compare(score="q", epsilon=20)
+    )
+    [release] = answered.releases
+    assert release.finding() == "q ranks better than p, with 95% confidence."
+    assert release.as_dict()["finding"] == release.finding()
+    [named] = replace(answered, names={"p": "old.onnx", "q": "new.onnx"}).releases
+    assert named.finding() == "new.onnx ranks better than old.onnx, with 95% confidence."
+    assert named.headline.name == "AUC of new.onnx minus AUC of old.onnx"
+    assert named.value == release.value > 0
+    [figure] = named.figures()
+    assert "new.onnx minus old.onnx" in figure.svg
+    same = ho.Dataset(rows, label="y", score="p", rivals=["p"])
+    session = ho.Session(same, budget=ho.Budget(epsilon=20))
+    equal = session.compare(score="p", epsilon=20)
+    low, high = equal.interval()
+    assert equal.finding().startswith("Neither p nor p is shown") == (low <= 0 <= high)
+
+
 @pytest.mark.usefixtures("_here")
 def test_the_command_says_which_model_ranks_better(capfd: pytest.CaptureFixture[str]) -> None:
     assert main((*COMPARE, "--rival", "risk_b", "--epsilon", "4")) == 0
     shown = capfd.readouterr().out
-    assert "AUC of risk_b less AUC of risk_a" in shown
+    assert "AUC of risk_b minus AUC of risk_a" in shown
     assert "p-value" in shown
     assert "Paid epsilon 4, replace-one neighbours; left: epsilon 0." in shown
     ledger = ("--ledger", "ledger.sqlite", "--budget", "3")

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.source import module_of, trees
 
 import heldout
-
-SOURCE = Path(heldout.__file__).parent
 
 # A room may import from the rooms before it, and from itself.
 ORDER = [
@@ -33,7 +32,12 @@ ORDER = [
         "heldout.pooling.site",
     ),
     ("heldout.questions",),
-    ("heldout.board", "heldout.features", "heldout.regression"),  # public names of families
+    (
+        "heldout.board",
+        "heldout.features",
+        "heldout.judged",
+        "heldout.regression",
+    ),  # public names of families
     ("heldout.one_off", "heldout.planning"),
     ("heldout.estimators",),
     ("heldout.pooling",),
@@ -44,23 +48,14 @@ SHELLS = ORDER.index(("heldout.questions",))  # from here on, `import heldout` i
 
 
 @cache
-def modules() -> list[str]:
-    names = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
-        names.append(".".join(parts).removesuffix(".__init__"))
-    return names
-
-
-def file_of(module: str) -> Path:
-    path = SOURCE.parent.joinpath(*module.split("."))
-    inside = path / "__init__.py"  # a folder may be left of a module that has moved
-    return inside if inside.is_file() else path.with_suffix(".py")
+def modules() -> dict[str, ast.Module]:
+    """Return the trees of all modules, by their names."""
+    return {module_of(path): tree for path, tree in trees().items()}
 
 
 def imported(module: str) -> Iterator[str]:
     """What a module imports of this package, when it runs (not for type checkers alone)."""
-    tree = ast.parse(file_of(module).read_text())
+    tree = modules()[module]
     for_types = {
         id(inner)
         for node in ast.walk(tree)

@@ -5,6 +5,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from tests.source import trees
 
 from heldout import questions as q
 
@@ -37,10 +38,9 @@ def test_a_list_of_kinds_by_hand_would_be_noticed() -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_no_shell_names_a_kind(shell: str) -> None:
     kinds = set(q.kinds())
-    for file in sorted((SOURCE / shell).rglob("*.py")):
-        name = file.relative_to(SOURCE).as_posix()
-        if name not in PRESETS and name not in OTHER_NAMES:
-            assert named(ast.parse(file.read_text(encoding="utf-8")), kinds) == [], name
+    for name, tree in trees().items():
+        if name.startswith(f"{shell}/") and name not in PRESETS and name not in OTHER_NAMES:
+            assert named(tree, kinds) == [], name
 
 
 def test_no_page_names_a_kind() -> None:

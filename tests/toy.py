@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from heldout.data.description import ScoredRows
 from heldout.intervals.confusion import ConfusionRelease
@@ -21,11 +21,11 @@ def toy_question() -> Iterator[type[Question[ConfusionRelease]]]:
     class AlarmCounts(Question[ConfusionRelease]):
         """The counts at a threshold, from another package."""
 
-        kind: ClassVar[str] = KIND
-        title: ClassVar[str] = "alarm counts"
-        asks: ClassVar[str] = "How many alarms does it raise?"
-        tells: ClassVar[str] = "The rows with at least this score, by their label."
-        of: ClassVar[tuple[type, ...]] = (ScoredRows,)
+        kind = KIND
+        title = "alarm counts"
+        asks = "How many alarms does it raise?"
+        tells = "The rows with at least this score, by their label."
+        of = (ScoredRows,)
         alarm_at: Annotated[float, Number(0, 1), "Scores from here on raise an alarm."] = 0.5
         sort: Annotated[str, OneOf(("loud", "silent")), "What sort of alarm."] = "loud"
         urgent: Annotated[bool, Flag(), "Whether it is urgent."] = False

@@ -22,6 +22,7 @@ import tempfile
 import time
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,13 @@ LEFT = (".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".hypothes
 """What a copy of the repository does not need."""
 LONGEST = 1800
 """Seconds for the tests of one fault, also on busy cores: a fault that hangs is noticed."""
+
+
+@cache
+def sources(root: Path) -> dict[Path, str]:
+    """Read the package's files, before anything is planted."""
+    files = sorted((root / "src" / "heldout").rglob("*.py"))
+    return {file: file.read_text(encoding="utf-8") for file in files}
 
 
 @dataclass(frozen=True)
@@ -44,12 +52,11 @@ class Fault:
 
     def place(self, root: Path) -> Path:
         """Return the one file that has the text."""
-        files = sorted((root / "src" / "heldout").rglob("*.py"))
-        places = [file for file in files if self.old in file.read_text(encoding="utf-8")]
-        count = sum(file.read_text(encoding="utf-8").count(self.old) for file in places)
+        counts = {file: text.count(self.old) for file, text in sources(root).items()}
+        count = sum(counts.values())
         if count != 1:
             raise SystemExit(f"{self.name}: its text must stand once in src, got {count} times.")
-        return places[0]
+        return max(counts, key=lambda file: counts[file])
 
     def selections(self, root: Path) -> list[list[str]]:
         """Return pytest's arguments: folders and files by name, wherever they are now.

@@ -40,6 +40,7 @@ _ROOMS = (
     "errors",
     "examples",
     "features",
+    "judged",
     "models",
     "precision_recall",
     "questions",
@@ -67,6 +68,7 @@ __all__ = [
     "evaluate",
     "examples",
     "features",
+    "judged",
     "models",
     "plan",
     "pool",
@@ -81,7 +83,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from heldout import audit, client, errors, examples, models, precision_recall, questions
+    from heldout import (
+        audit,
+        client,
+        errors,
+        examples,
+        judged,
+        models,
+        precision_recall,
+        questions,
+    )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
     from heldout.data.scores import ScoreMap

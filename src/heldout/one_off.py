@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.arguments import as_array, check_columns, no_such
 from heldout.data import Dataset
+from heldout.data.description import MeasuredRows
 from heldout.data.validation import other_label
 from heldout.errors import ArgumentError, UnknownLabel
 from heldout.intervals.bounded_mean import MeanRelease
@@ -237,6 +238,7 @@ def _curve(
     labels = {name: options.pop(name) for name in known & set(options)}
     session = one_off(y_true, y_score, epsilon=epsilon, **labels)
     if kind == "calibration":
+        assert not isinstance(session.dataset, MeasuredRows)
         check_probabilities(session.dataset.score_range)
     return NamedCurve(session.curves(epsilon=epsilon, **options), kind)
 

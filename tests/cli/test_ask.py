@@ -17,6 +17,8 @@ ROWS = {
     "FittedOptions": "pay.csv --observed pay --predicted fitted",
     "FeatureOptions": "flags.csv --label paid --columns urgent,late",
     "TruthOptions": "truth.csv",
+    "MeasuredRows": "measured.csv --values a=0,1 b=0,1",
+    "SurvivalRows": "measured.csv --time days --event died --score risk --values a=0,1 b=0,1",
 }
 NEEDED = {"--rival": "risk_b", "--privatized": "copy.csv"}
 
@@ -33,7 +35,13 @@ def tables(here):
     flags |= {"late": [int(each) for each in flags["late"]], "paid": [1, 0, 0] * 100}
     truth, copy = {"size": numbers, "kind": ["a", "b", "c"] * 100}, {"size": numbers[::-1]}
     copy |= {"kind": ["a", "a", "b"] * 100}
-    for name, columns in (("pay", pay), ("flags", flags), ("truth", truth), ("copy", copy)):
+    measured = {
+        "a": [each / 100 for each in numbers],
+        "b": [(at * 3 % 7) / 7 for at in range(count)],
+    }
+    measured |= {"days": numbers, "died": flags["paid"], "risk": numbers[::-1]}
+    tables = {"pay": pay, "flags": flags, "truth": truth, "copy": copy, "measured": measured}
+    for name, columns in tables.items():
         pyarrow.csv.write_csv(pyarrow.table(columns), here / f"{name}.csv")
     return here
 
@@ -46,6 +54,11 @@ def words_of(kind: str) -> list[str]:
     file, *rows = ROWS["classes" if of_classes else options.__name__].split()
     needed = [each.option for each in question.form() if each.required and each.option in NEEDED]
     given = [word for option in needed for word in (option, NEEDED[option])]
+    for each in question.form():
+        if each.required and each.name in question.example and each.option not in NEEDED:
+            value = question.example[each.name]
+            several = value if isinstance(value, list | tuple) else [value]
+            given += [each.option, *map(str, several)]
     return ["ask", file, kind, *rows, *given, "--epsilon", "4", "--yes"]
 
 

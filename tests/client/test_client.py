@@ -261,7 +261,7 @@ def test_two_models_are_compared_on_a_server(
     assert 0 <= answer["p_value"] <= 1
     code, out, err = bought(running, capsys, *words)
     assert code == 0, err
-    assert "With 95% confidence" in out
+    assert "model.json ranks better than rival.json, with 95% confidence." in out
     missing = bought(running, capsys, "compare", "--rival", tmp_path / "nowhere.json", "--yes")
     assert missing[0] == 2
     assert "nowhere.json" in missing[2]

@@ -135,6 +135,23 @@ def test_a_gap_is_tested_in_the_unit_of_its_measure_beyond_one_too() -> None:
 
 
 @pytest.mark.chance(1e-7)
+def test_what_is_said_first_of_groups_is_the_gap_that_is_surely_the_largest() -> None:
+    generator = np.random.default_rng(5)
+    cells = [[1400, 200, 40, 360], [1400, 200, 200, 200], [0, 0, 0, 0]]
+    apart = released(cells, epsilon="4", generator=generator)
+    said = apart.finding()
+    assert said.startswith("The largest gap between the groups of g is in recall: 0.5")
+    assert "for g1 and 0.9" in said
+    low, high = apart.gap_in("recall").interval(1 - 0.05 / 5)
+    assert f"{low:.3f} to {high:.3f}" in said
+    alike = [[1400, 200, 40, 360], [1400, 200, 40, 360], [0, 0, 0, 0]]
+    assert released(alike, epsilon="4", generator=generator).finding().startswith("No gap between")
+    empty = released([[0, 0, 0, 0]] * 3, epsilon="1/10", generator=generator)
+    assert "fewer than two of the groups of g" in empty.finding()
+    [first, *_] = apart.figures()
+    assert "g: g0" in first.svg
+
+
 def test_a_group_without_rows_is_not_read_at_any_price() -> None:
     """Noise is next to nothing here, and an area without rows is 1/2 by definition."""
     generator = np.random.default_rng(5)

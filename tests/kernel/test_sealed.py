@@ -14,14 +14,13 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.source import PACKAGE, module_of, trees
 
-import heldout
 import heldout as ho
 from heldout.errors import AnswerLost, SealedError
 from heldout.kernel.noise import DiscreteLaplace
@@ -178,9 +177,6 @@ def test_a_failing_draw_shows_no_count_in_the_frames_of_the_door(
 
 # --- who may open it, in the source --------------------------------------------------------------
 
-SOURCE = Path(heldout.__file__).parent
-
-
 # Simulations, made-up patients, and arithmetic on data that is public or stays with its custodian.
 SIMULATED = (
     "heldout.audit",
@@ -193,11 +189,7 @@ SIMULATED = (
 @cache
 def modules() -> list[tuple[str, list[ast.AST]]]:
     """Each module's name and all nodes of its source: they are walked many times."""
-    found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
-        found.append((name.removesuffix(".__init__"), list(ast.walk(ast.parse(path.read_text())))))
-    return found
+    return [(module_of(path), list(ast.walk(tree))) for path, tree in trees().items()]
 
 
 def names_used(nodes: list[ast.AST]) -> Iterator[str]:
@@ -250,10 +242,9 @@ def openings(tree: ast.Module) -> Iterator[bool]:
 
 
 def test_only_the_sample_of_a_mechanism_opens_the_envelope() -> None:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts)
-        if name not in OPENERS:
-            assert all(openings(ast.parse(path.read_text(encoding="utf-8")))), name
+    for path, tree in trees().items():
+        if module_of(path) not in OPENERS:
+            assert all(openings(tree)), path
 
 
 def test_an_opening_elsewhere_would_be_noticed() -> None:
@@ -268,7 +259,7 @@ def test_an_opening_elsewhere_would_be_noticed() -> None:
 
 def test_no_shell_imports_the_noise() -> None:
     for shell in ("cli", "server", "client", "drawing"):
-        for path in sorted((SOURCE / shell).rglob("*.py")):
+        for path in sorted((PACKAGE / shell).rglob("*.py")):
             text = path.read_text(encoding="utf-8")
             inside = r"heldout\.kernel\.(noise|ranking|sealed|statistic)\b"
             if path.name != "doctor.py":  # which draws once, of zeros, to see whether it works

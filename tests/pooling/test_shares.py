@@ -35,7 +35,7 @@ def test_each_site_books_the_whole_price_and_the_sum_reads_as_one_matrix() -> No
         receipt = shares.hand_in(site, ASKED, honest=4, into=secure)
         assert site.remaining == ho.Loss.pure("1/2")
         assert "noisy" not in str(receipt)
-    found = shares.opened(
+    found = shares.open_sum(
         secure.total.tolist(), ASKED, sensitivity=2, honest=4, handed_in=secure.sites
     )
     low, high = found.accuracy.interval(1 - 1e-7)
@@ -45,7 +45,7 @@ def test_each_site_books_the_whole_price_and_the_sum_reads_as_one_matrix() -> No
 
 def test_too_few_sites_and_other_questions_are_refused() -> None:
     with pytest.raises(ho.errors.ArgumentError, match="at least 4"):
-        shares.opened([1, 2, 3, 4], ASKED, sensitivity=2, honest=4, handed_in=3)
+        shares.open_sum([1, 2, 3, 4], ASKED, sensitivity=2, honest=4, handed_in=3)
     site, secure = session(), InTheClear()
     for question, honest in ((q.Auc(epsilon=1), 2), (ASKED, 0), (ASKED, True)):
         with pytest.raises(ho.errors.ArgumentError):

@@ -52,6 +52,8 @@ EXAMPLES: list[q.Question] = [
     q.TopK(epsilon="1/2"),
     q.Training(epsilon="1", classifier="logistic", select="noisy-counts", ridge="1/4"),
 ]
+LISTED = {each.kind for each in EXAMPLES}
+EXAMPLES += [kind.with_rows()[0] for kind in q.registered() if kind.kind not in LISTED]
 each_question = pytest.mark.parametrize("question", EXAMPLES, ids=lambda each: each.kind)
 
 

@@ -24,7 +24,11 @@ def older(name: str) -> dict[str, Any]:
 
 def as_published(content: Any) -> Any:
     """What 0.1 published: no kinds, and the old version of a report."""
-    content = {name: value for name, value in content.items() if name != "kind"}
+    content = {name: value for name, value in content.items() if name not in ("kind", "finding")}
+    if "measures" in content:  # B minus A was called "less" then
+        content["measures"] = {
+            name.replace(" minus ", " less "): value for name, value in content["measures"].items()
+        }
     if "releases" in content:
         del content["schema"], content["heldout"], content["left_out"]
         del content["ties"]  # read off the curves
@@ -81,7 +85,10 @@ def test_an_older_answer_gives_the_same_release(name: str) -> None:
     assert alike(as_published(now), as_published(content["release"]))
 
 
-@pytest.mark.parametrize("name", [name for name in OLDER if not name.startswith("report")])
+BEFORE_KINDS = [name for name in OLDER if "kind" not in older(name)["release"]]
+
+
+@pytest.mark.parametrize("name", [name for name in BEFORE_KINDS if not name.startswith("report")])
 def test_older_json_is_recognised_by_what_the_release_was_called(name: str) -> None:
     content = older(name)
     assert "kind" not in content["release"]

@@ -83,6 +83,6 @@ def test_a_sparse_vector_is_read_as_it_was_drawn(question: Any) -> None:
 
 
 def test_a_question_of_one_kind_of_rules_knows_no_others() -> None:
-    assert q.Auc(epsilon="1").under(1) == q.Auc(epsilon="1")
+    assert q.Brier(epsilon="1").under(1) == q.Brier(epsilon="1")
     with pytest.raises(ArgumentError, match="has no rules 2"):
-        q.Auc(epsilon="1").under(2)
+        q.Brier(epsilon="1").under(2)

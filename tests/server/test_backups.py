@@ -173,7 +173,7 @@ def test_an_older_or_another_ledger_is_refused_and_nothing_is_restored(
     with pytest.raises(LedgerError, match="--accept-ledger"):
         backups.restore(backup, service)
     assert not backups.is_server(service)
-    assert not (tmp_path / "elsewhere" / "ledger.sqlite").exists()
+    assert not [path for path in (tmp_path / "elsewhere").rglob("*") if path.is_file()]
 
 
 def test_a_copy_of_the_ledger_is_not_overwritten_by_an_older_one(
@@ -190,12 +190,14 @@ def test_a_copy_of_the_ledger_is_not_overwritten_by_an_older_one(
 
 def test_what_was_revoked_after_the_copy_does_not_come_back(site: Site, tmp_path: Path) -> None:
     link = accounts.new_link(site.service, "ana")
+    site.worker.signs.give()
     backups.make_backup(site.service, tmp_path / "backup")
     again = restored(
         tmp_path / "backup", tmp_path / "elsewhere", site.tokens, None, accept_ledger=True
     )
     assert again.client("ana").get("/api/v1/me").status_code == 401
     assert accounts.of_token(again.service, link, kind="link") is None
+    assert again.client().get("/ready").json()["workers"] == 0  # the old server's are not ours
     again.service.close()
 
 

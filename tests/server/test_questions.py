@@ -177,6 +177,33 @@ def test_a_trained_model_is_the_answer_and_can_be_judged_on_the_same_budget(both
 
 
 @pytest.mark.chance(1e-6)
+def test_a_signed_comparison_names_both_models_and_says_which_is_better(both: Site) -> None:
+    good = both.upload(LINEAR)
+    headers = {"Content-Type": "application/json", "Prefer": "wait=0"}
+    other = both.client("ana").put(
+        "/api/v1/artifacts?name=worse.json",
+        content=json.dumps(LINEAR | {"coefficients": {"age": -0.04}}),
+        headers=headers,
+    )
+    asked = {"question": "compare", "epsilon": "40", "score": RIVAL}
+    more = {"artifact": good["id"], "rival": other.json()["id"]}
+    answer = ask(both, "readmissions", "named", asked, **more)
+    [compared] = answer["answers"]
+    assert compared["finding"] == "model.json ranks better than worse.json, with 95% confidence."
+    assert "AUC of worse.json minus AUC of model.json" in compared["measures"]
+    assert compared["value"] < 0
+    page = both.client("ana").get(f"/api/v1/reports/{answer['id']}.html").text
+    for words in (
+        compared["finding"],
+        "How good is model.json on readmissions?",
+        "worse.json minus",
+    ):
+        assert words in page
+    seen = visitor(both).get(f"/evaluations/{answer['id']}").text
+    assert compared["finding"] in seen
+
+
+@pytest.mark.chance(1e-6)
 def test_a_public_copy_is_compared_with_the_rows_it_has_columns_of(both: Site) -> None:
     copy = {"numbers": {"b": HABITS["b"][:200]}, "texts": {"t": HABITS["t"][:200]}}
     asked = {"question": "separability", "epsilon": "20", "privatized": copy}

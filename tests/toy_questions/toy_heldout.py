@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class RowsBelow(Statistic[Ints]):
     """
 
     limit: float
-    claim: ClassVar[str] = "confident-negatives"
+    claim = "confident-negatives"
 
     def body(self) -> str:
         below = f"count(*) FILTER (WHERE score < {double(self.limit)})"
@@ -73,12 +73,12 @@ class ShareRelease(Release):
 class ConfidentNegatives(Question[ShareRelease]):
     """The share of rows with a score below `limit`."""
 
-    kind: ClassVar[str] = "confident-negatives"
-    title: ClassVar[str] = "confident negatives"
-    asks: ClassVar[str] = "How many rows does it leave alone with confidence?"
-    tells: ClassVar[str] = "The share of rows with a score below a limit."
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    section: ClassVar[Section | None] = Section(
+    kind = "confident-negatives"
+    title = "confident negatives"
+    asks = "How many rows does it leave alone with confidence?"
+    tells = "The share of rows with a score below a limit."
+    of = (ScoredRows,)
+    section = Section(
         title="Confident negatives",
         meaning="The share of rows that the model leaves alone with confidence.",
         weight=10,

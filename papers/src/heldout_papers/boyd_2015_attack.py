@@ -15,7 +15,7 @@ import numpy as np
 from heldout.audit.attacks import label_from_auc, metric_value, most_success
 from heldout_papers.altair_svg import rows
 from heldout_papers.colours import scale
-from heldout_papers.registry import Claim, Context, Reproduction, figure
+from heldout_papers.registry import Claim, Context, Reproduction, Verdict, figure
 from heldout_papers.scored_sets import ADULT, adult
 
 _SIZES = (50, 100, 200, 500, 1_000, 1_500, 2_000, 2_500)
@@ -94,6 +94,12 @@ def _made(context: Context) -> Reproduction:
     )
 
 
+_PROTOCOL = (
+    "The protocol is changed: the known rows, not all rows, are half and half, because otherwise "
+    "counting them gives the label away without any AUC."
+)
+
+
 def _claims(table: list[dict[str, Any]], pooled: float, limit: float) -> list[Claim]:
     found = {
         digits: float(np.mean([r["success"] for r in table if r["what"] == f"{digits} digits"]))
@@ -105,18 +111,20 @@ def _claims(table: list[dict[str, Any]], pooled: float, limit: float) -> list[Cl
             "near 1",
             f"{found[max(_DIGITS)]:.2f} with {max(_DIGITS)} digits over all sizes",
             found[max(_DIGITS)] > 0.9,
+            _PROTOCOL,
         ),
         Claim(
             "Rounding makes the adversary less successful",
             "graph",
             ", ".join(f"{digits} digits {value:.2f}" for digits, value in found.items()),
             found[max(_DIGITS)] > found[min(_DIGITS)] + 0.2,
+            _PROTOCOL,
         ),
         Claim(
-            f"(ours) A private release at epsilon {_EPSILON} leaves at most {limit:.3f}",
+            f"Against a private release at epsilon {_EPSILON} the success stays below {limit:.3f}",
             "not in the paper",
             f"{pooled:.3f}",
-            pooled < limit,
+            Verdict.OURS,
         ),
     ]
 

@@ -7,7 +7,6 @@ only the counting is done by NumPy instead of SQL.
 from __future__ import annotations
 
 from dataclasses import fields
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from heldout.questions.regression.table import ResidualTable
 from heldout_papers.chen_2016_residuals_data import Fitted
 from heldout_papers.colours import HELDOUT
 
-__all__ = ["MEANT", "METHODS", "counted", "ours", "prirp"]
+__all__ = ["METHODS", "counted", "ours", "prirp"]
 
 PROTECTION: Final = Protection(neighbours=Neighbours.REPLACE_ONE)
 
@@ -45,32 +44,12 @@ def ours(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
 
 
 def prirp(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
-    """The paper's, as printed, with its own end: counts below 0 set to 0, the others rounded."""
-    return _rounded(drawn(fit, epsilon, AS_PRINTED, scale))
+    """Return the paper's plot as printed: counts below 0 set to 0, the others rounded."""
+    table = drawn(fit, epsilon, AS_PRINTED, scale)
+    return _Rounded(**{column.name: getattr(table, column.name) for column in fields(table)})
 
 
-def _rounded(found: ResidualTable) -> ResidualTable:
-    return _Rounded(**{each.name: getattr(found, each.name) for each in fields(found)})
-
-
-MEANT: Final = "PriRP, share 470/(n epsilon)"
-"""PriRP with the share of the bounds that its illustration asks for; print lost an epsilon."""
-
-
-def prirp_as_meant(fit: Fitted, epsilon: str, *, scale: float = 1.0) -> ResidualTable:
-    """The paper's method with the share of the bounds that it means."""
-    return _rounded(drawn(fit, epsilon, MEANT, scale))
-
-
-METHODS: Final = {HELDOUT: ours, "PriRP": prirp, MEANT: prirp_as_meant}
-
-
-class _AsMeant(PlotPlan):
-    """The printed plan with 470/(n epsilon) in the place of 470/n."""
-
-    @property
-    def bounds_share(self) -> Fraction:
-        return min(Fraction(3, 10), Fraction(470) / (max(self.rows or 1, 1) * self.epsilon))
+METHODS: Final = {HELDOUT: ours, "PriRP": prirp}
 
 
 class _Rounded(ResidualTable):
@@ -98,14 +77,13 @@ def counted(statistic: GridCounts, fit: Fitted) -> Any:
 
 @lru_cache(maxsize=64)
 def _plan(epsilon: str, rows: int, scale: float, method: str) -> PlotPlan:
-    kind = _AsMeant if method == MEANT else PlotPlan
-    return kind(
+    return PlotPlan(
         epsilon=exact(epsilon, name="epsilon"),
         protection=PROTECTION,
         rows=rows,
         expected_rows=None,
         scale=scale,
-        method=AS_PRINTED if method == MEANT else method,
+        method=method,
         predicted=None,
         residual=None,
         grid=None,

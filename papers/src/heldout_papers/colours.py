@@ -26,7 +26,6 @@ _FIXED = {
     "PriROC, DAWA's public code": PALETTE[6],
     "PriROC-fix, HB": PALETTE[7],
     "PriRP": PALETTE[1],
-    "PriRP, share 470/(n epsilon)": PALETTE[4],
     "SmoothS": PALETTE[3],
     "PTT": PALETTE[1],
     "NoisyCut": PALETTE[6],

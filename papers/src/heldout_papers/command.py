@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,7 +114,7 @@ def reproduce(
                 "title": result.title,
                 "files": [str(path) for path in files],
                 "notes": list(result.notes),
-                "claims": [asdict(each) | {"verdict": each.verdict} for each in result.claims],
+                "claims": [claim.as_dict() for claim in result.claims],
                 "table": [dict(row) for row in result.table],
             }
             for entry, result, files in made
@@ -169,7 +169,7 @@ def _make_all(
     for each in found:
         for claim in each["claims"]:
             place = f"{each['paper']} {each['kind']} {each['number']}"
-            print(f"{claim['verdict']:<10} {place}: {claim['said']}")
+            print(f"{claim['verdict']:<10} {place}: {claim['text']}")
     print(page)
 
 
@@ -256,8 +256,8 @@ def _print_result(result: Reproduction, files: Sequence[Path]) -> None:
             console.print(f"(1 in {step} of {len(rows)} rows; all are in the CSV)")
     for claim in result.claims:
         console.print(
-            f"[bold]{claim.verdict}[/bold]: {claim.said}: printed {claim.printed}; here "
-            f"{claim.found}.",
+            f"[bold]{claim.verdict}[/bold]: {claim.text}: printed {claim.printed}; here "
+            f"{claim.here}.",
             highlight=False,
         )
     for note in result.notes:

@@ -1,4 +1,6 @@
-"""Everything that was made on one HTML page: pictures, the papers' numbers beside ours, verdicts.
+"""Everything that was made on one page: pictures, the papers' numbers beside ours, verdicts.
+
+The same claims without pictures are `papers.md`, a page of the documentation.
 
 Each table or figure leaves a small JSON file beside its picture. What a folder holds already, made
 with as many repetitions by the same version, is not made again: a long run can be resumed.
@@ -8,15 +10,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from dataclasses import asdict
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heldout_papers.registry import Entry, Reproduction
 
-__all__ = ["kept", "remember", "write_page"]
+__all__ = ["PAPERS", "kept", "markdown", "remember", "write_page"]
 
 _SHOWN_ROWS = 40
 
@@ -49,7 +51,7 @@ def remember(
         "title": result.title,
         "description": result.description,
         "notes": list(result.notes),
-        "claims": [asdict(each) | {"verdict": each.verdict} for each in result.claims],
+        "claims": [claim.as_dict() for claim in result.claims],
         "rows": [{k: _plain(v) for k, v in row.items()} for row in result.table[:_SHOWN_ROWS]],
         "row_count": len(result.table),
         "files": [path.name for path in files],
@@ -64,8 +66,10 @@ def remember(
 def write_page(
     found: list[dict[str, Any]], left_out: list[tuple[Entry, str]], *, quick: bool, out: Path
 ) -> Path:
-    """One file: pictures are inside it, nothing is fetched from elsewhere."""
+    """Write the page, with its pictures inside it, and its claims as Markdown."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    (out / "papers.md").write_text(markdown(found), encoding="utf-8")
 
     loaders = [PackageLoader("heldout_papers"), PackageLoader("heldout.drawing")]
     templates = Environment(
@@ -88,6 +92,41 @@ def write_page(
     path = out / "index.html"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+PAPERS = {
+    "stoddard-2014": "Stoddard, Chen and Machanavajjhala 2014",
+    "chen-2016": "Chen, Machanavajjhala, Reiter and Barrientos 2016",
+    "boyd-2014": "Boyd 2014",
+    "boyd-2015": "Boyd, Lantz and Page 2015",
+    "separability": "The separability metric",
+}
+
+
+def markdown(made: list[dict[str, Any]]) -> str:
+    """Return the claims as a page of the documentation, one table per paper."""
+    text = (files("heldout_papers") / "templates" / "papers.md").read_text("utf-8")
+    parts = [text.rstrip()]
+    for paper, title in PAPERS.items():
+        entries = [entry for entry in made if entry["paper"] == paper]
+        rows = [
+            _row(f"{entry['kind']} {entry['number']}", claim)
+            for entry in entries
+            for claim in entry["claims"]
+        ]
+        head = ["| where | claim | printed | here | verdict |", "|---|---|---|---|---|"]
+        parts += [f"## {title}", "\n".join([*head, *rows])]
+        silent = [f"{e['kind']} {e['number']}" for e in entries if not e["claims"]]
+        if silent:
+            parts.append(f"Drawn, with no claim to check: {', '.join(silent)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(where: str, claim: dict[str, str]) -> str:
+    text = claim["text"] + (f" ({claim['data']})" if claim["data"] else "")
+    why = f". {claim['why']}" if claim["why"] and claim["verdict"] != "reproduced" else ""
+    cells = (where, text, claim["printed"], claim["here"], f"**{claim['verdict']}**{why}")
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _pictures(found: dict[str, Any], out: Path) -> list[str]:

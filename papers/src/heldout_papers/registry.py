@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,18 +67,44 @@ class Context:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says of a table or figure, with its number beside ours."""
+    """A finding of a paper, with its printed number beside ours."""
 
-    said: str
+    text: str
     printed: str
-    found: str
-    holds: bool
+    here: str
+    holds: bool | Verdict
     why: str = ""
-    """Of what does not hold: the cause, or that none was found."""
+    """Why it differs, or that no cause was found."""
+    data: str = ""
+    """The data that stand in for the paper's, if those are not public."""
 
     @property
-    def verdict(self) -> str:
-        return "reproduced" if self.holds else "differs"
+    def verdict(self) -> Verdict:
+        if isinstance(self.holds, Verdict):
+            return self.holds
+        return Verdict.REPRODUCED if self.holds else Verdict.DIFFERS
+
+    def as_dict(self) -> dict[str, str]:
+        """Return it as plain JSON, with its verdict."""
+        return {
+            "text": self.text,
+            "printed": self.printed,
+            "here": self.here,
+            "verdict": str(self.verdict),
+            "why": self.why,
+            "data": self.data,
+        }
+
+
+class Verdict(StrEnum):
+    """How a finding comes out here."""
+
+    REPRODUCED = "reproduced"
+    DIFFERS = "differs"
+    OURS = "ours / open question"
+    """No paper claims it: a question that a paper leaves open, or a finding of our own."""
+    IMPOSSIBLE = "impossible"
+    """It cannot be matched: data or a model are not public."""
 
 
 @dataclass(frozen=True)

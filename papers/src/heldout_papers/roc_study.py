@@ -70,6 +70,8 @@ class Result(NamedTuple):
     precision_recall: Any
     auc: Any
     areas: Any
+    collapsed: Any
+    """Whether noise left a class no row, so that a rate jumps from 0 to 1 at one threshold."""
     last: Curves
 
 
@@ -129,8 +131,14 @@ def run(job: Job) -> Result:
         np.array([area_between(each.precision_recall, true.precision_recall) for each in drawn]),
         np.abs(areas - true.auc),
         areas,
+        np.array([_is_corner(curves) for curves in drawn]),
         drawn[-1],
     )
+
+
+def _is_corner(curves: Curves) -> bool:
+    """Return whether one of the two rates has no value between 0 and 1."""
+    return any(bool(np.isin(rate, (0.0, 1.0)).all()) for rate in curves.roc)
 
 
 def read(table: NoisyTable, *, corner: bool = False) -> Curves:

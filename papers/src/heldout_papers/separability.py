@@ -21,6 +21,7 @@ _SEED = 20210405
 _SHUFFLES = 20
 _TRIALS = 200
 _SHARES = "Laplace, shares of calls"
+STAND_IN = "simulated calls for the challenge's"
 
 
 class Histograms(NamedTuple):
@@ -119,12 +120,13 @@ def by_epsilon(context: Context) -> Reproduction:
             {
                 "mechanism": name,
                 "epsilon": epsilon,
-                "separability": score.value,
+                "separability": score.paper_value,
                 "low": low,
                 "high": high,
                 "accuracy": score.accuracy,
                 "shuffled_accuracy": score.shuffled_accuracy,
                 "cross_validated": None if held_out is None else held_out.value,
+                "forest": score.value,
                 "pmse_ratio": score.pmse_ratio,
                 "detection_auc": score.detection_auc,
                 "zeros_true": float((truth.counts == 0).mean()),
@@ -136,7 +138,10 @@ def by_epsilon(context: Context) -> Reproduction:
     for name in MECHANISMS:
         scores = [float(str(row["separability"])) for row in found if row["mechanism"] == name]
         said.append(f"{name} {min(scores):.2f} to {max(scores):.2f}")
-    laplacian = [float(str(r["separability"])) for r in found if r["mechanism"] == "Laplace"]
+    laplacian, sparse = (
+        [float(str(row["separability"])) for row in found if row["mechanism"] == name]
+        for name in ("Laplace", "sampled")
+    )
     return Reproduction(
         title="Separability by epsilon, 278 areas x 12 months x 174 types (simulated)",
         table=found,
@@ -148,7 +153,18 @@ def by_epsilon(context: Context) -> Reproduction:
                 "separability 0.8",
                 f"{min(laplacian):.2f} to {max(laplacian):.2f} over epsilon",
                 min(laplacian) > 0.7,
-            )
+                data=STAND_IN,
+            ),
+            Claim(
+                "Mechanisms that keep zeros do better under the metric",
+                "expected of sparsity-preserving procedures, no number",
+                "; ".join(said),
+                max(sparse) < 0.2 < min(laplacian),
+                "By the paper's metric, a logistic regression on the rows it was fitted to. A "
+                "forest still tells sampled histograms from true ones: which types an area has "
+                "more of is lost.",
+                data=STAND_IN,
+            ),
         ],
         notes=[
             f"Over epsilon: {', '.join(said)}.",
@@ -204,15 +220,17 @@ def variances(context: Context) -> Reproduction:
                 "Most of the variance is between neighbourhoods",
                 "77%",
                 f"{areas[0]:.0%} of counts, {areas[1]:.0%} of shares of calls",
-                areas[1] > 0.5,
-                "The paper's pictures are of normalised histograms. Of shares, a large area's "
-                "noise is small and it looks true every month; of counts it does not.",
+                any(0.6 < share < 0.9 for share in areas),
+                "Neither is near 77%. The paper's pictures are of normalised histograms: of "
+                "shares, a large area's noise is small and it looks true every month.",
+                data=STAND_IN,
             ),
             Claim(
                 "Hardly any is between months",
                 "0.2%",
                 f"{months[0]:.1%} of counts, {months[1]:.1%} of shares of calls",
                 max(months) < 0.02,
+                data=STAND_IN,
             ),
         ],
     )

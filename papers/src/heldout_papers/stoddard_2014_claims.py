@@ -66,6 +66,7 @@ def claims_1(found: list[dict[str, Any]]) -> list[Claim]:
             "Sampling alone helps at epsilon 1", "both data sets with a bound",
             f"{sampling} of 2", sampling == 2,
         ),
+        _headline(value, datas),
         Claim(
             "PTT with TC is the best private selection",
             "all three data sets",
@@ -74,6 +75,27 @@ def claims_1(found: list[dict[str, Any]]) -> list[Claim]:
             "The printed thresholds are not known.",
         ),
     ]  # fmt: skip
+
+
+def _headline(value: dict[tuple[str, str], float], datas: list[str]) -> Claim:
+    """The paper's headline, by the selection that is private and by those that are not."""
+    whole = [data for data in datas if (data, "all") in value]
+    gains = {
+        name: [value[data, name] - value[data, "all"] for data in whole]
+        for name in ("score perturbation TC", "Cluster 2014 TC*", "PTT TC*")
+    }
+    best = [max(gain) for gain in zip(*gains.values(), strict=True)]
+    private = gains["score perturbation TC"]
+    return Claim(
+        "Selecting features improves a private classifier's misclassification rate by 10 to 15%",
+        "10 to 15%",
+        "; ".join(
+            f"{data} {one:.1%} by a private selection, {other:.1%} by the best"
+            for data, one, other in zip(whole, private, best, strict=True)
+        ),
+        max(private) >= 0.1,
+        "The largest gains are of selections that are not private.",
+    )
 
 
 def claims_2(found: list[dict[str, Any]]) -> list[Claim]:

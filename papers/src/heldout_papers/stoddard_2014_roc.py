@@ -184,6 +184,10 @@ def _errors(results: list[Result]) -> list[dict[str, Any]]:
             "runs": each.job.runs,
             "median error": float(np.median(each.roc)),
             "mean error": float(np.mean(each.roc)),
+            "collapsed": int(each.collapsed.sum()),
+            "median error, not collapsed": (
+                float(np.median(each.roc[~each.collapsed])) if not each.collapsed.all() else None
+            ),
         }
         for each in results
     ]
@@ -209,18 +213,8 @@ def _claims(found: list[dict[str, Any]]) -> list[Claim]:
         return sum(error[(*cell, one)] < error[(*cell, two)] for cell in cells)
 
     beaten, ahead = below("RecursiveMedians", "FixedSpace"), below("RecursiveMedians", "Laplace")
-    near = [
-        1 / 3 < ours["RecursiveMedians", d][0] / _PRINTED["RecursiveMedians", d][0] < 3
-        for d in ("SMS", "TWITTER")
-    ]
     return [
-        Claim(
-            "Recursive medians at epsilon 1, SMS and TWITTER",
-            "0.023 and 0.055",
-            _numbers(ours["RecursiveMedians", d][0] for d in ("SMS", "TWITTER")),
-            all(near),
-            "A median of a few runs, more than three times as large or as small as printed.",
-        ),
+        *(_medians(found, data) for data in ("SMS", "TWITTER")),
         Claim(
             "Laplace on SMS at epsilon 1, 0.5, 0.25, 0.1",
             _numbers(_PRINTED["Laplace", "SMS"]),
@@ -247,6 +241,33 @@ def _claims(found: list[dict[str, Any]]) -> list[Claim]:
             "Ten even thresholds with a monotone step are a better baseline than the printed one.",
         ),
     ]
+
+
+def _medians(found: list[dict[str, Any]], data: str) -> Claim:
+    """All four cells of recursive medians; a collapsed curve is near a good model by accident."""
+    here = {
+        row["epsilon"]: row
+        for row in found
+        if (row["data"], row["method"]) == (data, "RecursiveMedians")
+    }
+    rows = [here[epsilon] for epsilon in _EPSILONS]
+    printed = _PRINTED["RecursiveMedians", data]
+    errors = [row["median error, not collapsed"] for row in rows]
+    near = [
+        error is not None and 1 / 3 < error / number < 3
+        for error, number in zip(errors, printed, strict=True)
+    ]
+    lost = ", ".join(f"{row['collapsed']} of {row['runs']}" for row in rows)
+    return Claim(
+        f"Recursive medians on {data} at epsilon 1, 0.5, 0.25, 0.1",
+        _numbers(printed),
+        f"{' '.join('none' if each is None else f'{each:.3f}' for each in errors)} (medians of the "
+        f"runs that did not collapse to a corner, which {lost} did)",
+        all(near),
+        "More than three times as large or as small as printed in a cell. On SMS noise may leave "
+        "the 77 negatives no row: that curve is the perfect corner, and near the true one by "
+        "accident.",
+    )
 
 
 def _claims_7(found: list[dict[str, Any]]) -> list[Claim]:

@@ -18,6 +18,7 @@ from heldout.errors import ArgumentError
 __all__ = [
     "Choices",
     "Columns",
+    "Ends",
     "Flag",
     "Grid",
     "Intervals",
@@ -28,6 +29,7 @@ __all__ = [
     "Rule",
     "Share",
     "Text",
+    "Values",
     "Whole",
 ]
 
@@ -289,6 +291,77 @@ def _interval(value: Any, name: str) -> tuple[float, float]:
             f"bounds of {name} must be two finite numbers, the lower first, got {shown(value)}."
         )
     return (low, high)
+
+
+@dataclass(frozen=True)
+class Ends(Rule):
+    """Two numbers, the lower first, between which something lies.
+
+    >>> Ends()([0, 1], "bounds")
+    (0.0, 1.0)
+    """
+
+    takes_several: ClassVar[bool] = True
+
+    def __call__(self, value: Any, name: str) -> tuple[float, float]:
+        return _interval(value, name)
+
+    def schema(self) -> Schema:
+        return {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+
+
+_MOST_WORDS = 50
+
+
+@dataclass(frozen=True)
+class Values(Rule):
+    """Columns of numbers with the bounds of each, or of words with the number that each stands for.
+
+    >>> Values()({"dice": (0, 1), "winner": {"A": 0, "tie": 0.5, "B": 1}}, "values")["winner"]
+    {'A': 0.0, 'tie': 0.5, 'B': 1.0}
+    >>> Values().from_words(["dice=0,1", "winner=A:0,tie:0.5,B:1"], "values")["dice"]
+    (0.0, 1.0)
+    """
+
+    takes_several: ClassVar[bool] = True
+
+    def __call__(self, value: Any, name: str) -> dict[str, tuple[float, float] | dict[str, float]]:
+        named = isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+        if not named or not value:
+            raise ArgumentError(
+                f"{name} must be bounds by column, such as {{'dice': (0, 1)}}, got {shown(value)}."
+            )
+        return {key: _value(each, f"{name}[{key!r}]") for key, each in value.items()}
+
+    def schema(self) -> Schema:
+        words = {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 2}
+        one = {"anyOf": [Ends().schema(), words]}
+        return {"type": "object", "additionalProperties": one, "minProperties": 1}
+
+    def from_words(self, words: Sequence[str], name: str) -> object:
+        """Read `dice=0,1`, or `winner=A:0,tie:0.5,B:1`."""
+        typed: dict[str, Any] = {}
+        for word in words:
+            key, equals, content = word.partition("=")
+            if not equals:
+                raise ArgumentError(f"{name} must look like dice=0,1, got {shown(word)}.")
+            parts = content.split(",")
+            pairs = [part.rpartition(":") for part in parts]
+            mapped = any(colon for _, colon, _ in pairs)
+            typed[key] = {cell: number for cell, _, number in pairs} if mapped else tuple(parts)
+        return self(typed, name)
+
+
+def _value(value: Any, name: str) -> tuple[float, float] | dict[str, float]:
+    if not isinstance(value, Mapping):
+        return _interval(value, name)
+    numbers = {str(word): as_number(number) for word, number in value.items()}
+    if len(numbers) < len(value) or not 2 <= len(numbers) <= _MOST_WORDS:
+        raise ArgumentError(
+            f"{name} must have 2 to {_MOST_WORDS} different words, with a number for each."
+        )
+    _interval((min(numbers.values()), max(numbers.values())), name)
+    return numbers
 
 
 @dataclass(frozen=True)

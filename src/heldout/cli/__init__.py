@@ -28,7 +28,7 @@ PLACES: dict[str, str] = {
     "plan:board": "Plan a leaderboard that cannot be gamed.",
     "server:serve": "Let analysts ask: pages, API and a worker.",
     "server:worker": "Do a server's work on private rows.",
-    "server:app": "Look after a server: copies, links, retention.",
+    "server:app": "Look after a server: copies and links.",
     "server:verify": "Is this page what a server signed?",
     "pr:pr": "Precision-recall space, on public numbers.",
     "audit:audit": "Try to prove the privacy claims wrong.",

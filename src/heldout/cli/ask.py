@@ -1,7 +1,7 @@
 """`heldout ask`: any registered question, of a table or of a server."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import Field, field, fields, make_dataclass
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 from heldout.arguments import shown
+from heldout.cli.fields import make_options, option_of, read_option
 from heldout.cli.frame import ANSWER, FRAME, QUESTION, ROWS, Bought, Framed, Page, buy
 from heldout.cli.rows import Custody, Where, options_for
 from heldout.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heldout.questions import Question
-    from heldout.questions.base import FormField
 
 HELP = """Ask any question, of a table or of a server.
 
@@ -106,8 +106,8 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
     """Return the function of one kind: its own fields, and the options of its rows."""
     form = {field.name: field for field in question.form()}
     taken = {field.option for field in form.values()}
-    own = [_option(field) for name, field in form.items() if name not in SHARED]
-    chosen: Any = _dataclass("Fields", own)
+    own = [option_of(field) for name, field in form.items() if name not in SHARED]
+    chosen: Any = make_options("Fields", own)
     rows_type: Any = _beside(options, taken)
 
     def command(
@@ -127,7 +127,7 @@ def _command(question: type["Question[Any]"], options: type[Custody]) -> Callabl
             Write the answer and its pictures to this .html file, as one page.
         """
         words: dict[str, Any] = {
-            name: _read(form[name], value) for name, value in vars(chosen).items()
+            name: read_option(form[name], value) for name, value in vars(chosen).items()
         }
         words |= {name: getattr(frame, name) for name in SHARED & set(form)}
         Page(out=out).check()
@@ -150,49 +150,6 @@ def _write(place: Path, bought: Bought) -> None:
         write_page(place, lambda: answers_page(bought.answered))
 
 
-# --- options from fields -------------------------------------------------------------------------
-
-
-def _option(form_field: "FormField") -> tuple[str, Any, Field[Any]]:
-    """Return the option of one field, as a field of a dataclass."""
-    from heldout.questions.base import Flag
-
-    flag = isinstance(form_field.rule, Flag)
-    several = form_field.rule.takes_several
-    words: dict[str, Any] = {"name": form_field.option, "help": _hint(form_field)}
-    if several:
-        words |= {"consume_multiple": True, "negative": ""}
-    if flag and form_field.default:
-        words |= {"negative": "--no-" + form_field.option.removeprefix("--")}
-    kind: Any = bool if flag else tuple[str, ...] if several else str
-    if form_field.required:
-        return form_field.name, Annotated[kind, Parameter(**words)], field()
-    words["show_default"] = False
-    optional: Any = field(default=None)
-    return form_field.name, Annotated[kind | None, Parameter(**words)], optional
-
-
-def _hint(form_field: "FormField") -> str:
-    """Return the help of a field, with its choices and its default."""
-    schema = form_field.rule.schema()
-    choices = schema.get("enum") or schema.get("items", {}).get("enum")
-    hint = form_field.help
-    if choices and not all(choice in hint for choice in choices):
-        hint += f" One of: {', '.join(choices)}."
-    if form_field.default not in (None, False, {}, ()):
-        default = "yes" if form_field.default is True else form_field.default
-        hint += f" [default: {default}]"
-    return hint
-
-
-def _read(form_field: "FormField", value: str | bool | Sequence[str] | None) -> object:
-    """Read what was typed by the rule of its field."""
-    if value is None or isinstance(value, bool):
-        return value
-    words = [value] if isinstance(value, str) else list(value)
-    return form_field.rule.from_command(words, form_field.option)
-
-
 def _beside(options: type[Custody], taken: set[str]) -> type[Custody]:
     """Return the rows' options beside those of a question: one that it has goes by --rows-NAME."""
     renamed = [
@@ -200,15 +157,4 @@ def _beside(options: type[Custody], taken: set[str]) -> type[Custody]:
         for option in fields(options)
         if "--" + option.name.replace("_", "-") in taken
     ]
-    return options if not renamed else _dataclass(options.__name__, renamed, options)
-
-
-def _dataclass(name: str, content: Sequence[Any], *bases: type) -> type[Any]:
-    words = [
-        (called, kind, field(default=old.default, kw_only=True)) for called, kind, old in content
-    ]
-    made = make_dataclass(name, words, bases=bases, frozen=True, kw_only=True)
-    made.__module__ = __name__  # the parser looks into classes of packages only
-    if bases:
-        made.__doc__ = bases[0].__doc__
-    return made
+    return options if not renamed else make_options(options.__name__, renamed, options)

@@ -155,11 +155,7 @@ def compare(
 
     def text() -> None:
         print(one_line(f"{release}."))
-        low, high = release.interval()
-        first = bought.answered.drawn.about.score
-        better = rival if low > 0 else first if high < 0 else None
-        verdict = f"{better} ranks better" if better else "neither is shown to rank better"
-        print(one_line(f"With 95% confidence {verdict}."))
+        print(one_line(release.finding()))
         print_paid(release, bought.remaining)
 
     bought.deliver(text=text)

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from cyclopts import Group, Parameter
 
+from heldout.cli.fields import make_options, option_of, read_option
 from heldout.cli.model import Scoring
 from heldout.cli.output import Flag, Several, declared_values, label_value, words_in
 from heldout.errors import ArgumentError
@@ -437,6 +438,61 @@ class TruthOptions(Custody):
         return self.open_session(PrivateSession, private, asked=asked)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DescribedOptions(Custody):
+    """Rows whose description says what is declared of them; see `Description.declares`.
+
+    Parameters
+    ----------
+    groups
+        Columns and the values that are declared for them, such as sex=F,M age=young,old; every
+        other value is in the group "other".
+    clip
+        Count a value beyond its bounds as the nearer end, instead of refusing the table.
+    weight
+        Column with what each row counts for, from 0 to --largest-weight.
+    largest_weight
+        The largest weight that there can be. Public; never read off the data.
+    """
+
+    described: ClassVar[Any]
+    groups: Several = ()
+    clip: Flag = False
+    weight: str | None = None
+    largest_weight: float | None = None
+
+    def session(self, source: Any, *, asked: Asked) -> "PrivateSession":
+        from heldout.questions.session import Session
+
+        own: dict[str, Any] = {
+            each.name: read_option(each, getattr(self, each.name))
+            for each in self.described.declares
+        }
+        asked_values = {
+            name: bounds for question in asked for name, bounds in question.values_asked.items()
+        }
+        if asked_values:
+            own["values"] = {**asked_values, **(own.get("values") or {})}
+        private = self.described.table_type()(
+            source,
+            groups=declared_values(self.groups),
+            out_of_range="clip" if self.clip else "refuse",
+            weight=self.weight,
+            largest_weight=self.largest_weight,
+            **own,
+            **self.declared,
+        )
+        return self.open_session(Session, private, asked=asked)
+
+
+def described_options(described: type["Description"]) -> type[Custody]:
+    """Return the options of rows from what their description declares."""
+    own = [option_of(each) for each in described.declares]
+    made = make_options(described.__name__, own, DescribedOptions)
+    made.described = described
+    return made
+
+
 def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
     """Return the options that open such rows; None if no command can."""
     from heldout.data.classes import ClassifiedRows
@@ -452,4 +508,9 @@ def options_for(of: Sequence[type["Description"]]) -> type[Custody] | None:
         FeatureRows: FeatureOptions,
         TruthRows: TruthOptions,
     }
-    return next((known[rows] for rows in of if rows in known), None)
+    for rows in of:
+        if rows in known:
+            return known[rows]
+        if rows.declares:
+            return described_options(rows)
+    return None

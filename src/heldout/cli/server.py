@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
-app = App(name="server", help="Look after a server: copies, links, retention.")
+app = App(name="server", help="Look after a server: copies and links.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,13 +221,13 @@ def restore(
     from heldout.server.backups import restore as put_back
     from heldout.server.run import open_service
 
-    found = Backup.at(backup)
+    copy = Backup.at(backup)
     service = open_service(folder, database=database, new=True)
     try:
         done = put_back(
-            found, service, newest=ledger, accept_ledger=accept_ledger, keep_tokens=keep_tokens
+            copy, service, newest=ledger, accept_ledger=accept_ledger, keep_tokens=keep_tokens
         )
-        print(f"The server of {found.made} is in {folder}: {done.line}.")
+        print(f"The server of {copy.made} is in {folder}: {done.line}.")
         print("Start it with heldout serve; heldout server admin-link makes a sign-in link.")
     finally:
         service.close()

@@ -170,7 +170,9 @@ class Server:
         try:
             statement = signed["statement"]
             ledger, answered = str(statement["ledger"]), Answered.from_dict(statement["answer"])
-        except (KeyError, TypeError):
+            models = (statement.get("subject") or {}).get("models", ())
+            answered = answered.of_models(*(str(model["name"]) for model in models))
+        except (KeyError, TypeError, AttributeError):
             raise ServerError("The server's answer is not a signed statement.") from None
         receipt = answered.receipt
         head = {"ledger": ledger, "sequence": receipt.sequence, "hash": receipt.hash}

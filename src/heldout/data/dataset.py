@@ -83,6 +83,14 @@ class Dataset(PrivateTable):
         Without keys the budget goes with the whole table, and a column more is another table.
     neighbours
         "replace-one" (the number of rows is public) or "add-remove".
+    values
+        Instead of a label: columns with a number for each row, and the bounds of each,
+        `{"dice": (0, 1)}`; or with words, and the number that each stands for,
+        `{"winner": {"A": 0, "tie": 0.5, "B": 1}}`. Public, and never read off the data.
+    time, event
+        Instead of a label: the column with the time, from 0, and the one that says whether the
+        event came then (`positive`) or the row was last seen then without it (`negative`). With
+        them `score` may be left out, and is the risk that a model gives.
     table, query
         Which rows of a PostgreSQL database: a table's name, or one SELECT; see `PostgresTable`.
     name
@@ -98,18 +106,23 @@ class Dataset(PrivateTable):
     scores: tuple[str, ...]
     prediction: str | None
 
-    def __new__(cls, *rows: Any, classes: Any = None, **declared: Any) -> "Dataset":
-        from heldout.data.classes import ClassifiedDataset
-
-        several = cls is Dataset and classes is not None
-        return object.__new__(ClassifiedDataset if several else cls)
+    def __new__(
+        cls, *rows: Any, label: Any = None, classes: Any = None, **declared: Any
+    ) -> "Dataset":
+        if cls is Dataset and classes is not None:
+            from heldout.data.classes import ClassifiedDataset as cls
+        elif cls is Dataset and label is None and declared.get("time") is not None:
+            from heldout.data.survival import SurvivalDataset as cls
+        elif cls is Dataset and label is None and declared.get("values") is not None:
+            from heldout.data.measured import MeasuredDataset as cls
+        return object.__new__(cls)
 
     def __init__(
         self,
         rows: Any,
         /,
         *,
-        label: str,
+        label: str | None = None,
         score: str | None = None,
         classes: Sequence[Any] | None = None,
         scores: Sequence[str] | None = None,
@@ -135,7 +148,20 @@ class Dataset(PrivateTable):
         table: str | None = None,
         query: str | None = None,
         name: str | None = None,
+        values: Mapping[str, Any] | None = None,
+        time: str | None = None,
+        event: str | None = None,
     ) -> None:
+        if label is None:
+            raise ArgumentError(
+                "Name label=, the column with the truth; or values= for a number of each row, or "
+                "time= and event= for a time to an event."
+            )
+        if values is not None or time is not None or event is not None:
+            raise ArgumentError(
+                "values, time and event must be left out beside a label. Declare a second Dataset "
+                "of the rows: by the same keys it has the same budget."
+            )
         if table is not None or query is not None:
             rows = PostgresTable(rows, table=table, query=query)
         from heldout.data.classes import declared_classes

@@ -6,15 +6,32 @@ the place of the rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import Any, ClassVar, Final
 
-from heldout.arguments import as_number, is_one_of, shown
+from heldout.arguments import as_number, is_one_of, no_such, shown
+from heldout.arguments.forms import FormField
+from heldout.arguments.rules import Text, Values
 from heldout.data.groups import Groups, chosen_groups, crossed_names
 from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["Description", "ScoredRows"]
+__all__ = ["Description", "MeasuredRows", "ScoredRows", "SurvivalRows", "ValueRange"]
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """Where a declared value of a row lies; `words` are those of a column of words. Public."""
+
+    low: float
+    high: float
+    words: Mapping[str, float] = field(default_factory=dict)
+    """The number that each word stands for; none where the column holds numbers."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return (self.low, self.high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +40,11 @@ class Description:
 
     rows_in_words: ClassVar[str] = "private rows"
     """What such rows are, for messages."""
+    declares: ClassVar[tuple[FormField, ...]] = ()
+    """What a custodian says of such rows beside whose they are, their groups and their weights:
+    arguments of `opened_by`. A command or a form is made of it."""
+    opened_by: ClassVar[str] = ""
+    """The private table that holds such rows, as module:class; none if shells open it by hand."""
     takes_model: ClassVar[bool] = False
     """Whether a model is judged on them: its scores or predictions are one of the columns."""
     name: str
@@ -39,6 +61,12 @@ class Description:
     largest_weight: float = 1.0
     model: str | None = field(init=False, default=None)
     """Whose answers are judged: the column with a model's scores or predictions."""
+
+    @classmethod
+    def table_type(cls) -> Any:
+        """Return the class of private tables that hold such rows, by `opened_by`."""
+        module, _, name = cls.opened_by.partition(":")
+        return getattr(import_module(module), name)
 
     def check_weight(self) -> None:
         """Refuse a weighted question of rows without weights."""
@@ -160,3 +188,83 @@ class ScoredRows(Description):
             "out_of_range": self.out_of_range,
             **({"score_values": list(self.score_values)} if self.score_values else {}),
         }
+
+
+VALUES: Final = FormField(
+    "values",
+    Values(),
+    "Columns with a number for each row and its bounds, such as dice=0,1; or with words, such as "
+    "winner=A:0,tie:0.5,B:1. Public; never read off the data.",
+    None,
+    required=False,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRows(Description):
+    """Rows with a number or more each, within declared bounds: a Dice score, a grade, a cost."""
+
+    rows_in_words: ClassVar[str] = "rows with declared values"
+    declares: ClassVar[tuple[FormField, ...]] = (VALUES,)
+    opened_by: ClassVar[str] = "heldout.data.measured:MeasuredDataset"
+    values: Mapping[str, ValueRange] = field(default_factory=dict)
+    """The declared columns, each with its bounds."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", ", ".join(self.values) or None)
+
+    def place(self, column: str) -> int:
+        """Return which of the declared values a question names, or refuse it."""
+        if column not in self.values:
+            raise ArgumentError(no_such("column", column, list(self.values)))
+        return list(self.values).index(column)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return (self.name, *self.values, *self.groups, self.protection.unit_name)
+
+    def as_dict(self) -> dict[str, Any]:
+        declared = {name: dict(each.words) or list(each.ends) for name, each in self.values.items()}
+        return super().as_dict() | ({"values": declared} if declared else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurvivalRows(MeasuredRows):
+    """Rows with a time and whether an event came then; perhaps with a risk, and declared values."""
+
+    rows_in_words: ClassVar[str] = "rows with a time to an event"
+    declares: ClassVar[tuple[FormField, ...]] = (
+        FormField("time", Text("a column"), "Column with the time, from 0.", None, required=True),
+        FormField(
+            "event",
+            Text("a column"),
+            "Column that says whether the event came at that time (1), or the row was last seen "
+            "then without it (0).",
+            None,
+            required=True,
+        ),
+        FormField(
+            "score",
+            Text("a column"),
+            "Column with the risk that a model gives; a higher one means an earlier event.",
+            None,
+            required=False,
+        ),
+        VALUES,
+    )
+    opened_by: ClassVar[str] = "heldout.data.survival:SurvivalDataset"
+    time: str
+    event: str
+    score: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "model", self.score or self.model)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return (*super().names, self.time, self.event, self.score)
+
+    def as_dict(self) -> dict[str, Any]:
+        own = {"time": self.time, "event": self.event, "score": self.score}
+        return super().as_dict() | own

@@ -48,12 +48,21 @@ class Counts(Protocol):
     def true_negatives(self) -> "Measure": ...
 
 
-def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str = "") -> Figure:
+def interval_plot(
+    measures: Mapping[str, "Measure"], *, level: float, title: str = "", mark: float | None = None
+) -> Figure:
     """Draw a line per measure: thin bar for its interval, thick bar for its noise interval, dot.
 
-    One that is not informative is a grey line without a number.
+    One that is not informative is a grey line without a number. A line stands at `mark`.
     """
-    axis = _axis([measure for measure in measures.values() if measure.informative], level, title)
+    known = [measure for measure in measures.values() if measure.informative]
+    axis = _axis(known, level, title, mark)
+    half = 0.003 * (axis.high - axis.low)
+    marks = [
+        {"name": name, "from": mark - half, "to": mark + half}
+        for name in measures
+        if mark is not None
+    ]
     rows, hidden = [], []
     for name, measure in measures.items():
         (low, high), (noise_low, noise_high) = (
@@ -83,6 +92,7 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
     )
     chart = Chart(
         [
+            Layer("rect", marks, x="from", x2="to", y="name", color=MUTED),
             Layer("rule", rows, "noise_low", "name", "noise_high", color=PALETTE[5], style=thick),
             Layer("rule", rows, x="low", x2="high", y="name", style=thin),
             Layer("point", rows, x="value", y="name", size=34),
@@ -109,14 +119,19 @@ def interval_plot(measures: Mapping[str, "Measure"], *, level: float, title: str
     )
 
 
-def _axis(measures: Sequence["Measure"], level: float, title: str) -> Numbers:
-    """Return 0 to 1 if that holds all intervals, else as far as they reach, with 0 if near."""
+def _axis(
+    measures: Sequence["Measure"], level: float, title: str, mark: float | None = None
+) -> Numbers:
+    """Return as far as the intervals reach, and a mark: from an end of 0 to 1 if that is near."""
     ends = [end for measure in measures for end in measure.interval(level)]
+    ends += [] if mark is None else [mark]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
-    if low >= 0 and high <= 1:
-        return Numbers(title, form=".1f")
-    room = 0.05 * (high - low)
-    low, high = low - room, high + room
+    shares, reach = 0 <= low <= high <= 1, (high - low) or 1.0
+    low, high = low - 0.08 * reach, high + 0.08 * reach
+    if shares:  # no room beyond what a share can be
+        return Numbers(
+            title, 0.0 if low < 0.5 * reach else low, 1.0 if high > 1 - 0.25 * reach else high
+        )
     return Numbers(title, min(low, 0.0) if low < high - low else low, max(high, 0.0))
 
 

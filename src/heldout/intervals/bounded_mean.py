@@ -68,27 +68,33 @@ def of_a_guess(statistic: BoundedSum) -> float:
 
 
 def mean(
-    ratio: Ratio, largest: float, *, name: str, terms: str, middle: float | None = None
+    ratio: Ratio,
+    largest: float,
+    *,
+    name: str,
+    terms: str,
+    middle: float | None = None,
+    low: float = 0.0,
 ) -> Measure:
-    """A mean of errors that are at most `largest`, from its share of the largest one.
+    """A mean of numbers from `low` to `low + largest`, from its share of that range.
 
     Half of its range lies below `middle`, where that is given.
     """
 
     def scaled(interval: Callable[[float], Interval]) -> Callable[[float], Interval]:
         def compute(level: float) -> Interval:
-            low, high = interval(level)
-            return (low * largest, high * largest)
+            first, last = interval(level)
+            return (low + first * largest, low + last * largest)
 
         return compute
 
     return Measure(
-        ratio.value * largest,
+        low + ratio.value * largest,
         name=name,
         terms=terms,
         noise_interval=scaled(ratio.noise_interval),
         interval=scaled(ratio.interval),
-        share=lambda value: value / (largest if middle is None else value + middle),
+        share=lambda value: (value - low) / (largest if middle is None else value + middle),
     )
 
 

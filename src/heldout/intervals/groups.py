@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from heldout.arguments import shown
+from heldout.arguments import shown, visible
+from heldout.drawing.words import by_width
 from heldout.errors import ArgumentError
 from heldout.intervals.confusion import ConfusionRelease
 from heldout.intervals.measure import Interval, Measure
@@ -181,6 +182,40 @@ class ByGroup(Release, Generic[Part_co]):
         tests = {"p_value": self.p_value, "worst": self.worst, "drowned": list(self.drowned)}
         return {**super().as_dict(level), "groups": groups, **tests}
 
+    @property
+    def division(self) -> str:
+        """The column that the groups are of, or several."""
+        by = self._drawn.request.parameters["by"]
+        return by if isinstance(by, str) else ", ".join(by)
+
+    def finding(self, level: float = 0.95) -> str:
+        """Return the gap that is surely the largest, of all that are told, or that none is shown.
+
+        Its interval holds for all of them together: the largest was not known beforehand.
+        """
+        readable = [metric for metric in self.compared if len(self._readable(metric)) > 1]
+        groups = f"the groups of {visible(self.division)}"
+        if not readable:
+            return f"Noise leaves fewer than two of {groups} to compare. Pay more to compare them."
+        together = 1 - (1 - level) / len(readable)
+        ends = {metric: self.gap_in(metric).interval(together) for metric in readable}
+        sure = f"with {level * 100:g}% confidence"
+        metric = max(ends, key=lambda metric: ends[metric])
+        show = by_width(ends[metric][1] - ends[metric][0])
+        if ends[metric][0] <= 0:
+            metric, (_, high) = max(ends.items(), key=lambda item: item[1][1])
+            return (
+                f"No gap between {groups} is shown {sure}; the widest that may be there is one of "
+                f"{show(high)} in {metric}."
+            )
+        sides = self._readable(metric)
+        least, most = (pick(sides, key=lambda name: sides[name]) for pick in (min, max))
+        return (
+            f"The largest gap between {groups} is in {metric}: {show(sides[least].value)} for "
+            f"{visible(least)} and {show(sides[most].value)} for {visible(most)}; {sure} it is "
+            f"{show(ends[metric][0])} to {show(ends[metric][1])}."
+        )
+
     def plotted(self) -> dict[str, Measure]:
         """Return nothing: the groups have a picture of their own."""
         return {}
@@ -201,7 +236,12 @@ class ByGroup(Release, Generic[Part_co]):
 
         shown = {metric: self._every(metric) for metric in metrics if self._readable(metric)}
         drawn = [
-            interval_plot(measures, level=level, title=name) for name, measures in shown.items()
+            interval_plot(
+                {f"{self.division}: {name}": measure for name, measure in groups.items()},
+                level=level,
+                title=metric,
+            )
+            for metric, groups in shown.items()
         ]
         # What dots and bars are is said once.
         return [*drawn[:1], *(replace(figure, caption="") for figure in drawn[1:])]

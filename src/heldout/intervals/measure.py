@@ -2,10 +2,10 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import NormalDist
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 from heldout.arguments.rules import Share
 from heldout.drawing.words import around, between, by_width, number, show_held_end
@@ -191,6 +191,14 @@ class Exported:
             noise_high=[measure.noise_interval(level)[1] for measure in measures.values()],
             informative=[measure.informative for measure in measures.values()],
         ).set_index("measure")
+
+    def finding(self, level: float = 0.95) -> str | None:
+        """Return what it shows, in a sentence; None if its headline says it all."""
+        return None
+
+    def called(self, names: Mapping[str, str]) -> Self:
+        """Return the same answer, which calls columns by other names."""
+        return self
 
     @staticmethod
     def schema() -> dict[str, Any]:

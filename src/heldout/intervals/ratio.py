@@ -207,11 +207,11 @@ class Ratio:
     @property
     def value(self) -> float:
         """The estimate, held to [0, 1]; the middle where noise leaves no denominator at all."""
-        top, rest = self._held
+        top, rest = self._clipped
         return top / (top + rest) if top + rest > 0 else 0.5
 
     @cached_property
-    def _held(self) -> tuple[float, float]:
+    def _clipped(self) -> tuple[float, float]:
         """The numerator, and what the denominator has beyond it, neither below zero nor too many.
 
         The true ones are not below zero, nor more than all rows may add, so holding the noisy ones
@@ -230,7 +230,7 @@ class Ratio:
 
     def _observed(self, r: float) -> float:
         """Return how far numerator - r * denominator is from the zero that it truly is."""
-        top, rest = self._held
+        top, rest = self._clipped
         return abs((1 - r) * top - r * rest)
 
     @cached_property

@@ -72,10 +72,14 @@ class BoundedSum(Statistic[Ints]):
     clip: float = CLIP
     weighted: bool = False
     claim: ClassVar[str] = "bounded-sum"
+    known: ClassVar[tuple[str, ...]] = tuple(ERRORS)
+    """Errors; a family that sums other numbers of a row overrides it, `_error` and `largest`."""
 
     def __post_init__(self) -> None:
-        if self.error not in ERRORS:
-            raise ArgumentError(f"error must be one of {', '.join(ERRORS)}, got {self.error!r}.")
+        if self.error not in self.known:
+            raise ArgumentError(
+                f"error must be one of {', '.join(self.known)}, got {self.error!r}."
+            )
         check_resolution(self.resolution)
         if (self.groups > 1 or self.weighted) and not self.with_rest:
             raise ArgumentError("with_rest must be True: sizes of groups and weights are private.")

@@ -156,7 +156,7 @@ def score(
                 block, unfit = plan.block(batch)
                 scores = _scores(scorer, block, batch.num_rows, size=task.rows)
                 _settle(scores, unfit, default)
-                own = batch.select(plan.kept(batch.schema.names))
+                own = batch.select(plan.own_columns(batch.schema.names))
                 writer.add(own, {name: scores[:, place] for name, place in names})
                 done += batch.num_rows
                 if progress is not None:
@@ -330,7 +330,7 @@ class Matched:
             arrays[field.name] = parts[0] if field.rank == 1 else np.column_stack(parts)
         return arrays, batch.column(names.index(_UNFIT)).to_numpy(zero_copy_only=False)
 
-    def kept(self, names: Sequence[str]) -> list[str]:
+    def own_columns(self, names: Sequence[str]) -> list[str]:
         """The custodian's own columns."""
         return [name for name in names if not name.startswith(_OURS) and name != _UNFIT]
 

@@ -5,7 +5,6 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +23,6 @@ from heldout.intervals.ratio import NoisyCounts
 from heldout.intervals.readings import Contrast
 from heldout.intervals.release import Answer
 from heldout.kernel.bounded_sum import BoundedSum
-from heldout.kernel.noise import DiscreteLaplace
 from heldout.pooling.effects import Effects, Vector
 from heldout.pooling.site import Price, Site
 
@@ -36,6 +34,7 @@ __all__ = [
     "PooledMean",
     "PooledReport",
     "PooledShare",
+    "SummedPool",
 ]
 
 ROW_HEIGHT: Final = 30
@@ -47,15 +46,15 @@ class Pooled(Answer):
     def __init__(self, sites: Sequence[Site]) -> None:
         self.sites = tuple(sites)
         self.name, self.kind = sites[0].question, sites[0].kind
-        self.price = Price({each.name: each.loss for each in sites})
+        self.price = Price({site.name: site.loss for site in sites})
         neighbours = sites[0].content["protection"]["neighbours"]
         self._terms = f"{len(sites)} sites, {self.price}, {neighbours} neighbours"
 
     @cached_property
     def effects(self) -> Effects:
         """The meta-analysis of the sites' headlines, as shares of their range."""
-        errors = np.array([each.errors for each in self.sites])
-        return Effects(np.array([each.share for each in self.sites]), errors[:, 0], errors[:, 1])
+        errors = np.array([site.errors for site in self.sites])
+        return Effects(np.array([site.share for site in self.sites]), errors[:, 0], errors[:, 1])
 
     @property
     def range(self) -> Interval:
@@ -95,7 +94,7 @@ class Pooled(Answer):
             "kind": self.kind,
             "pooled": self.name,
             "value": self.value,
-            "measures": {name: each.as_dict(level) for name, each in self.measures.items()},
+            "measures": {name: measure.as_dict(level) for name, measure in self.measures.items()},
             "heterogeneity": {
                 "q": effects.q,
                 "q_p_value": effects.q_p_value,
@@ -106,16 +105,16 @@ class Pooled(Answer):
             },
             "sites": [
                 {
-                    "site": each.name,
-                    "value": each.value,
-                    "level": each.level,
-                    "interval": list(each.interval),
-                    "noise_interval": list(each.noise_interval),
+                    "site": site.name,
+                    "value": site.value,
+                    "level": site.level,
+                    "interval": list(site.interval),
+                    "noise_interval": list(site.noise_interval),
                     "weight": float(weight),
-                    "rows": each.rows,
-                    "receipt": each.content["receipt"]["hash"],
+                    "rows": site.rows,
+                    "receipt": site.content["receipt"]["hash"],
                 }
-                for each, weight in zip(self.sites, self.shown_weights, strict=True)
+                for site, weight in zip(self.sites, self.shown_weights, strict=True)
             ],
             "parameters": dict(self.sites[0].content["parameters"]),
             "protection": dict(self.sites[0].content["protection"]),
@@ -135,7 +134,7 @@ class Pooled(Answer):
         return PooledReport({self.kind: self}).save(path, level)
 
     def _repr_html_(self) -> str:
-        rows = [(name, *spread(each, 0.95)) for name, each in self.measures.items()]
+        rows = [(name, *spread(measure, 0.95)) for name, measure in self.measures.items()]
         head = ("Measure", "Value", "95% interval", "Noise alone")
         note = f"{self.heterogeneity()}. Price: {self.price}."
         return card(str(self), drawn=self.figures(), head=head, rows=rows, note=note)
@@ -174,7 +173,7 @@ class PooledArea(Pooled):
         return self.effects.weights(self.effects.largest_tau_squared)
 
 
-class _Summed(Pooled):
+class SummedPool(Pooled):
     """Sums over all rows of all sites: each row has the same weight."""
 
     @cached_property
@@ -201,11 +200,11 @@ class SummedConfusion(NoisyConfusion):
         raise ArgumentError(f"{contrast.name} is no ratio of counts, and cannot be pooled yet.")
 
 
-class PooledConfusion(SummedConfusion, _Summed):
+class PooledConfusion(SummedConfusion, SummedPool):
     """The confusion matrix of all rows of all sites; every ratio of it is free."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
-        _Summed.__init__(self, sites)
+        SummedPool.__init__(self, sites)
         self.terms = self._terms
         self.threshold = float(sites[0].content["parameters"]["threshold"])
         self._counts = summed(self._noisy_counts)
@@ -213,7 +212,7 @@ class PooledConfusion(SummedConfusion, _Summed):
     def _noisy(self, site: Site) -> NoisyCounts:
         negative_below, negative_above, positive_below, positive_above = site.noisy
         noisy = np.array([positive_above, negative_above, positive_below, negative_below])
-        return noisy_counts(noisy, _mechanism(site), rows=site.rows)
+        return noisy_counts(noisy, site.mechanism, rows=site.rows)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         from heldout.drawing.pictures import confusion_matrix
@@ -221,7 +220,7 @@ class PooledConfusion(SummedConfusion, _Summed):
         return [*super().figures(level), confusion_matrix(self, level=level)]
 
 
-class PooledMean(_Summed):
+class PooledMean(SummedPool):
     """The mean of a bounded error over all rows of all sites."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
@@ -231,26 +230,27 @@ class PooledMean(_Summed):
                 "much errors differ. Ask again."
             )
         unit = float(BoundedSum.resolution)
-        return noisy_sums(site.noisy, _mechanism(site), unit=unit, rows=site.rows)
+        return noisy_sums(site.noisy, site.mechanism, unit=unit, rows=site.rows)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        ratio = share_of(summed(self._noisy_counts))
-        return {self.name: mean(ratio, self.range[1], name=self.name, terms=self._terms)}
+        ratio, (low, high) = share_of(summed(self._noisy_counts)), self.range
+        whole = mean(ratio, high - low, low=low, name=self.name, terms=self._terms)
+        return {self.name: whole}
 
 
 class PooledShare(PooledMean):
     """The share of all rows of all sites that something holds for."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
-        return share_counts(site.noisy, _mechanism(site))
+        return share_counts(site.noisy, site.mechanism)
 
 
 class PooledLists(PooledMean):
     """The mean over all lists of all sites."""
 
     def _noisy(self, site: Site) -> NoisyCounts:
-        return list_sums(site.noisy, _mechanism(site))
+        return list_sums(site.noisy, site.mechanism)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,7 @@ class SummedCounts(NoisyCounts):
 
     def squares_seen(self, combination: Any) -> tuple[float, float] | None:
         squares = [site.squares_seen(combination) for site in self.sites]
-        known = [each for each in squares if each is not None]
+        known = [pair for pair in squares if pair is not None]
         if len(known) < len(squares):
             return None
         return math.fsum(seen for seen, _ in known), math.hypot(*(noise for _, noise in known))
@@ -287,12 +287,6 @@ def summed(sites: tuple[NoisyCounts, ...]) -> SummedCounts:
     )
 
 
-def _mechanism(site: Site) -> DiscreteLaplace:
-    """Return the noise that a site says it added; its price does not matter here."""
-    scale = Fraction(site.content["mechanism"]["scale"])
-    return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(site.noisy))
-
-
 @dataclass(frozen=True)
 class PooledReport:
     """Several questions, each pooled: what several reports become."""
@@ -302,7 +296,7 @@ class PooledReport:
     """Questions of some report that a site did not ask, or whose answers cannot be pooled."""
 
     def __str__(self) -> str:
-        return "\n".join(str(each) for each in self.answers.values())
+        return "\n".join(str(answer) for answer in self.answers.values())
 
     __repr__ = __str__
 
@@ -311,14 +305,14 @@ class PooledReport:
 
     @property
     def price(self) -> Price:
-        first, *others = (each.price for each in self.answers.values())
-        for each in others:
-            first += each
+        first, *others = (answer.price for answer in self.answers.values())
+        for price in others:
+            first += price
         return first
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return stable JSON."""
-        answers = {name: each.as_dict(level) for name, each in self.answers.items()}
+        answers = {name: answer.as_dict(level) for name, answer in self.answers.items()}
         return {
             "answers": answers,
             "left_out": list(self.left_out),
@@ -339,15 +333,22 @@ class PooledReport:
 def forest(pooled: Pooled, *, level: float) -> Figure:
     """Draw sites with their stated intervals, then the pooled measures of the same kind."""
     sites = [
-        _row(each.name, each.value, each.interval, each.noise_interval, 30 + 120 * float(weight))
-        for each, weight in zip(pooled.sites, pooled.shown_weights, strict=True)
+        _row(site.name, site.value, site.interval, site.noise_interval, 30 + 120 * float(weight))
+        for site, weight in zip(pooled.sites, pooled.shown_weights, strict=True)
     ]
     headlines = [
-        each for each in pooled.measures.values() if each.name.startswith(pooled.headline.name)
+        measure
+        for measure in pooled.measures.values()
+        if measure.name.startswith(pooled.headline.name)
     ]
     together = [
-        _row(f"pooled {each.name}", each.value, each.interval(level), each.noise_interval(level))
-        for each in headlines
+        _row(
+            f"pooled {measure.name}",
+            measure.value,
+            measure.interval(level),
+            measure.noise_interval(level),
+        )
+        for measure in headlines
     ]
     predicted = pooled.prediction_interval(level)
     another = []

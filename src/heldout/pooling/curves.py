@@ -69,17 +69,17 @@ class _Curve:
             for name in ("positives", "negatives")
         )
         columns = [np.array(roc[name], dtype=float) for name in ("thresholds", "tpr", "fpr")]
-        if len({len(each) for each in columns}) != 1 or not np.isfinite(columns).all():
+        if len({len(column) for column in columns}) != 1 or not np.isfinite(columns).all():
             raise ValueError
         # Thresholds run downwards, and interpolation wants them upwards.
-        self._thresholds, *self._shares = (each[::-1] for each in columns)
+        self._thresholds, *self._shares = (column[::-1] for column in columns)
         self.range = (float(self._thresholds[0]), float(self._thresholds[-1]))
         if not self.range[0] < self.range[1]:
             raise ValueError
 
     def at(self, thresholds: Vector) -> tuple[Vector, ...]:
         """TPR and FPR."""
-        return tuple(np.interp(thresholds, self._thresholds, each) for each in self._shares)
+        return tuple(np.interp(thresholds, self._thresholds, share) for share in self._shares)
 
 
 class PooledCurves(PooledArea):
@@ -87,9 +87,9 @@ class PooledCurves(PooledArea):
 
     def __init__(self, sites: Sequence[Site]) -> None:
         super().__init__(sites)
-        self._curves = [_Curve(each) for each in sites]
-        for each in self._curves[1:]:
-            if each.range != self._curves[0].range:
+        self._curves = [_Curve(site) for site in sites]
+        for curve in self._curves[1:]:
+            if curve.range != self._curves[0].range:
                 raise ArgumentError(
                     "The sites' curves have different score ranges. Ask with the same at all."
                 )
@@ -99,17 +99,17 @@ class PooledCurves(PooledArea):
         """The ROC curve over all rows of all sites."""
         thresholds = np.linspace(*self._curves[0].range, POINTS)[::-1]
         positives, negatives = self._weights
-        each = [one.at(thresholds) for one in self._curves]
+        points = [one.at(thresholds) for one in self._curves]
         return PooledRoc(
-            fpr=negatives @ np.array([fpr for _, fpr in each]),
-            tpr=positives @ np.array([tpr for tpr, _ in each]),
+            fpr=negatives @ np.array([fpr for _, fpr in points]),
+            tpr=positives @ np.array([tpr for tpr, _ in points]),
             thresholds=thresholds,
         )
 
     @property
     def apart(self) -> list[tuple[Vector, ...]]:
         """TPR and FPR of each site, at the thresholds of `roc`."""
-        return [each.at(self.roc.thresholds) for each in self._curves]
+        return [curve.at(self.roc.thresholds) for curve in self._curves]
 
     @property
     def are_probabilities(self) -> bool:
@@ -122,15 +122,15 @@ class PooledCurves(PooledArea):
 
     @property
     def _weights(self) -> tuple[Vector, Vector]:
-        counts = np.array([[each.positives, each.negatives] for each in self._curves])
+        counts = np.array([[curve.positives, curve.negatives] for curve in self._curves])
         shares = counts / counts.sum(axis=0)
         return shares[:, 0], shares[:, 1]
 
     @property
     def prevalence(self) -> float:
         """The share of positives over all sites."""
-        positives = sum(each.positives for each in self._curves)
-        return positives / (positives + sum(each.negatives for each in self._curves))
+        positives = sum(curve.positives for curve in self._curves)
+        return positives / (positives + sum(curve.negatives for curve in self._curves))
 
     @property
     def precision_recall(self) -> PooledPrecisionRecall:
@@ -147,11 +147,14 @@ class PooledCurves(PooledArea):
         roc, share = self.roc, self.prevalence
         if not self.are_probabilities:
             raise ArgumentError("Calibration is for scores that are probabilities, from 0 to 1.")
-        true, false = (-np.diff(each[::-1]) for each in (share * roc.tpr, (1 - share) * roc.fpr))
+        true, false = (
+            -np.diff(shares[::-1]) for shares in (share * roc.tpr, (1 - share) * roc.fpr)
+        )
         mass, middle = true + false, np.convolve(roc.thresholds[::-1], [0.5, 0.5], "valid")
         which = np.minimum((middle * BINS).astype(int), BINS - 1)
         rows, hits, scores = (
-            np.bincount(which, each, BINS).astype(float) for each in (mass, true, mass * middle)
+            np.bincount(which, weights, BINS).astype(float)
+            for weights in (mass, true, mass * middle)
         )
         seen = rows > 0
         return PooledCalibration(
@@ -163,12 +166,12 @@ class PooledCurves(PooledArea):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        found = super().measures
+        measures = super().measures
         others = [name for name in self.sites[0].content["measures"] if "average prec" in name]
         for name in others:
-            each = PooledArea([_of(site, name) for site in self.sites])
-            found |= each.measures
-        return found
+            pooled = PooledArea([_of(site, name) for site in self.sites])
+            measures |= pooled.measures
+        return measures
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         checked_level(level)
@@ -182,9 +185,9 @@ class PooledCurves(PooledArea):
             },
         }
         if self.are_probabilities:
-            found = self.calibration
+            calibration = self.calibration
             drawn["calibration"] = {
-                name: getattr(found, name).tolist()
+                name: getattr(calibration, name).tolist()
                 for name in ("predicted", "observed", "share", "edges")
             }
         return {**super().as_dict(level), "curves": drawn}
@@ -213,7 +216,7 @@ def pictures(pooled: PooledCurves) -> list[Figure]:
     precise = records(x=pr.recall[called], y=pr.precision[called])
     at_random = [{"x": x, "y": pr.prevalence} for x in (0.0, 1.0)]
     no_band = "No band: those of the sites do not add up to one."
-    found = [
+    figures = [
         _curve(
             ("ROC curve of all sites", "False positive rate", "True positive rate"),
             [_dashed([{"x": x, "y": x} for x in (0.0, 1.0)]), *apart,
@@ -229,26 +232,26 @@ def pictures(pooled: PooledCurves) -> list[Figure]:
         ),
     ]  # fmt: skip
     if not pooled.are_probabilities:
-        return found
+        return figures
     calibration = pooled.calibration
     bins = records(x=calibration.predicted, y=calibration.observed)
     most = float(calibration.share.max(initial=0.0)) or 1.0
-    for each, share in zip(bins, calibration.share.tolist(), strict=True):
-        each["size"] = 10 + 190 * share / most
+    for dot, share in zip(bins, calibration.share.tolist(), strict=True):
+        dot["size"] = 10 + 190 * share / most
     diagonal = _dashed([{"x": x, "y": x} for x in (0.0, 1.0)])
     titles = ("Reliability of all sites", "Mean score", "Observed share of positives")
-    said = (
+    caption = (
         "Observed share of positives against mean score in ten bins of the scores, over all rows "
         "of all sites; a larger dot has more rows. On the dashed line a score is the probability "
         "that it says."
     )
-    return [*found, _curve(titles, [diagonal, Layer("point", bins, size=Field("size"))], said)]
+    return [*figures, _curve(titles, [diagonal, Layer("point", bins, size=Field("size"))], caption)]
 
 
-def _curve(titles: tuple[str, str, str], layers: list[Layer], said: str) -> Figure:
+def _curve(titles: tuple[str, str, str], layers: list[Layer], caption: str) -> Figure:
     title, x, y = titles
     chart = Chart(layers, x=Numbers(x), y=Numbers(y), title=title)
-    return Figure(chart.svg(says=f"{y} against {x.lower()}."), said)
+    return Figure(chart.svg(says=f"{y} against {x.lower()}."), caption)
 
 
 def _dashed(ends: Any) -> Layer:

@@ -164,8 +164,10 @@ class Effects:
             return bool(np.mean(stdtr(freedom, (another - logit) / errors[:, None])) > share)
 
         middle, far = float(np.median(means)), 50.0
-        low = halved(lambda each: above((1 + level) / 2, each), middle - far, middle, steps=30)[0]
-        high = halved(lambda each: above((1 - level) / 2, each), middle, middle + far, steps=30)[1]
+        low = halved(lambda place: above((1 + level) / 2, place), middle - far, middle, steps=30)[0]
+        high = halved(lambda place: above((1 - level) / 2, place), middle, middle + far, steps=30)[
+            1
+        ]
         return _share(low), _share(high)
 
     def _where_scatter_is(self, scatter: Vector) -> Vector:

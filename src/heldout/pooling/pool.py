@@ -24,12 +24,12 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
     """
     if isinstance(answers, str | bytes | Mapping) or not isinstance(answers, Iterable):
         raise ArgumentError(f"Pass a list of answers, one a site, got {shown(answers)}.")
-    contents = [_as_mapping(each) for each in answers]
+    contents = [_as_mapping(answer) for answer in answers]
     if len(contents) < 2:
         raise ArgumentError(f"pool() needs the answers of two sites or more, got {len(contents)}.")
     called = _called(names, len(contents))
-    reports: list[Any] = [each.get("releases") for each in contents]
-    if all(each is None for each in reports):
+    reports: list[Any] = [content.get("releases") for content in contents]
+    if all(report is None for report in reports):
         return _pooled(contents, called)
     for name, content, report in zip(called, contents, reports, strict=True):
         if not isinstance(report, Mapping):
@@ -38,24 +38,26 @@ def pool(answers: Iterable[Any], *, names: Sequence[str] | None = None) -> Poole
                 f"{visible(name)} is {kind} report. Pass either releases or reports, not both."
             )
     _check_subjects(contents)
-    reports = [{section_name(name): each[name] for name in each} for each in reports]
-    common = [name for name in reports[0] if all(name in each for each in reports)]
-    found = {
-        name: _pooled([each[name] for each in reports], called)
+    reports = [{section_name(name): report[name] for name in report} for report in reports]
+    common = [name for name in reports[0] if all(name in report for report in reports)]
+    answers_by_name = {
+        name: _pooled([report[name] for report in reports], called)
         for name in common
-        if any(_can_be_pooled(each[name]) for each in reports)
-        and len({_rule_of_ties(each[name]) for each in reports}) == 1
+        if any(_can_be_pooled(report[name]) for report in reports)
+        and len({_rule_of_ties(report[name]) for report in reports}) == 1
     }
-    if not found:
+    if not answers_by_name:
         raise ArgumentError("The reports have no question in common that can be pooled.")
-    asked = dict.fromkeys(name for each in reports for name in each)
-    return PooledReport(found, left_out=tuple(name for name in asked if name not in found))
+    asked = dict.fromkeys(name for report in reports for name in report)
+    return PooledReport(
+        answers_by_name, left_out=tuple(name for name in asked if name not in answers_by_name)
+    )
 
 
 def _called(names: Any, sites: int) -> list[str]:
     if names is None:
         return [f"site {k + 1}" for k in range(sites)]
-    listed = isinstance(names, list | tuple) and all(isinstance(each, str) for each in names)
+    listed = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
     if not listed or len(names) != sites or len(set(names)) != sites:
         raise ArgumentError("names must be a list of texts, one a site, all different.")
     return list(names)
@@ -97,7 +99,7 @@ def _question(content: Any) -> type[Question[Any]]:
         return question
     why = "" if question is None else f": {question.cannot_pool}"
     called = content.get("release") if isinstance(content, Mapping) else content
-    known = ", ".join(each.kind for each in registered() if each.pools())
+    known = ", ".join(kind.kind for kind in registered() if kind.pools())
     raise ArgumentError(f"A release of {shown(called)} cannot be pooled{why}. These can: {known}.")
 
 
@@ -109,18 +111,20 @@ def _range(question: type[Question[Any]], content: Mapping[str, Any]) -> tuple[f
 
 
 def _as_mapping(answer: Any) -> Mapping[str, Any]:
-    found = answer.as_dict() if hasattr(answer, "as_dict") else answer
-    if not isinstance(found, Mapping):
+    content = answer.as_dict() if hasattr(answer, "as_dict") else answer
+    if not isinstance(content, Mapping):
         raise ArgumentError(
             f"An answer must be a release, a report or its as_dict(), got {shown(answer)}."
         )
-    return found
+    return content
 
 
 def _check_subjects(contents: Sequence[Mapping[str, Any]]) -> None:
     """Reports also say what the rows are: the same model judged on the same scale."""
-    subjects = [each.get("subject") for each in contents]
+    subjects = [content.get("subject") for content in contents]
     for name, words in (("score_range", "score ranges"), ("score_map", "score maps")):
-        told = [each.get(name) if isinstance(each, Mapping) else None for each in subjects]
-        if any(each != told[0] for each in told):
+        values = [
+            subject.get(name) if isinstance(subject, Mapping) else None for subject in subjects
+        ]
+        if any(value != values[0] for value in values):
             raise ArgumentError(f"The reports have different {words}. Ask with the same at all.")

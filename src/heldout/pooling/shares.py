@@ -22,7 +22,7 @@ from heldout.questions.counts import Confusion
 from heldout.questions.quote import booked_together
 from heldout.questions.session import PrivateSession
 
-__all__ = ["SecureSum", "SharedConfusion", "hand_in", "opened"]
+__all__ = ["SecureSum", "SharedConfusion", "hand_in", "open_sum"]
 
 
 class SecureSum(Protocol):
@@ -77,7 +77,7 @@ def _renamed(asked: Request, shared: NoiseShare, honest: int) -> Request:
     )
 
 
-def opened(
+def open_sum(
     total: Sequence[int], question: Confusion, *, sensitivity: int, honest: int, handed_in: int
 ) -> "SharedConfusion":
     """Return the confusion matrix of all sites, from the sum; everything read off it is free.

@@ -12,6 +12,7 @@ from heldout.errors import ArgumentError
 from heldout.intervals.measure import Interval
 from heldout.intervals.noise import NoiseSum
 from heldout.kernel import Loss
+from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.noise.exact import halved
 
 __all__ = ["Price", "Site", "checked_sites"]
@@ -48,8 +49,8 @@ class Site:
 
     @cached_property
     def headline(self) -> tuple[str, Mapping[str, Any]]:
-        found: tuple[str, Mapping[str, Any]] = next(iter(self.content["measures"].items()))
-        return found
+        headline: tuple[str, Mapping[str, Any]] = next(iter(self.content["measures"].items()))
+        return headline
 
     @cached_property
     def value(self) -> float:
@@ -83,7 +84,13 @@ class Site:
 
     @cached_property
     def noisy(self) -> list[float]:
-        return [self._number(each) for each in self.content["noisy"]]
+        return [self._number(number) for number in self.content["noisy"]]
+
+    @property
+    def mechanism(self) -> DiscreteLaplace:
+        """Return the noise that the site says it added; its price does not matter here."""
+        scale = Fraction(self.content["mechanism"]["scale"])
+        return DiscreteLaplace(scale=scale, l1_sensitivity=1, dimension=len(self.noisy))
 
     @cached_property
     def share(self) -> float:
@@ -123,7 +130,7 @@ class Site:
         return max(half, 1e-9)
 
     def _ends(self, which: str) -> Interval:
-        low, high = (self._number(each) for each in self.headline[1][which])
+        low, high = (self._number(end) for end in self.headline[1][which])
         if not low <= high:
             raise ValueError
         return low, high
@@ -152,30 +159,30 @@ class Site:
 def checked_sites(sites: Sequence[Site]) -> None:
     """Refuse, in words, what does not answer one question in one way."""
     first = sites[0]
-    for each in sites:
-        each.check()
-        if {"by", "weight", "classes"} & set(each.content["parameters"]):
+    for site in sites:
+        site.check()
+        if {"by", "weight", "classes"} & set(site.content["parameters"]):
             raise ArgumentError(
                 "Answers by group, weighted or of several classes cannot be pooled yet. Ask "
                 "without by= and weighted=."
             )
-    for each in sites[1:]:
-        _same("questions", first, each, first.kind, each.kind)
-        _same("questions", first, each, first.question, each.question)
-        ours, theirs = first.content["parameters"], each.content["parameters"]
+    for site in sites[1:]:
+        _same("questions", first, site, first.kind, site.kind)
+        _same("questions", first, site, first.question, site.question)
+        ours, theirs = first.content["parameters"], site.content["parameters"]
         for name in sorted({*ours, *theirs} - {*HOW}):
             words = PLAINLY.get(name, f"values of {name}")
-            _same(words, first, each, ours.get(name), theirs.get(name))
-        ours, theirs = first.content["protection"], each.content["protection"]
+            _same(words, first, site, ours.get(name), theirs.get(name))
+        ours, theirs = first.content["protection"], site.content["protection"]
         for name, words in (
             ("neighbours", "neighbours"),
             ("unit", "units of privacy"),
             ("rows_per_unit", "numbers of rows a unit may keep"),
         ):
-            told = [_unit(of) if name == "unit" else of.get(name) for of in (ours, theirs)]
-            _same(words, first, each, *told)
-        _same("headlines", first, each, first.headline[0], each.headline[0])
-    receipts = [str(each.content["receipt"]["hash"]) for each in sites]
+            units = [_unit(of) if name == "unit" else of.get(name) for of in (ours, theirs)]
+            _same(words, first, site, *units)
+        _same("headlines", first, site, first.headline[0], site.headline[0])
+    receipts = [str(site.content["receipt"]["hash"]) for site in sites]
     if len(set(receipts)) < len(receipts):
         raise ArgumentError("Two of the releases have the same receipt. Pass each site once.")
 
@@ -215,9 +222,9 @@ class Price:
     def _together(self, fold: Any) -> Loss | None:
         """None where one site speaks of epsilon and another of rho."""
         losses = list(self.losses.values())
-        epsilons = [each.epsilon for each in losses]
-        rhos = [each.rho for each in losses]
-        delta = min(fold([each.delta for each in losses]), Fraction(1))
+        epsilons = [loss.epsilon for loss in losses]
+        rhos = [loss.rho for loss in losses]
+        delta = min(fold([loss.delta for loss in losses]), Fraction(1))
         if None not in epsilons:
             return Loss(fold(epsilons), None, delta)
         return Loss(None, fold(rhos), delta) if None not in rhos else None
@@ -227,7 +234,7 @@ class Price:
         both = {
             name: Price({"a": self.losses[name], "b": other.losses[name]}) for name in self.losses
         }
-        return Price({name: each.every_site or self.losses[name] for name, each in both.items()})
+        return Price({name: price.every_site or self.losses[name] for name, price in both.items()})
 
     def __str__(self) -> str:
         if self.one_site is None or self.every_site is None:

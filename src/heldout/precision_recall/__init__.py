@@ -13,7 +13,7 @@ on released (noisy) counts, because arithmetic on a release is free; see `auc_fr
 Reference: Boyd, 2014, chapters 3 and 4.
 """
 
-from heldout.precision_recall.curve import Curve, curve
+from heldout.precision_recall.curve import Curve, SummaryCurve, curve, summary_curve
 from heldout.precision_recall.estimators import ESTIMATORS, auc, auc_from_counts, estimates
 from heldout.precision_recall.geometry import (
     interpolate,
@@ -42,6 +42,7 @@ __all__ = [
     "Curve",
     "Interval",
     "PrevalenceWarning",
+    "SummaryCurve",
     "aggregate",
     "auc",
     "auc_from_counts",
@@ -59,4 +60,5 @@ __all__ = [
     "normalised_auc",
     "normalised_f_score",
     "precision_at_prevalence",
+    "summary_curve",
 ]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.arguments import as_numbers, shown
 from heldout.drawing.chart import INK, MUTED, SHADE, Chart, Layer, Numbers, records
 from heldout.errors import ArgumentError
 from heldout.precision_recall import binormal
 from heldout.precision_recall.estimators import RECOMMENDED, estimates, known_estimator, pieces_of
-from heldout.precision_recall.geometry import Floats, fractions, minimum_auc, minimum_precision
+from heldout.precision_recall.geometry import (
+    Floats,
+    fraction,
+    fractions,
+    minimum_auc,
+    minimum_precision,
+)
 from heldout.precision_recall.intervals import Interval, checked_confidence, interval
 from heldout.precision_recall.levels import Levels, labelled_scores, levels_from_scores
 from heldout.precision_recall.normalised import normalised_auc
@@ -224,6 +231,81 @@ def curve(
         estimator=name,
         _truth=truth,
         _scores=scores,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryCurve:
+    """One curve for several, at a chosen prevalence."""
+
+    recall: Floats
+    precision: Floats
+    prevalence: float
+    curves: int
+
+    @property
+    def auc(self) -> float:
+        """The area under it."""
+        return float(np.trapezoid(self.precision, self.recall))
+
+    @property
+    def normalised_auc(self) -> float:
+        """The share of the achievable area."""
+        return normalised_auc(self.auc, prevalence=self.prevalence)
+
+    def chart(self, *, title: str = "") -> Chart:
+        """Return the unachievable region, guessing and the curve."""
+        layers = [
+            *space(self.prevalence),
+            Layer("line", records(x=self.recall, y=self.precision)),
+        ]
+        heading = title or (
+            f"Summary of {self.curves} curves at prevalence {self.prevalence:.3g} "
+            f"(area {self.auc:.3f})"
+        )
+        return Chart(layers, x=RECALL, y=PRECISION, title=heading, width=380, height=320)
+
+    def plot(self, ax: Any = None, *, title: str = "") -> Display | LayerChart:
+        """Draw it, on matplotlib's axes where it is installed, else as an Altair chart."""
+        return self.chart(title=title).plot(ax)
+
+
+def summary_curve(
+    curves: Sequence[Curve],
+    *,
+    prevalence: float,
+    weights: Sequence[float] | None = None,
+) -> SummaryCurve:
+    """Return one precision-recall curve for folds or tasks whose prevalences differ.
+
+    A vertical average of precision favours the curves with more positives. The false positive
+    rate at a recall does not depend on the prevalence, so the rates are averaged, and their mean
+    is put back at the chosen prevalence. For one model that was tested at several prevalences
+    this is the model's curve at the chosen one.
+
+    Reference: the question is left open in Boyd, 2014, section 6.1.
+
+    >>> rare = curve([1, 0, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1])
+    >>> even = curve([1, 0, 1, 0], [4, 3, 2, 1])
+    >>> summary = summary_curve([rare, even], prevalence=0.5)
+    >>> round(summary.auc, 2), summary.precision[-1].round(2).item()
+    (0.89, 0.67)
+    """
+    pi = fraction("prevalence", prevalence)
+    if not 0.0 < pi < 1.0 or not curves or any(not c.negatives for c in curves):
+        raise ArgumentError(
+            "curves must be at least one curve of rows of both classes, and prevalence must lie "
+            f"strictly between 0 and 1; got {len(curves)} curves and {shown(prevalence)}."
+        )
+    share = np.ones(len(curves)) if weights is None else as_numbers(weights, name="weights")
+    if share.shape != (len(curves),) or not (share >= 0).all() or not 0 < share.sum() < np.inf:
+        raise ArgumentError("weights must be as many as curves, non-negative and not all 0.")
+    recall = np.linspace(0.0, 1.0, 4 * _STEPS + 1)[1:]
+    rate = np.average([c._false_rate(recall) for c in curves], axis=0, weights=share)
+    precision = pi * recall / (pi * recall + (1.0 - pi) * rate)
+    start = precision[:1]  # nothing is called positive at recall 0: level to the first point
+    return SummaryCurve(
+        np.concatenate([[0.0], recall]), np.concatenate([start, precision]), pi, len(curves)
     )
 
 

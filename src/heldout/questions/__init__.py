@@ -36,10 +36,12 @@ if TYPE_CHECKING:  # at run time a family is loaded when one of its questions is
     from heldout.questions.curves.questions import *  # noqa: F403
     from heldout.questions.features.questions import *  # noqa: F403
     from heldout.questions.lists import *  # noqa: F403
+    from heldout.questions.pass_at_k import *  # noqa: F403
     from heldout.questions.ranking.questions import *  # noqa: F403
     from heldout.questions.regression.questions import *  # noqa: F403
     from heldout.questions.report.questions import *  # noqa: F403
     from heldout.questions.separability.questions import *  # noqa: F403
+    from heldout.questions.values import *  # noqa: F403
 
 
 def __getattr__(name: str) -> type[Question[Any]]:

@@ -3,7 +3,7 @@
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any, Final, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,6 +17,7 @@ from heldout.errors import ArgumentError, HeldoutError
 from heldout.kernel import Budget, Loss, Receipt, price
 from heldout.kernel.door import Drawn, Standing
 from heldout.kernel.loss import show, stored
+from heldout.questions.base import Rival
 from heldout.questions.quote import booked_together
 from heldout.questions.registry import registered
 
@@ -49,7 +50,7 @@ def plain(value: Any) -> object:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(entry) for entry in value]
     if isinstance(value, float) and math.isfinite(value):
         return value
     return dict([_named(value)])
@@ -63,9 +64,9 @@ def _named(value: Any) -> tuple[str, Any]:
     if kind is Fraction:
         return "fraction", show(value)
     if kind is tuple:
-        return "tuple", [plain(each) for each in value]
+        return "tuple", [plain(entry) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return "map", {name: plain(each) for name, each in value.items()}
+        return "map", {name: plain(entry) for name, entry in value.items()}
     if kind is np.ndarray and value.dtype.name in _TYPES:
         numbers = value.ravel().tolist()
         if value.dtype.name == "float64":
@@ -85,7 +86,7 @@ def from_plain(content: Any) -> object:
     if content is None or isinstance(content, bool | int | float | str):
         return content
     if isinstance(content, list):
-        return [from_plain(each) for each in content]
+        return [from_plain(entry) for entry in content]
     [(kind, inner)] = content.items()
     return _READERS[kind](inner) if kind in _READERS else _made(kind, inner)
 
@@ -94,30 +95,34 @@ def _made(kind: str, content: Mapping[str, Any]) -> object:
     hints = _hints(kind)
     if not _asked(kind) <= set(content) <= set(hints):
         raise ValueError(kind)
-    found = {name: from_plain(each) for name, each in content.items()}
-    for name, value in found.items():
+    fields = {name: from_plain(entry) for name, entry in content.items()}
+    for name, value in fields.items():
         if not _fits(value, hints[name]):
             raise ValueError(name)
-    made = stored_classes()[kind](**found)
+    made = stored_classes()[kind](**fields)
     if not _whole(made):
         raise ValueError(kind)
     return made
 
 
 def _tuple(content: Any) -> tuple[Any, ...]:
-    return tuple(from_plain(each) for each in _checked(content, list))
+    return tuple(from_plain(entry) for entry in _checked(content, list))
 
 
 def _map(content: Any) -> dict[str, Any]:
-    return {name: from_plain(each) for name, each in _checked(content, dict).items()}
+    return {name: from_plain(entry) for name, entry in _checked(content, dict).items()}
 
 
 def _array(content: Any) -> NDArray[Any]:
     kind = content["type"]
-    numbers = [_ENDLESS[each] if isinstance(each, str) else each for each in content["values"]]
+    numbers = [
+        _ENDLESS[number] if isinstance(number, str) else number for number in content["values"]
+    ]
     if not all(type(number) in _TYPES[kind] for number in numbers):
         raise ValueError(kind)
-    return np.array(numbers, dtype=kind).reshape([_checked(each, int) for each in content["shape"]])
+    return np.array(numbers, dtype=kind).reshape(
+        [_checked(extent, int) for extent in content["shape"]]
+    )
 
 
 Checked = TypeVar("Checked")
@@ -140,7 +145,9 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 def stored_classes() -> Mapping[str, type]:
     """Return the dataclasses that may be stored, by name: what kinds declare, and its parts."""
-    return _reachable(tuple(root for each in registered() for root in (*each.of, *each.stores)))
+    return _reachable(
+        tuple(root for question in registered() for root in (*question.of, *question.stores))
+    )
 
 
 @cache
@@ -193,13 +200,13 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is np.ndarray:
         origin, hint = None, np.ndarray
     if origin in (Union, types.UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_fits(value, kind) for kind in inner)
     if origin is tuple:
         length = len(value) if isinstance(value, tuple) else -1
         hints = [inner[0]] * length if inner[-1] is ... else inner
         return len(hints) == length and all(map(_fits, value, hints))
     if origin is not None:  # a mapping from names
-        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
+        return isinstance(value, dict) and all(_fits(entry, inner[1]) for entry in value.values())
     if hint is Any or isinstance(value, bool):
         return hint in (Any, bool)
     if hint is float:
@@ -218,11 +225,11 @@ def _whole(made: Any) -> bool:
         looks = ((mechanism.first_look, first), (mechanism.second_look(first), made.second_counts))
         return all(len(counts) == (look.dimension if look else 0) for look, counts in looks)
     if isinstance(made, Placements):
-        sizes = {np.shape(each) for each in (made.cuts, made.false, made.true)}
+        sizes = {np.shape(array) for array in (made.cuts, made.false, made.true)}
         return len(sizes) == 1 and bool((np.diff(made.cuts) > 0).all()) and made.smaller > 0
     if isinstance(made, NoisyTable):
-        each, above = made.noise.bin_deviation, made.noise.above_deviation
-        return bool(each.shape == (2, made.bins) and above.shape == (2, made.bins + 1))
+        by_bin, above = made.noise.bin_deviation, made.noise.above_deviation
+        return bool(by_bin.shape == (2, made.bins) and above.shape == (2, made.bins + 1))
     return True
 
 
@@ -249,15 +256,24 @@ class Answered:
 
     questions: tuple[q.Question[Any], ...]
     drawn: Drawn
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What people call columns, where they have better names."""
 
     @cached_property
     def releases(self) -> tuple[Any, ...]:
         """Return what people read, one for each question."""
         if len(self.questions) == 1:
-            return (self.questions[0].release(self.drawn),)
+            return (self.questions[0].release(self.drawn).called(self.names),)
         return tuple(
-            question.release(self.drawn.part(str(at))) for at, question in enumerate(self.questions)
+            question.release(self.drawn.part(str(at))).called(self.names)
+            for at, question in enumerate(self.questions)
         )
+
+    def of_models(self, *names: str) -> Self:
+        """Return the same answers about models by their names: the first one, and its rival."""
+        columns = (self.drawn.about.model, Rival.elsewhere)
+        called = {column: name for column, name in zip(columns, names, strict=False) if column}
+        return replace(self, names=called)
 
     @property
     def receipt(self) -> Receipt:
@@ -275,7 +291,7 @@ class Answered:
         standing, rules = self.standing, [question.rules for question in self.questions]
         return {
             "schema": SCHEMA,
-            "questions": [each.as_dict() for each in self.questions],
+            "questions": [question.as_dict() for question in self.questions],
             "about": plain(self.drawn.about),
             "values": plain(self.drawn.values),
             "receipt": self.receipt.as_dict(),
@@ -296,21 +312,21 @@ class Answered:
                 "this one."
             )
         try:
-            found = cls._rebuilt(content)
-            for release in found.releases:  # reads all of the values
+            answered = cls._rebuilt(content)
+            for release in answered.releases:  # reads all of the values
                 measures = release.measures() if callable(release.measures) else release.measures
                 _ = [float(measure.value) for measure in measures.values()]
         except HeldoutError as error:
             raise ArgumentError(f"This answer cannot be read: {error}") from None
         except Exception:
             raise ArgumentError("This answer cannot be read: its values are malformed.") from None
-        return found
+        return answered
 
     @classmethod
     def _rebuilt(cls, content: Mapping[str, Any]) -> Self:
-        asked = [q.from_dict(each) for each in content["questions"]]
+        asked = [q.from_dict(question) for question in content["questions"]]
         rules = content.get(RULES, [1] * len(asked))
-        questions = tuple(each.under(own) for each, own in zip(asked, rules, strict=True))
+        questions = tuple(question.under(own) for question, own in zip(asked, rules, strict=True))
         about = from_plain(content["about"])
         if not isinstance(about, Description):
             raise ArgumentError("about must describe rows.")

@@ -23,6 +23,7 @@ from typing import (
 )
 
 from heldout.arguments import shown
+from heldout.arguments.forms import FormField, plain_json
 from heldout.arguments.rules import (
     Choices,
     Columns,
@@ -204,38 +205,6 @@ KINDS: dict[str, type["Question[Any]"]] = {}
 R_co = TypeVar("R_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class FormField:
-    """A field of a question, as a form, a command or a schema needs it."""
-
-    name: str
-    rule: Rule
-    help: str
-    default: Any
-    required: bool
-
-    @property
-    def option(self) -> str:
-        """Return its spelling on the command line."""
-        return self.rule.option or "--" + self.name.replace("_", "-")
-
-    @property
-    def in_sight(self) -> bool:
-        """Return whether a form shows it at once: it must be given, or its default is a number.
-
-        What else may be chosen is folded away.
-        """
-        return self.required or type(self.default) in (int, float)
-
-    def schema(self) -> dict[str, Any]:
-        """Return its JSON schema, with its help and its default."""
-        content = self.rule.schema() | {"description": self.help}
-        if self.default is None and not self.required:
-            inner = {name: content.pop(name) for name in list(content) if name != "description"}
-            return {"anyOf": [inner, {"type": "null"}], **content}
-        return content if self.required else content | {"default": _plain(self.default)}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Question(ABC, Generic[R_co]):
     """One question to private rows, at one exact price; `R` is the release that answers it.
@@ -336,6 +305,11 @@ class Question(ABC, Generic[R_co]):
         field_ = self.rival_field()
         return () if field_ is None else (getattr(self, field_.name),)
 
+    @property
+    def values_asked(self) -> Mapping[str, tuple[float, float]]:
+        """Return the columns that it names with their bounds: a command declares them."""
+        return {}
+
     @classmethod
     def schema(cls) -> dict[str, Any]:
         """Return the JSON schema of `as_dict`."""
@@ -411,12 +385,12 @@ class Question(ABC, Generic[R_co]):
         """Return how far the intervals of each measure will reach, if the guess is right."""
         from heldout.questions.quote import HalfWidths
 
-        found: dict[str, list[HalfWidths]] = {}
+        widths: dict[str, list[HalfWidths]] = {}
         for _ in range(self.draws):
             release: Any = self.typical_release(about, guess)
             for name, measure in ({} if release is None else release.measures).items():
-                found.setdefault(name, []).append(HalfWidths.of(measure, level))
-        return {name: HalfWidths.median(several) for name, several in found.items()}
+                widths.setdefault(name, []).append(HalfWidths.of(measure, level))
+        return {name: HalfWidths.median(several) for name, several in widths.items()}
 
     def hidden_by_noise(self, about: Any, guess: "Guess") -> tuple[str, ...]:
         """Return what noise would leave nothing to read of, if the guess is right.
@@ -509,9 +483,9 @@ class Question(ABC, Generic[R_co]):
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON, exact numbers as text; what is left at its default is left out."""
         content = {
-            each.name: _plain(getattr(self, each.name))
-            for each in _given(type(self))
-            if getattr(self, each.name) != each.default
+            field.name: plain_json(getattr(self, field.name))
+            for field in _given(type(self))
+            if getattr(self, field.name) != field.default
         }
         return {"question": self.kind, "version": VERSION, **content}
 
@@ -538,7 +512,7 @@ class Question(ABC, Generic[R_co]):
 @cache
 def _given(kind: type[Question[Any]]) -> list[Field[Any]]:
     """Return the fields that whoever asks gives."""
-    return [each for each in fields(kind) if each.init]
+    return [field for field in fields(kind) if field.init]
 
 
 @cache
@@ -559,13 +533,3 @@ def _form_field(given: Field[Any], hint: Any) -> FormField:
         default = given.default_factory()
     required = default is MISSING
     return FormField(given.name, rules[-1], helps[-1], None if required else default, required)
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return value

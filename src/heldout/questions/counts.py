@@ -22,7 +22,7 @@ from heldout.kernel.noise import DiscreteLaplace
 from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
 from heldout.questions.base import Number, Section, Weighted, weight_parameters
 from heldout.questions.groups import Divisible
-from heldout.questions.quote import Guess, weigh_counts
+from heldout.questions.quote import Guess, typical_sums, weigh_counts
 from heldout.questions.worst_cases import (
     HIGH,
     LOW,
@@ -78,7 +78,7 @@ class ThresholdCounts(Statistic[Ints]):
     thresholds: tuple[float, ...]
     groups: int = 1
     weighted: bool = False
-    claim: ClassVar[str] = "disjoint-counts"
+    claim = "disjoint-counts"
 
     def __post_init__(self) -> None:
         finite = all(math.isfinite(threshold) for threshold in self.thresholds)
@@ -128,13 +128,13 @@ class ThresholdCounts(Statistic[Ints]):
 class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
     """The confusion matrix where rows with score >= threshold are called positive."""
 
-    kind: ClassVar[str] = "confusion"
-    title: ClassVar[str] = "confusion matrix"
-    asks: ClassVar[str] = "How often is it right?"
-    tells: ClassVar[str] = "Accuracy, precision, recall and the four counts at one threshold."
-    headline: ClassVar[str | None] = "accuracy"
-    grouped: ClassVar[type[ByGroup[Any]]] = DecisionsByGroup
-    section: ClassVar[Section | None] = Section(
+    kind = "confusion"
+    title = "confusion matrix"
+    asks = "How often is it right?"
+    tells = "Accuracy, precision, recall and the four counts at one threshold."
+    headline = "accuracy"
+    grouped = DecisionsByGroup
+    section = Section(
         title="Decisions at the threshold",
         meaning="How often the model is right when it calls a row positive at the threshold.",
         weight=40,
@@ -142,7 +142,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         place=30,
         cards=("accuracy", "recall", "precision"),
     )
-    section_by_group: ClassVar[Section | None] = Section(
+    section_by_group = Section(
         title="Decisions by group, threshold",
         meaning="The same decisions for each declared group, how far apart the groups are, and "
         "how often chance would put them so far apart. Groups of which noise leaves nothing to "
@@ -152,8 +152,8 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         cards=("gap in recall", "gap in selection rate", "gap in accuracy"),
         old_name="groups",
     )
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    of = (ScoredRows,)
+    replayed = (
         {},
         {"by": "g"},
         {"weighted": True},
@@ -231,8 +231,8 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
         return ConfusionRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        found, false_alarms, missed, left_alone = guess.confusion()
-        counts = np.array([left_alone, false_alarms, missed, found])
+        hits, false_alarms, missed, left_alone = guess.confusion()
+        counts = np.array([left_alone, false_alarms, missed, hits])
         return weigh_counts(counts, self.weighted, guess)
 
 
@@ -240,7 +240,7 @@ class Confusion(Divisible[ConfusionRelease, DecisionsByGroup]):
 class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
     """The mean of a bounded error; weighted, if that is asked."""
 
-    lower_is_better: ClassVar[bool] = True
+    lower_is_better = True
     of: ClassVar[tuple[type, ...]] = (ScoredRows,)
     replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
     title: ClassVar[str]
@@ -303,22 +303,16 @@ class _MeanError(Divisible[MeanRelease, ByGroup[MeanRelease]]):
         return MeanRelease(drawn)
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
-        positives, negatives = guess.counts
-        request = self.request(about)
-        assert isinstance(request.statistic, BoundedSum)
-        error, weight = guess.mean_error, guess.mean_weight if self.weighted else 1.0
-        product = weight * error * (1 - error) * (1 - guess.error_spread**2)
-        lacking = np.array([error, 1 - error]) * (1 - weight)
-        parts = weight * np.array([error, product, 1 - error - product, *lacking])
-        total = request.statistic.resolution * (positives + negatives)
-        return np.round(parts * total).astype(np.int64)[: request.statistic.size]
+        statistic = self.request(about).statistic
+        assert isinstance(statistic, BoundedSum)
+        return typical_sums(statistic, guess)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OfProbabilities(_MeanError):
     """A mean error of probabilities, of two classes or of more."""
 
-    of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
+    of = (ScoredRows, ClassifiedRows)
 
     @classmethod
     def why_not(cls, about: Description) -> str | None:
@@ -350,12 +344,12 @@ class Brier(_OfProbabilities):
     Of several classes: the sum of these over all of them, at most 2 for probabilities.
     """
 
-    kind: ClassVar[str] = "brier"
-    asks: ClassVar[str] = "Are its probabilities right?"
-    tells: ClassVar[str] = "The Brier score: the mean squared distance between score and outcome."
-    title: ClassVar[str] = "Brier score"
+    kind = "brier"
+    asks = "Are its probabilities right?"
+    tells = "The Brier score: the mean squared distance between score and outcome."
+    title = "Brier score"
     error: ClassVar[str] = "squared"
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Brier score",
         meaning="How far the predicted probability lies from the outcome, squared, on average; "
         "0 is perfect.",
@@ -392,18 +386,16 @@ class LogLoss(_OfProbabilities):
     clip forgives less and has more noise.
     """
 
-    kind: ClassVar[str] = "log-loss"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "log-loss"
+    replayed = (
         *_OfProbabilities.replayed,
         {"clip": 0.25},
     )
-    asks: ClassVar[str] = "How much probability did it give to the truth?"
-    tells: ClassVar[str] = (
-        "The log loss: the mean of -ln of the probability that the model gave to what was true."
-    )
-    title: ClassVar[str] = "log loss"
+    asks = "How much probability did it give to the truth?"
+    tells = "The log loss: the mean of -ln of the probability that the model gave to what was true."
+    title = "log loss"
     error: ClassVar[str] = "log"
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Log loss",
         meaning="The mean of -ln of the probability that the model gave to what was true, none "
         "below 0.01; a coin has 0.69.",
@@ -430,12 +422,10 @@ class LogLoss(_OfProbabilities):
 class MeanAbsoluteError(_MeanError):
     """The mean distance of the score from the end of its range that the label stands for."""
 
-    kind: ClassVar[str] = "mean-absolute-error"
-    asks: ClassVar[str] = "How far are its scores from the outcome?"
-    tells: ClassVar[str] = (
-        "The mean distance between a score and the end of its range that the label stands for."
-    )
-    title: ClassVar[str] = "mean absolute error"
+    kind = "mean-absolute-error"
+    asks = "How far are its scores from the outcome?"
+    tells = "The mean distance between a score and the end of its range that the label stands for."
+    title = "mean absolute error"
     error: ClassVar[str] = "absolute"
 
 
@@ -443,12 +433,10 @@ class MeanAbsoluteError(_MeanError):
 class MeanSquaredError(_MeanError):
     """The mean squared distance of the score from its label's end of the range."""
 
-    kind: ClassVar[str] = "mean-squared-error"
-    asks: ClassVar[str] = "How far are its scores from the outcome, squared?"
-    tells: ClassVar[str] = (
-        "The mean squared distance between a score and its label's end of the range."
-    )
-    title: ClassVar[str] = "mean squared error"
+    kind = "mean-squared-error"
+    asks = "How far are its scores from the outcome, squared?"
+    tells = "The mean squared distance between a score and its label's end of the range."
+    title = "mean squared error"
     error: ClassVar[str] = "squared"
 
     @classmethod

@@ -7,7 +7,7 @@ the question reads an answer of all rows.
 """
 
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast
@@ -150,6 +150,10 @@ class By(Question[Groups_co]):
     @property
     def rivals(self) -> tuple[str, ...]:
         return self.question.rivals
+
+    @property
+    def values_asked(self) -> Mapping[str, tuple[float, float]]:
+        return self.question.values_asked
 
     def at(self, epsilon: Rational) -> Self:
         return replace(self, question=self.question.at(epsilon))

@@ -63,8 +63,8 @@ class RankedLists(Statistic[Ints]):
 
     measure: str
     k: int
-    claim: ClassVar[str] = "ranked-lists"
-    shown_by: ClassVar[str] = (
+    claim = "ranked-lists"
+    shown_by = (
         "tests/conformance/test_ranked_lists.py"
         "::test_no_unit_moves_the_sums_further_than_claimed_and_some_do_as_far"
     )
@@ -90,8 +90,8 @@ class RankedLists(Statistic[Ints]):
         own = np.where(positive & (place < self.k), gains[np.minimum(place, self.k - 1)], 0.0)
         values = np.bincount(member, weights=own, minlength=lists)
         if self.measure == "ndcg":
-            held = np.minimum(np.bincount(member, weights=positive, minlength=lists), self.k)
-            values = values / np.cumsum(gains)[np.maximum(held.astype(np.int64) - 1, 0)]
+            positives = np.minimum(np.bincount(member, weights=positive, minlength=lists), self.k)
+            values = values / np.cumsum(gains)[np.maximum(positives.astype(np.int64) - 1, 0)]
         steps = np.clip(np.floor(values * STEPS + 0.5), 0, STEPS).astype(np.int64)
         squares = np.clip(np.floor(values * values * STEPS + 0.5), 0, steps).astype(np.int64)
         parts = (squares, steps - squares, STEPS - steps)
@@ -133,8 +133,8 @@ class _RankedLists(Question[ListsRelease]):
     Rows beyond `rows_per_unit` do not count, so declare at least the length of a list there.
     """
 
-    of: ClassVar[tuple[type, ...]] = (ScoredRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({"k": 10}, {"k": 1})
+    of = (ScoredRows,)
+    replayed = ({"k": 10}, {"k": 1})
     measure: ClassVar[str]
     title: ClassVar[str]
     k: Annotated[int, Whole(1, 10**6), "How many rows of each list count, from the top."] = 10
@@ -178,9 +178,11 @@ class _RankedLists(Question[ListsRelease]):
 
     def typical(self, about: ScoredRows, guess: Guess) -> Ints:
         lists = max(1, sum(guess.counts) // about.protection.rows_per_unit)
-        found = guess.precision()
-        square = found**2 + found * (1 - found) / 4  # lists that differ half as much as they may
-        parts = np.array([square, found - square, 1 - found])
+        precision = guess.precision()
+        square = (
+            precision**2 + precision * (1 - precision) / 4
+        )  # lists that differ half as much as they may
+        parts = np.array([square, precision - square, 1 - precision])
         return np.round(parts * lists * STEPS).astype(np.int64)
 
 
@@ -188,12 +190,10 @@ class _RankedLists(Question[ListsRelease]):
 class Ndcg(_RankedLists):
     """The mean normalised discounted cumulative gain of the first k rows of each unit."""
 
-    kind: ClassVar[str] = "ndcg"
-    asks: ClassVar[str] = "Are the best rows of each list near its top?"
-    tells: ClassVar[str] = (
-        "NDCG: how near the order of each list comes to the best one, on average over lists."
-    )
-    section: ClassVar[Section | None] = Section(
+    kind = "ndcg"
+    asks = "Are the best rows of each list near its top?"
+    tells = "NDCG: how near the order of each list comes to the best one, on average over lists."
+    section = Section(
         title="Ranked lists: NDCG",
         meaning="How near the order of each list comes to the best one, first places counting "
         "most; the mean over lists. 1 is perfect, and a list without a positive row has 0.",
@@ -202,19 +202,17 @@ class Ndcg(_RankedLists):
         always=False,
     )
     measure: ClassVar[str] = "ndcg"
-    title: ClassVar[str] = "NDCG at {k}"
+    title = "NDCG at {k}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionAtK(_RankedLists):
     """The mean share of positive rows among the first k rows of each unit."""
 
-    kind: ClassVar[str] = "precision-at-k"
-    asks: ClassVar[str] = "How many of the first k rows of each list are positive?"
-    tells: ClassVar[str] = (
-        "The share of positive rows among the first k of each list, on average over lists."
-    )
-    section: ClassVar[Section | None] = Section(
+    kind = "precision-at-k"
+    asks = "How many of the first k rows of each list are positive?"
+    tells = "The share of positive rows among the first k of each list, on average over lists."
+    section = Section(
         title="Ranked lists: precision at k",
         meaning="The share of positive rows among the first k of each list; the mean over lists.",
         weight=20,
@@ -223,7 +221,7 @@ class PrecisionAtK(_RankedLists):
     )
     example: ClassVar[Mapping[str, Any]] = {"k": 1}
     measure: ClassVar[str] = "precision"
-    title: ClassVar[str] = "precision at {k}"
+    title = "precision at {k}"
 
 
 def _list_pair(name: str, first: Rows, second: Rows, **options: Any) -> Pair:

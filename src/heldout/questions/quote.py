@@ -15,11 +15,12 @@ from heldout.drawing.words import half_width
 from heldout.errors import ArgumentError
 from heldout.intervals.measure import NO_INFORMATION, Measure, checked_level
 from heldout.kernel import Event, Loss, price
+from heldout.kernel.bounded_sum import BoundedSum
 from heldout.kernel.door import Priced, Together
 from heldout.kernel.statistic import STEPS
 from heldout.questions.base import Question
 
-__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "weigh_counts"]
+__all__ = ["Guess", "HalfWidths", "Quote", "booked_together", "typical_sums", "weigh_counts"]
 
 # --- Public guesses of rows that nobody looked at, and how wide answers from them would be -------
 
@@ -53,10 +54,10 @@ class HalfWidths:
     @classmethod
     def median(cls, several: Sequence["HalfWidths"]) -> "HalfWidths":
         return cls(
-            noise=median(each.noise for each in several),
-            whole=median(each.whole for each in several),
-            value=median(each.value for each in several),
-            informative=2 * sum(each.informative for each in several) >= len(several),
+            noise=median(widths.noise for widths in several),
+            whole=median(widths.whole for widths in several),
+            value=median(widths.value for widths in several),
+            informative=2 * sum(widths.informative for widths in several) >= len(several),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,13 +131,13 @@ class Guess:
         """True positives, false positives, false negatives, true negatives."""
         if self.cells is not None:
             return self.cells
-        found = NormalDist().cdf(self.separation / 2)
+        right = NormalDist().cdf(self.separation / 2)
         positives, negatives = self.counts
         return (
-            found * positives,
-            (1 - found) * negatives,
-            (1 - found) * positives,
-            found * negatives,
+            right * positives,
+            (1 - right) * negatives,
+            (1 - right) * positives,
+            right * negatives,
         )
 
     def precision(self) -> float:
@@ -164,9 +165,19 @@ def weigh_counts(counts: Floats, weighted: bool, guess: Guess) -> Ints:
     return np.round(counts).astype(np.int64)
 
 
+def typical_sums(statistic: BoundedSum, guess: Guess) -> Ints:
+    """Return typical sums of a bounded number of each row, by its guessed mean and spread."""
+    error, weight = guess.mean_error, guess.mean_weight if statistic.weighted else 1.0
+    product = weight * error * (1 - error) * (1 - guess.error_spread**2)
+    lacking = np.array([error, 1 - error]) * (1 - weight)
+    parts = weight * np.array([error, product, 1 - error - product, *lacking])
+    total = statistic.resolution * sum(guess.counts)
+    return np.round(parts * total).astype(np.int64)[: statistic.size]
+
+
 def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     """The one request that several questions make; that of a question alone is its own."""
-    if not questions or not all(isinstance(each, Question) for each in questions):
+    if not questions or not all(isinstance(question, Question) for question in questions):
         raise ArgumentError(
             "Pass one question or more, such as heldout.questions.Auc(epsilon='1/2')."
         )
@@ -176,7 +187,7 @@ def booked_together(questions: Sequence[Question[Any]], about: Any) -> Priced:
     if len(requests) == 1:
         return requests[0]
     names = ", ".join(request.name for request in requests)
-    return Together(names, {str(at): each for at, each in enumerate(requests)}, {})
+    return Together(names, {str(at): request for at, request in enumerate(requests)}, {})
 
 
 @dataclass(frozen=True)
@@ -214,9 +225,9 @@ class Quote:
         lines = [f"{self.loss}, {self.about.protection.describe()}"]
         for question, widths in zip(self.questions, self.half_widths, strict=True):
             lines += [
-                f"  {name}: ±{each.noise:.3g} from noise alone, ±{each.whole:.3g} in all"
-                + ("" if each.informative else f" ({NO_INFORMATION})")
-                for name, each in widths.items()
+                f"  {name}: ±{width.noise:.3g} from noise alone, ±{width.whole:.3g} in all"
+                + ("" if width.informative else f" ({NO_INFORMATION})")
+                for name, width in widths.items()
             ] or [f"  {question.kind}: half-widths depend on the rows"]
         return "\n".join(lines)
 
@@ -227,7 +238,7 @@ class Quote:
             "loss": self.loss.as_dict(),
             "level": self.level,
             "half_widths": [
-                {name: each.as_dict() for name, each in widths.items()}
+                {name: width.as_dict() for name, width in widths.items()}
                 for widths in self.half_widths
             ],
         }

@@ -73,8 +73,8 @@ def kind_of(content: Any) -> type[Question[Any]] | None:
         return None
     kind, called = content.get("kind"), content.get("release")
     if kind is not None:
-        return next((each for each in registered() if each.kind == kind), None)
-    return next((each for each in registered() if _was_called(each, called)), None)
+        return next((question for question in registered() if question.kind == kind), None)
+    return next((question for question in registered() if _was_called(question, called)), None)
 
 
 def _was_called(question: type[Question[Any]], called: object) -> bool:

@@ -1,14 +1,14 @@
 """The analyst's handle: private rows, a budget and a ledger, and the questions that they pay."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, overload
 
 from heldout import questions as q
 from heldout.arguments import is_one_of, shown
 from heldout.data import Dataset, PrivateTable
 from heldout.data.classes import ClassifiedRows
-from heldout.data.description import Description, ScoredRows
+from heldout.data.description import Description, MeasuredRows, ScoredRows
 from heldout.drawing.ledger import Booking
 from heldout.errors import ArgumentError
 from heldout.kernel import Budget, Ledger, Loss
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         TiesRelease,
     )
     from heldout.questions.report import Report
+    from heldout.questions.values import ValueMean
 
 Epsilon = Rational
 Columns = str | Sequence[str]
@@ -70,12 +71,12 @@ class PrivateSession:
                 f"{type(dataset).__name__}."
             )
         self._table = dataset
-        kept = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
+        open_ledger = ledger if isinstance(ledger, Ledger | None) else Ledger.open(ledger)
         self._about: Description
         self._about, digests = dataset.opened(
-            None if kept is None else kept.id, by_content=account is None
+            None if open_ledger is None else open_ledger.id, by_content=account is None
         )
-        self._ledger = Ledger.open(None) if kept is None else kept
+        self._ledger = Ledger.open(None) if open_ledger is None else open_ledger
         self._account = self._ledger.resolve(
             fingerprints=digests,
             protection=dataset.protection,
@@ -202,14 +203,14 @@ class PrivateSession:
         *questions: q.Question[Any],
         guess: q.Guess | None = None,
         level: float = 0.95,
-        **said: Any,
+        **guesses: Any,
     ) -> q.Quote:
         """Return what `ask` would charge, exactly, and the half-widths to expect. Reads no row.
 
         `said` are public guesses of the rows, as in `heldout.questions.Guess`: `positives=500`,
         `auc=0.85`, and `rows=5000` where their number is not public.
         """
-        return q.Quote(questions, self._about, guess or q.Guess(**said), level)
+        return q.Quote(questions, self._about, guess or q.Guess(**guesses), level)
 
     def viewing(self, rows: PrivateTable) -> Self:
         """A session on a view of the same rows (fewer features, say), paid out of this budget."""
@@ -226,6 +227,29 @@ class PrivateSession:
         other.__dict__.update(self.__dict__)
         other._table, other._about = rows, rows.description
         return other
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the method of a registered question: `session.share_above("dice", ...)`.
+
+        Every kind has one. Its required fields may be given by place, in the order of its form;
+        `epsilon` and all others go by name. Kinds that have a method of their own state its types.
+        """
+        kind = name.replace("_", "-")
+        question = q.find(kind) if not name.startswith("_") and kind in q.kinds() else None
+        if question is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        needed = [each.name for each in question.form() if each.required and each.name != "epsilon"]
+
+        def ask(*given: Any, **fields: Any) -> object:
+            if len(given) > len(needed):
+                raise TypeError(f"{name} takes {len(needed)} values by place, got {len(given)}")
+            return self.ask(question.of_fields(dict(zip(needed, given, strict=False)) | fields))
+
+        ask.__name__, ask.__doc__ = name, f"{question.asks} {question.tells}"
+        return ask
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(kind.replace("-", "_") for kind in q.kinds())]
 
     def __repr__(self) -> str:
         return (
@@ -264,9 +288,9 @@ class Session(PrivateSession):
     holds = Dataset
 
     @property
-    def dataset(self) -> ScoredRows | ClassifiedRows:
+    def dataset(self) -> ScoredRows | ClassifiedRows | MeasuredRows:
         """Return what is public about the rows. The rows themselves stay behind the session."""
-        assert isinstance(self._about, ScoredRows | ClassifiedRows)
+        assert isinstance(self._about, ScoredRows | ClassifiedRows | MeasuredRows)
         return self._about
 
     # Types are those of rows with two classes, with by= of answers by group. The answers of several
@@ -501,6 +525,24 @@ class Session(PrivateSession):
     ) -> "RankRelease | ByGroup[RankRelease]":
         """Of several classes: how often the true one has one of the k highest scores, any k."""
         return self._ask(q.TopK, by, epsilon=epsilon, weighted=weighted)
+
+    @overload
+    def mean(
+        self, column: str, *, epsilon: Epsilon, by: None = None, **fields: Any
+    ) -> "ValueMean": ...
+    @overload
+    def mean(
+        self, column: str, *, epsilon: Epsilon, by: Columns, **fields: Any
+    ) -> "ByGroup[ValueMean]": ...
+    def mean(
+        self, column: str, *, epsilon: Epsilon, by: Columns | None = None, **fields: Any
+    ) -> "ValueMean | ByGroup[ValueMean]":
+        """The mean of a declared column, by group if groups are named.
+
+        `fields` are those of `heldout.questions.Mean`: `minus` (another declared column, for the
+        mean of the difference), `bounds` and `weighted`.
+        """
+        return self._ask(q.Mean, by, column=column, epsilon=epsilon, **fields)
 
     def ndcg(self, *, epsilon: Epsilon, k: int = 10) -> "ListsRelease":
         """Return how well rows of a unit are ranked (NDCG of the first k), averaged over units."""

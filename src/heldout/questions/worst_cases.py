@@ -166,15 +166,15 @@ def grouped_pair(pair: Pair, first: str, second: str) -> Pair:
 
     def of(content: dict[str, Any], other: dict[str, Any], groups: str) -> dict[str, Any]:
         theirs = list(zip(other["y"], other["p"], strict=True))
-        found, turn = [], 0
+        members, turn = [], 0
         for row in zip(content["y"], content["p"], strict=True):
             if row in theirs:
                 theirs.remove(row)
-                found.append("a")
+                members.append("a")
             else:
-                found.append(groups[turn % len(groups)])
+                members.append(groups[turn % len(groups)])
                 turn += 1
-        return {**content, "g": found}
+        return {**content, "g": members}
 
     tables = of(pair.first, pair.second, first), of(pair.second, pair.first, second)
     return Pair(f"{pair.name}, by group", *tables, {**pair.options, "groups": {"g": ["a", "b"]}})
@@ -220,7 +220,7 @@ def weighted_pair(pair: Pair) -> Pair:
 
 CLASSES: Final[Mapping[str, Any]] = {"score": None, "classes": [0, 1, 2], "scores": ["p", "q", "r"]}
 _CALLS: Final = ((0.9, 0.05, 0.05), (0.1, 0.8, 0.1), (0.0, 0.0, 1.0))
-_FLOWERS: Final = [(each % 3, each % 5 % 3) for each in range(12)]
+_FLOWERS: Final = [(place % 3, place % 5 % 3) for place in range(12)]
 Flowers = list[tuple[int, int]]
 
 
@@ -309,7 +309,7 @@ SCORE: Final = Column(SCORES, "uniform")
 FLAG: Final = Column((0, 1), type="bigint")
 GROUP: Final = Column(("a", "b", "01", "x", None), type="text")
 GROUPS: Final = {"g": ["a", "b", "01"]}
-_WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
+WEIGHT: Final = Column((0.0, 1.0, 0.5, 0.3), "uniform")
 
 
 def _open_scored(content: Any, **options: Any) -> Dataset:
@@ -331,16 +331,14 @@ def _open_classified(content: Any, **options: Any) -> Dataset:
     )
 
 
-declare_rows(
-    ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": _WEIGHT}, _open_scored
-)
+declare_rows(ScoredRows, {"y": FLAG, "p": SCORE, "q": SCORE, "g": GROUP, "w": WEIGHT}, _open_scored)
 declare_rows(
     ClassifiedRows,
     {
         "c": Column(("a", "b", "01"), type="text"),
         **dict.fromkeys(("pa", "pb", "pc"), SCORE),
         "g": GROUP,
-        "w": _WEIGHT,
+        "w": WEIGHT,
     },
     _open_classified,
 )

@@ -28,7 +28,7 @@ from heldout.kernel import Ledger
 from heldout.kernel.ledger.tables import NAMES
 from heldout.kernel.ledger.witness import Witness
 from heldout.server.service import Service, print_line
-from heldout.server.storage import Store, artifacts, metadata, now, revision_of, tokens
+from heldout.server.storage import Store, artifacts, metadata, now, revision_of, tokens, workers
 
 FORMAT: Final = 1
 LIST: Final = "backup.json"
@@ -258,10 +258,10 @@ def restore(
         )
     with_tables = _upgraded(backup, settings.folder)
     try:
+        line = _choose_ledger(backup, service, newest, accept_ledger)  # it may refuse
         for name in backup.files:
             if name not in (TABLES, LEDGER):
                 shutil.copy2(backup.folder / name, settings.folder / name)
-        line = _choose_ledger(backup, service, newest, accept_ledger)
         source = Store.on_file(with_tables)
         _mend(source, settings.folder, keep_tokens=keep_tokens)
         if settings.database is None:
@@ -394,11 +394,12 @@ def _check_continues(ledger: Path, seen: Witness, what: str) -> None:
 
 
 def _mend(tables: Store, folder: Path, *, keep_tokens: bool) -> None:
-    """End what must not come back: sessions, links and tokens, and models without their file."""
+    """End what must not come back: sessions, links, tokens, workers, models without their file."""
     with tables.write() as connection:
         kinds = ("browser", "link") if keep_tokens else ("browser", "link", "api")
         ended = tokens.update().where(tokens.c.revoked.is_(None), tokens.c.kind.in_(kinds))
         connection.execute(ended.values(revoked=now()))
+        connection.execute(workers.delete())  # those of the old server
         wanted = artifacts.c.state.in_(("checking", "ready"))
         for row in connection.execute(sa.select(artifacts.c.id).where(wanted)).all():
             if not any((folder / "artifacts").glob(f"{row.id}.*")):

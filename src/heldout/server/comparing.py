@@ -30,6 +30,8 @@ class Block:
     noise: str
     figures: tuple[Figure, ...]
     rows: tuple[tuple[str, ...], ...]
+    finding: str | None = None
+    """What it shows, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ def _block(question: Mapping[str, Any], release: Any) -> Block:
     if isinstance(release, ConfusionRelease):
         heading = f"{heading} Calling rows positive from a score of {release.threshold:g}"
     title = _capital(headline.name)
-    return Block(heading, title, value, interval, noise, tuple(figures), rows)
+    finding = release.finding(LEVEL)
+    return Block(heading, title, value, interval, noise, tuple(figures), rows, finding)
 
 
 def _intervals(measures: Mapping[str, Measure]) -> list[Figure]:

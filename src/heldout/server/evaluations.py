@@ -17,14 +17,14 @@ from heldout.data.description import Description, ScoredRows
 from heldout.errors import ArgumentError
 from heldout.kernel.ledger.records import checked_name
 from heldout.models.score import declared_seconds
-from heldout.questions.answers import Answered, from_plain, plain
+from heldout.questions.answers import from_plain, plain
 from heldout.questions.base import Rival
 from heldout.server import artifacts, jobs
 from heldout.server.accounts import Person
 from heldout.server.datasets import Registered, find, seen, share_of, visible
 from heldout.server.parts import PARTS, Part
 from heldout.server.service import Conflict, Missing, Service, secret_in
-from heldout.server.signing import answer_page
+from heldout.server.signing import answer_of, answer_page
 from heldout.server.storage import Json, boards, evaluations, new_id, now, scorings, submissions
 
 if TYPE_CHECKING:
@@ -492,12 +492,14 @@ def _place(service: Service, row: sa.Row[Any]) -> int:
 
 def releases(row: sa.Row[Any]) -> tuple[Any, ...]:
     """Return the answers of an evaluation, rebuilt from what was drawn and signed."""
-    return _rebuilt(row.id, json.dumps(row.statement["signed"]["statement"]["answer"]))
+    statement = row.statement["signed"]["statement"]
+    needed = {name: statement.get(name) for name in ("answer", "subject")}
+    return _rebuilt(row.id, json.dumps(needed))
 
 
 @lru_cache(maxsize=256)
 def _rebuilt(_: str, content: str) -> tuple[Any, ...]:
-    return Answered.from_dict(json.loads(content)).releases
+    return answer_of(json.loads(content)).releases
 
 
 def page(row: sa.Row[Any]) -> str:

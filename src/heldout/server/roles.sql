@@ -28,7 +28,6 @@ GRANT SELECT (name, role, disabled) ON server_people TO heldout_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON server_grants TO heldout_web;
 GRANT SELECT ON server_grants TO heldout_worker;
 GRANT SELECT, INSERT ON server_log TO heldout_web;
-GRANT SELECT (id), INSERT ON server_log TO heldout_worker;  -- what a sweep removed
 GRANT SELECT, INSERT, UPDATE ON server_datasets TO heldout_web;
 GRANT SELECT, UPDATE (state, words, about) ON server_datasets TO heldout_worker;
 GRANT SELECT, INSERT ON server_artifacts, server_scorings, server_boards TO heldout_web;
@@ -45,7 +44,7 @@ GRANT INSERT, UPDATE ON server_receipts TO heldout_worker;
 GRANT SELECT ON server_workers TO heldout_web;
 GRANT SELECT, INSERT, UPDATE, DELETE ON server_workers TO heldout_worker;
 GRANT USAGE ON SEQUENCE server_jobs_id_seq TO heldout_web, heldout_worker;
-GRANT USAGE ON SEQUENCE server_log_id_seq TO heldout_web, heldout_worker;
+GRANT USAGE ON SEQUENCE server_log_id_seq TO heldout_web;
 
 -- The web asks, and answers nothing.
 ALTER TABLE server_evaluations ENABLE ROW LEVEL SECURITY;

@@ -28,6 +28,7 @@ FOLDER, DATABASE, ROWS, ADDRESS, HOSTS, PARENT = (
     f"HELDOUT_SERVER_{name}"
     for name in ("FOLDER", "DATABASE", "ROWS", "ADDRESS", "HOSTS", "PARENT")
 )
+METRICS_TOKEN, ACCESS_LOG = "HELDOUT_SERVER_METRICS_TOKEN", "HELDOUT_SERVER_ACCESS_LOG"
 PATIENCE = 30.0
 """Seconds that workers have to finish what they began."""
 SCRIPT: Final = files("heldout.server").joinpath("roles.sql").read_text(encoding="utf-8")
@@ -48,6 +49,8 @@ def settings_of(
 ) -> Settings:
     given: Json = {"database": database or os.environ.get(DATABASE) or None}
     given["hosts"] = tuple(hosts) or tuple(os.environ.get(HOSTS, "").split())
+    given["metrics_token"] = os.environ.get(METRICS_TOKEN) or None
+    given["access_log"] = os.environ.get(ACCESS_LOG, "on") != "off"
     if rows is not None:
         try:
             given["rows"] = rows.resolve()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from heldout.arguments import shown
 from heldout.errors import ArgumentError, NotGenuine, PrivacyError
@@ -100,20 +100,32 @@ def key_of(given: str) -> str:
 # --- the page ------------------------------------------------------------------------------------
 
 
+def answer_of(statement: Mapping[str, Any]) -> "Answered":
+    """Return the answer of a statement, about models by the names that were signed."""
+    from heldout.questions.answers import Answered
+
+    models = (statement.get("subject") or {}).get("models", ())
+    answered = Answered.from_dict(statement["answer"])
+    return answered.of_models(*(str(model["name"]) for model in models))
+
+
 def answer_page(signed: Mapping[str, Json]) -> str:
     """Return the page of a signed statement, which decides every byte of it.
 
     One report is its own page; other questions have a section each.
     """
     from heldout.drawing.page import rendered
-    from heldout.questions.answers import Answered
     from heldout.questions.report import Report
     from heldout.questions.report.report import answers_page
 
-    answered = Answered.from_dict(signed["statement"]["answer"])
-    only = answered.releases[0] if len(answered.releases) == 1 else None
-    page = only.html(LEVEL) if isinstance(only, Report) else answers_page(answered)
     statement = signed["statement"]
+    answered = answer_of(statement)
+    only = answered.releases[0] if len(answered.releases) == 1 else None
+    page = (
+        only.html(LEVEL, labels=answered.names)
+        if isinstance(only, Report)
+        else answers_page(answered)
+    )
     words = rendered(
         "signed.html",
         receipt=answered.receipt,
@@ -204,8 +216,6 @@ class Genuine:
     @classmethod
     def of(cls, signed: object, *, key: str) -> Self:
         """Check a statement's signature and build its answer."""
-        from heldout.questions.answers import Answered
-
         statement = verify(signed, key=key)
         assert isinstance(signed, Mapping)
         try:
@@ -213,7 +223,7 @@ class Genuine:
             if not all(isinstance(name, str) for name in names):
                 raise ValueError
             _check_subject(statement)
-            return cls(signed, Answered.from_dict(statement["answer"]))
+            return cls(signed, answer_of(statement))
         except (KeyError, TypeError, ValueError) as error:
             why = f" {error}" if isinstance(error, ArgumentError) else ""
             raise ArgumentError(f"This is not the statement of an answer.{why}") from None

@@ -53,10 +53,7 @@ people = _table(
     _text("password", nullable=True),
     _when("created"),
     _when("disabled", nullable=True),
-    sa.Column("factor", sa.JSON(none_as_null=True), nullable=True),
-    _text("identity", nullable=True, index=True),
 )
-"""`factor` is the second factor; `identity` who somebody is where they sign in, if elsewhere."""
 tries = _table(
     "tries",
     _text("name", primary_key=True),  # a digest: people type passwords where names belong

@@ -40,7 +40,11 @@ def audit(  # noqa: PLR0917  the framework passes them by name
     return logbook.log_lines(service, person, Filter(who, action, since, until, before))
 
 
-@api.get("/audit.csv")
+@api.get(
+    "/audit.csv",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/csv": {}}}},
+)
 def audit_table(  # noqa: PLR0917
     service: Serving,
     person: Caller,

@@ -126,7 +126,7 @@ def test_the_probability_of_each_partition_changes_by_at_most_the_claim(penalty:
     assert 0.1 * claimed < worst <= claimed
 
 
-@pytest.mark.chance(1e-7)
+@pytest.mark.chance(1e-7, "a binomial tail")
 def test_the_probabilities_are_those_that_are_drawn() -> None:
     dawa, counts = Dawa(bins=3, epsilon=Fraction(8), moved=1), (6, 1, 1)
     expected = _three_bins(counts, dawa)

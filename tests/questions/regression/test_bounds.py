@@ -98,14 +98,13 @@ def test_the_probability_of_each_bound_changes_by_at_most_the_claim(
     assert 0.25 < worst <= 1.5 + 1e-9
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(4e-7, "a chi-square of 3 cells above 30: 3.1e-7")
 def test_the_probabilities_of_bounds_are_those_that_are_drawn() -> None:
     protection = Protection(neighbours=Neighbours.REPLACE_ONE)
     search = BoundSearch(epsilon=Fraction(2), protection=protection, threshold=5)
     counts, draws = np.array([3, 4, 2, 1]), 1000
     drawn = np.bincount([search.sample(Sealed(counts)) for _ in range(draws)], minlength=3)
     expected = chances(counts, search) * draws
-    # Three cells: chi-square above 30 has a chance below 1e-6.
     assert float(((drawn - expected) ** 2 / expected).sum()) < 30
 
 
@@ -128,7 +127,7 @@ def test_the_probability_of_each_interval_changes_by_at_most_the_claim(
     assert 0.3 < worst <= 1 + 1e-9
 
 
-@pytest.mark.chance(1e-6)
+@pytest.mark.chance(2e-7, "a chi-square of 6 cells above 40: 1.5e-7")
 def test_the_probabilities_of_intervals_are_those_that_are_drawn() -> None:
     choice = IntervalChoice(
         epsilon=Fraction(1), protection=Protection(neighbours="replace-one"), cells=3, price=2
@@ -140,7 +139,6 @@ def test_the_probabilities_of_intervals_are_those_that_are_drawn() -> None:
         [places[choice.sample(Sealed(counts))] for _ in range(draws)], minlength=len(places)
     )
     expected = interval_law(counts, choice) * draws
-    # Six cells: chi-square above 40 has a chance below 1e-6.
     assert float(((drawn - expected) ** 2 / expected).sum()) < 40
 
 

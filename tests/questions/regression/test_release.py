@@ -65,7 +65,7 @@ def test_the_papers_own_plot_has_its_constants_and_costs_epsilon(rows: int) -> N
     session = RegressionSession(held, budget=ho.Budget(epsilon=1))
     plot = session.residual_plot(epsilon="1/2", method="chen-2016-prirp")
     assert session.spent == ho.Loss.pure(Fraction(1, 2))
-    share = min(Fraction(3, 10), Fraction(470, rows))
+    share = min(Fraction(3, 10), Fraction(470, rows) / Fraction(1, 2))
     told = plot.mechanism
     assert Fraction(told["residual_bounds_epsilon"]) == share / 4  # half of the share, of 1/2
     assert told["residual_bounds_epsilon"] == told["predicted_bounds_epsilon"]

@@ -201,8 +201,7 @@ def test_what_cannot_be_compared_is_refused(change, error, message):
 
 @pytest.mark.parametrize("first", ["pass", "import heldout.questions.separability.page"])
 def test_the_package_of_that_name_does_not_hide_the_function(first: str) -> None:
-    code = f"{first}\nimport heldout as ho\nrows = [[0.0], [1.0], [2.0], [3.0]] * 5\n"
-    code += "import numpy as np\nprint(ho.separability(np.array(rows), np.array(rows)).value < 1)"
+    code = f"{first}\nimport heldout as ho\nprint(callable(ho.separability))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 

@@ -38,11 +38,15 @@ class State:
 
     @property
     def improvements(self) -> int:
-        return sum(each["above"] for each in self.submissions.values())
+        return sum(submission["above"] for submission in self.submissions.values())
 
     @property
     def shown(self) -> list[float]:
-        return [each["score"] for each in self.submissions.values() if each["score"] is not None]
+        return [
+            submission["score"]
+            for submission in self.submissions.values()
+            if submission["score"] is not None
+        ]
 
 
 class StateFile:
@@ -52,7 +56,7 @@ class StateFile:
         self.path = Path(path)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -142,7 +146,7 @@ class Board:
         self._ledger, self._data = ledger, account
         self._file = StateFile(state)
         self._share = self._granted()
-        with self._file.held():
+        with self._file.locked():
             known = self._file.read()
             self._draw_bar() if known is None else self._check_bar(known)
             self._scores_paid = self._pay_scores()
@@ -158,7 +162,7 @@ class Board:
     @property
     def _terms(self) -> dict[str, str]:
         """The plan as the ledger keeps it with the bar."""
-        return {name: str(each) for name, each in self.plan.as_dict().items()}
+        return {name: str(value) for name, value in self.plan.as_dict().items()}
 
     def _granted(self) -> Account:
         """The board's own share of the account, of exactly its price."""
@@ -277,7 +281,7 @@ class Board:
         """Judge a model by the rows with its scores; the same submission is judged once."""
         self._check(rows)
         checked_name("submission", submission)
-        with self._file.held():
+        with self._file.locked():
             state = self._state()
             self._check_bar(state)
             if submission not in state.submissions:

@@ -96,7 +96,7 @@ def _transcripts(submissions: int, improvements: int, values: int) -> float:
         for count in range(min(improvements, submissions) + 1)
     ]
     most = max(logarithms)
-    return most + math.log(sum(math.exp(each - most) for each in logarithms))
+    return most + math.log(sum(math.exp(logarithm - most) for logarithm in logarithms))
 
 
 STEPS = 2**20
@@ -129,7 +129,7 @@ class Merit(Statistic[Ints]):
     metric: str
     threshold: float = 0.5
     score_range: tuple[float, float] = (0.0, 1.0)
-    claim: ClassVar[str] = "board"
+    claim = "board"
 
     def __post_init__(self) -> None:
         if self.metric not in MERITS:
@@ -162,7 +162,7 @@ class Merit(Statistic[Ints]):
 
     @classmethod
     def examples(cls, protection: Protection) -> list[Statistic[Any]]:
-        return [cls(metric=each) for each in MERITS]
+        return [cls(metric=metric) for metric in MERITS]
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class AreaMerit(Statistic[Ints]):
 
     bar: Fraction
     rows: int
-    claim: ClassVar[str] = "board"
-    shown_by: ClassVar[str] = (
+    claim = "board"
+    shown_by = (
         "tests/questions/boards/test_area.py::test_no_small_neighbours_move_it_further_than_claimed"
     )
     STEPS_OF_A_BAR: ClassVar[int] = 10_000
@@ -474,13 +474,13 @@ class Plan:
     # --- as data ---------------------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        content = {each.name: getattr(self, each.name) for each in fields(self)}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
         return content | {"price": str(self.price)}
 
     @classmethod
     def from_dict(cls, content: Any) -> Self:
         """Read what `as_dict` wrote."""
-        known = {each.name for each in fields(cls)}
+        known = {field.name for field in fields(cls)}
         if not isinstance(content, dict) or set(content) - known:
             raise ArgumentError(f"A plan has the fields {', '.join(sorted(known))}.")
         try:

@@ -1,7 +1,6 @@
 """Questions about rows of more than two classes."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
@@ -90,8 +89,8 @@ class CallCounts(Statistic[Ints]):
     """Whether the highest score is the call; else `called` is a column."""
     groups: int = 1
     weighted: bool = False
-    claim: ClassVar[str] = "disjoint-counts"
-    shown_by: ClassVar[str] = (
+    claim = "disjoint-counts"
+    shown_by = (
         "tests/conformance/test_classes.py"
         "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
     )
@@ -116,11 +115,11 @@ class CallCounts(Statistic[Ints]):
     def _place(self, axis: str) -> str:
         every = range(self.classes)
         if axis == "called" and self.by_scores:
-            whens = " ".join(f"WHEN score_{each} >= top THEN {each}" for each in every)
+            whens = " ".join(f"WHEN score_{place} >= top THEN {place}" for place in every)
             return f"CASE {whens} END"
         if axis == "rank":
             before = "CAST(score_{0} > own OR (score_{0} >= own AND truth > {0}) AS INTEGER)"
-            return " + ".join(before.format(each) for each in every)
+            return " + ".join(before.format(place) for place in every)
         return axis
 
     def read(self, columns: Columns) -> Ints:
@@ -142,9 +141,9 @@ CLASSES_APART: Final = "answers of several classes are not pooled yet"
 class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co]):
     """Counts of rows of several classes."""
 
-    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
-    cannot_pool: ClassVar[str] = CLASSES_APART
+    of = (ClassifiedRows,)
+    replayed = ({}, {"by": "g"}, {"weighted": True})
+    cannot_pool = CLASSES_APART
     axes: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
     reading: ClassVar[type[Release]]
@@ -183,17 +182,17 @@ class _CallCounts(Divisible[Counted_co, ByGroup[Counted_co]], Generic[Counted_co
 class ClassConfusion(_CallCounts[ClassConfusionRelease]):
     """The confusion matrix of several classes: rows by true class and by the model's call."""
 
-    kind: ClassVar[str] = "class-confusion"
-    asks: ClassVar[str] = "How often is it right, class by class?"
-    tells: ClassVar[str] = (
+    kind = "class-confusion"
+    asks = "How often is it right, class by class?"
+    tells = (
         "The matrix of true and called classes, accuracy, and the precision and recall of each "
         "class."
     )
-    headline: ClassVar[str | None] = "accuracy"
+    headline = "accuracy"
     axes: ClassVar[tuple[str, ...]] = ("truth", "called")
-    title: ClassVar[str] = "confusion of classes"
+    title = "confusion of classes"
     reading: ClassVar[type[Release]] = ClassConfusionRelease
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Decisions by class",
         meaning="How often each class is called each other one, and what follows from it; macro "
         "means that all classes count alike, weighted that they count as often as they are true.",
@@ -203,7 +202,7 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
         asked_as="confusion",
         old_name="confusion_of_classes",
     )
-    section_by_group: ClassVar[Section | None] = Section(
+    section_by_group = Section(
         title="Decisions by group",
         meaning="How often the called class is the true one in each declared group, how far apart "
         "the groups are, and how often chance would put them so far apart. Groups of which noise "
@@ -227,15 +226,13 @@ class ClassConfusion(_CallCounts[ClassConfusionRelease]):
 class TopK(_CallCounts[RankRelease]):
     """The share of rows whose true class is among the k highest scores, for every k."""
 
-    kind: ClassVar[str] = "top-k"
-    asks: ClassVar[str] = "Is the truth among its first calls?"
-    tells: ClassVar[str] = (
-        "How often the true class is among the k with the highest scores, for every k."
-    )
+    kind = "top-k"
+    asks = "Is the truth among its first calls?"
+    tells = "How often the true class is among the k with the highest scores, for every k."
     axes: ClassVar[tuple[str, ...]] = ("rank",)
-    title: ClassVar[str] = "top-k accuracy"
+    title = "top-k accuracy"
     reading: ClassVar[type[Release]] = RankRelease
-    section: ClassVar[Section | None] = Section(
+    section = Section(
         title="Top-k accuracy",
         meaning="How often the true class is among the k of the highest scores.",
         weight=10,
@@ -259,12 +256,12 @@ class TopK(_CallCounts[RankRelease]):
 class _ClassAreas(Question[ClassAreas]):
     """A ranking metric of each class against all others, at equal shares of epsilon."""
 
-    of: ClassVar[tuple[type, ...]] = (ClassifiedRows,)
-    cannot_pool: ClassVar[str] = CLASSES_APART
-    each: ClassVar[type[Auc] | type[AveragePrecision]]
-    rules: ClassVar[int] = Auc.rules
-    known_rules: ClassVar[tuple[int, ...]] = Auc.known_rules
-    reported_since: ClassVar[int] = Auc.reported_since
+    of = (ClassifiedRows,)
+    cannot_pool = CLASSES_APART
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]]
+    rules = Auc.rules
+    known_rules = Auc.known_rules
+    reported_since = Auc.reported_since
     method: Method = DEFAULT
 
     @classmethod
@@ -273,7 +270,7 @@ class _ClassAreas(Question[ClassAreas]):
 
     def _questions(self, about: ClassifiedRows) -> dict[str, Auc | AveragePrecision]:
         share = self.price / len(about.classes)
-        one = self.each(epsilon=share, method=self.method).under(self.rules)
+        one = self.of_one_class(epsilon=share, method=self.method).under(self.rules)
         return dict.fromkeys(about.classes, one)
 
     def request(self, about: ClassifiedRows) -> Together:
@@ -281,11 +278,11 @@ class _ClassAreas(Question[ClassAreas]):
         for place, (name, question) in enumerate(self._questions(about).items()):
             asked = question.request(about.versus(place))
             parts[name] = replace(asked, view=_Versus(place))
-        title = f"{self.each.kind.replace('-', ' ')} of classes"
+        title = f"{self.of_one_class.kind.replace('-', ' ')} of classes"
         return Together(title, parts, {"classes": list(about.classes)})
 
     def read(self, drawn: Drawn) -> ClassAreas:
-        return ClassAreas(drawn, self.each.reading, kind=self.each.kind)
+        return ClassAreas(drawn, self.of_one_class.reading, kind=self.of_one_class.kind)
 
     def typical(self, about: ClassifiedRows, guess: Guess) -> object:
         positives = max(1, sum(guess.counts) // len(about.classes))
@@ -300,13 +297,13 @@ class _ClassAreas(Question[ClassAreas]):
 class ClassAuc(_ClassAreas):
     """The area of each class against all others, at equal shares of epsilon, and their mean."""
 
-    kind: ClassVar[str] = "class-auc"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"method": "polynomial-tail"})
-    title: ClassVar[str] = "AUC of each class"
-    asks: ClassVar[str] = "How well does it rank each class?"
-    tells: ClassVar[str] = "The AUC of each class against all others, and their mean."
-    formerly: ClassVar[tuple[str, ...]] = ("auc of classes",)
-    section: ClassVar[Section | None] = Section(
+    kind = "class-auc"
+    replayed = ({}, {"method": "polynomial-tail"})
+    title = "AUC of each class"
+    asks = "How well does it rank each class?"
+    tells = "The AUC of each class against all others, and their mean."
+    formerly = ("auc of classes",)
+    section = Section(
         title="Ranking: each class against the others",
         meaning="How often a row of the class has a higher score for it than a row of another "
         "class; 0.5 is chance. The macro AUC is the plain mean.",
@@ -315,7 +312,7 @@ class ClassAuc(_ClassAreas):
         asked_as="auc",
         old_name="auc_of_classes",
     )
-    each: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]] = Auc
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:
@@ -343,12 +340,12 @@ class ClassAveragePrecision(_ClassAreas):
     It moves by ln(n)/n with one of a class's n rows, where an area moves by 1/n: expect more noise.
     """
 
-    kind: ClassVar[str] = "class-average-precision"
-    title: ClassVar[str] = "average precision of each class"
-    asks: ClassVar[str] = "How good are its highest scores, class by class?"
-    tells: ClassVar[str] = "The average precision of each class against all others, and their mean."
-    formerly: ClassVar[tuple[str, ...]] = ("average precision of classes",)
-    section: ClassVar[Section | None] = Section(
+    kind = "class-average-precision"
+    title = "average precision of each class"
+    asks = "How good are its highest scores, class by class?"
+    tells = "The average precision of each class against all others, and their mean."
+    formerly = ("average precision of classes",)
+    section = Section(
         title="Ranking: average precision of each class",
         meaning="The precision at the ranks of the class's rows by its score, on average. Chance "
         "gives the share of the class; the macro average precision is the plain mean.",
@@ -356,7 +353,7 @@ class ClassAveragePrecision(_ClassAreas):
         place=60,
         always=False,
     )
-    each: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
+    of_one_class: ClassVar[type[Auc] | type[AveragePrecision]] = AveragePrecision
 
     @classmethod
     def worst_cases(cls) -> tuple[WorstCase, ...]:

@@ -60,8 +60,8 @@ def recovered(
     value: float, ends: Sequence[Interval], values: Sequence[float], correlation: Any, share: float
 ) -> Interval:
     """The interval of a mean from its parts' own, held to [0, 1]."""
-    low = np.array([each - end[0] for each, end in zip(values, ends, strict=True)])
-    high = np.array([end[1] - each for each, end in zip(values, ends, strict=True)])
+    low = np.array([value - end[0] for value, end in zip(values, ends, strict=True)])
+    high = np.array([end[1] - value for value, end in zip(values, ends, strict=True)])
     below, above = (share * math.sqrt(max(x @ correlation @ x, 0.0)) for x in (low, high))
     return max(value - below, 0.0), min(value + above, 1.0)
 
@@ -97,21 +97,21 @@ class MeanRatio:
     @cached_property
     def _clear(self) -> Bools:
         """Return which denominators stand well above the noise, with rows enough to be normal."""
-        counts, found = self._counts, []
+        counts, clear = self._counts, []
         for part in self.parts:
             spread = float(np.linalg.norm(counts.spread.T @ part.denominator))
             noise = math.sqrt(2) * counts.scale * spread
             least = max(_CLEAR * noise, _ENOUGH * counts.unit * float(part.denominator.max()))
-            found.append(float(part.denominator @ counts.estimate) > least)
-        return np.array(found)
+            clear.append(float(part.denominator @ counts.estimate) > least)
+        return np.array(clear)
 
     @cached_property
     def _centres(self) -> Floats:
         cells = self._counts.estimate
         return np.array(
             [
-                each.numerator @ cells / (each.denominator @ cells) if clear else each.value
-                for each, clear in zip(self.parts, self._clear, strict=True)
+                part.numerator @ cells / (part.denominator @ cells) if clear else part.value
+                for part, clear in zip(self.parts, self._clear, strict=True)
             ]
         )
 
@@ -123,34 +123,34 @@ class MeanRatio:
     def _slopes(self) -> Floats:
         """Return the mean's derivatives by the counts: by its weights and by the clear ratios."""
         shares, moving = self._shares
-        found = self._centres @ moving
-        for each, share, centre, clear in zip(
+        slopes = self._centres @ moving
+        for part, share, centre, clear in zip(
             self.parts, shares, self._centres, self._clear, strict=True
         ):
             if clear:
-                below = float(each.denominator @ self._counts.estimate)
-                found = found + share * (each.numerator - centre * each.denominator) / below
-        return found
+                below = float(part.denominator @ self._counts.estimate)
+                slopes = slopes + share * (part.numerator - centre * part.denominator) / below
+        return slopes
 
     def _ends(self, half: float, read: Callable[[Measure], Interval]) -> Interval:
         """The linear part's half-width with the distances of those that are not clear."""
         centre, (low, high) = float(self._shares[0] @ self._centres), (half, half)
-        for share, value, each, clear in zip(
+        for share, value, measure, clear in zip(
             self._shares[0], self._centres, self.read, self._clear, strict=True
         ):
             if not clear:
-                end = read(each)
+                end = read(measure)
                 low = math.hypot(low, share * (value - end[0]))
                 high = math.hypot(high, share * (end[1] - value))
         return min(max(centre - low, 0.0), 1.0), min(max(centre + high, 0.0), 1.0)
 
     def noise_interval(self, level: float) -> Interval:
         half = half_width(self._counts, self._slopes, 0.0, level)
-        return self._ends(half, lambda each: each.noise_interval(level))
+        return self._ends(half, lambda measure: measure.noise_interval(level))
 
     def interval(self, level: float) -> Interval:
         half = half_width(self._counts, self._slopes, deviation(self._counts, self._slopes), level)
-        return self._ends(half, lambda each: each.interval(level))
+        return self._ends(half, lambda measure: measure.interval(level))
 
 
 def deviation(counts: NoisyCounts, slopes: Any) -> float:
@@ -179,8 +179,8 @@ class Linearised:
 
     @cached_property
     def value(self) -> float:
-        found = float(self.contrast(self.counts.estimate))
-        return self.contrast.neutral if math.isnan(found) else found
+        value = float(self.contrast(self.counts.estimate))
+        return self.contrast.neutral if math.isnan(value) else value
 
     @cached_property
     def _slopes(self) -> Floats:
@@ -215,10 +215,10 @@ class Linearised:
 
 def _matrix(cells: Sequence[Any]) -> Floats:
     """Truth by call, then whatever axes there are beside; as shares, whose powers stay finite."""
-    each = np.array(cells, dtype=float)
-    each = each / max(float(np.abs(each).max()), 1e-280)
-    size = math.isqrt(len(each))
-    return each.reshape(size, size, *each.shape[1:])
+    shares = np.array(cells, dtype=float)
+    shares = shares / max(float(np.abs(shares).max()), 1e-280)
+    size = math.isqrt(len(shares))
+    return shares.reshape(size, size, *shares.shape[1:])
 
 
 def _kappa(*cells: Floats) -> Floats:
@@ -282,13 +282,13 @@ def _count(counts: NoisyCounts, which: Any, name: str, terms: str) -> Measure:
     )
 
 
-def _share(name: str, found: Any, terms: str, share: Any = float) -> Measure:
+def _share(name: str, reading: Any, terms: str, share: Any = float) -> Measure:
     return Measure(
-        found.value,
+        reading.value,
         name=name,
         terms=terms,
-        noise_interval=found.noise_interval,
-        interval=found.interval,
+        noise_interval=reading.noise_interval,
+        interval=reading.interval,
         share=share,
     )
 
@@ -312,8 +312,8 @@ class OneClass(ConfusionReadings):
     def ratio(self, metric: Metric) -> Ratio:
         """The counts that the metric is a ratio of."""
         top, below = (
-            np.array(each, dtype=float) @ self._cells
-            for each in (metric.numerator, metric.denominator)
+            np.array(side, dtype=float) @ self._cells
+            for side in (metric.numerator, metric.denominator)
         )
         return Ratio(counts=self._counts, numerator=top, denominator=below)
 
@@ -341,9 +341,9 @@ class ClassConfusionRelease(Release, AsMatrix):
     def matrix(self) -> list[list[float]]:
         """As scikit-learn lays it out: rows are the truth, columns the call. None is below 0."""
         size = len(self.names)
-        held = np.maximum(np.round(self._counts.estimate), 0.0)
-        found: list[list[float]] = held.reshape(size, size).tolist()
-        return found
+        counts = np.maximum(np.round(self._counts.estimate), 0.0)
+        rows: list[list[float]] = counts.reshape(size, size).tolist()
+        return rows
 
     def plotted(self) -> dict[str, Measure]:
         """Return the measures of all classes together."""
@@ -351,10 +351,10 @@ class ClassConfusionRelease(Release, AsMatrix):
 
     def count(self, truth: str, called: str) -> Measure:
         """Return how many rows of one class were called another."""
-        for each in (truth, called):
-            if not is_one_of(each, self.names):
+        for name in (truth, called):
+            if not is_one_of(name, self.names):
                 known = ", ".join(map(repr, self.names))
-                raise ArgumentError(f"truth and called must be among {known}, got {shown(each)}.")
+                raise ArgumentError(f"truth and called must be among {known}, got {shown(name)}.")
         size = len(self.names)
         place = self.names.index(truth) * size + self.names.index(called)
         return _count(
@@ -369,14 +369,14 @@ class ClassConfusionRelease(Release, AsMatrix):
 
     def _mean(self, metric: str, weights: Any = None) -> MeanRatio:
         every = self.classes.values()
-        ratios = tuple(each.ratio(chosen(metric)) for each in every)
-        return MeanRatio(ratios, tuple(each._ratios[metric] for each in every), weights)
+        ratios = tuple(readings.ratio(chosen(metric)) for readings in every)
+        return MeanRatio(ratios, tuple(readings._ratios[metric] for readings in every), weights)
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
         terms, size = self._drawn.terms, len(self.names)
         true = np.kron(np.eye(size), np.ones(size))  # the rows of each class
-        found: dict[str, Any] = {
+        measures: dict[str, Any] = {
             "accuracy": self._accuracy,
             "balanced accuracy": self._mean("recall"),
             "macro precision": self._mean("precision"),
@@ -384,14 +384,14 @@ class ClassConfusionRelease(Release, AsMatrix):
             "weighted precision": self._mean("precision", true),
             "weighted F1 score": self._mean("F1 score", true),
         }
-        found = {name: _share(name, each, terms) for name, each in found.items()}
+        measures = {name: _share(name, reading, terms) for name, reading in measures.items()}
         for contrast in class_contrasts():
             linear = Linearised(self._counts, contrast)
-            found[contrast.name] = _share(contrast.name, linear, terms, contrast.share)
+            measures[contrast.name] = _share(contrast.name, linear, terms, contrast.share)
         for metric in _EACH:
             for name, one in self.classes.items():
-                found[f"{metric}, {name}"] = one._ratios[metric]
-        return found
+                measures[f"{metric}, {name}"] = one._ratios[metric]
+        return measures
 
     def __getattr__(self, name: str) -> Measure:
         if not name.startswith("_"):
@@ -448,8 +448,8 @@ class RankRelease(Release):
 
     @cached_property
     def measures(self) -> dict[str, Measure]:
-        found = (self.top(k) for k in range(1, self._counts.estimate.size))
-        return {each.name: each for each in found}
+        measures = (self.top(k) for k in range(1, self._counts.estimate.size))
+        return {measure.name: measure for measure in measures}
 
     def surprise(self, name: str, value: float) -> float:
         return self._ratio(int(name.removeprefix("top-").split()[0])).p_value(value)
@@ -466,15 +466,17 @@ class ClassAreas(Release):
     correlation that classes of these sizes allow; with two classes it is 1, as it must be.
     """
 
-    def __init__(self, drawn: Drawn, each: type[RankingRelease], *, kind: str) -> None:
+    def __init__(self, drawn: Drawn, kind_of_release: type[RankingRelease], *, kind: str) -> None:
         super().__init__(drawn)
         names = drawn.request.parameters["classes"]
-        self.classes = {name: each(replace(drawn.part(name), kind=kind)) for name in names}
+        self.classes = {
+            name: kind_of_release(replace(drawn.part(name), kind=kind)) for name in names
+        }
 
     @cached_property
     def _sampling_correlation(self) -> Floats:
         """A bound from the classes' sizes, as the noisy counts beside the areas tell them."""
-        sizes = np.array([counts_of(each._draw)[1] for each in self.classes.values()])
+        sizes = np.array([counts_of(release._draw)[1] for release in self.classes.values()])
         total = max(float(sizes.sum()), float(self._drawn.about.rows or 0), 2.0)
         sizes = np.clip(sizes, 1.0, total - 1)
         others = total - sizes
@@ -482,23 +484,23 @@ class ClassAreas(Release):
         rest = np.maximum(total - sizes[:, None] - sizes[None, :], 0.0)
         covariance = both + rest / np.outer(others, others)
         deviation = np.sqrt(1 / sizes + 1 / others)
-        found = np.minimum(covariance / np.outer(deviation, deviation), 1.0)
-        np.fill_diagonal(found, 1.0)
-        result: Floats = found
+        correlation = np.minimum(covariance / np.outer(deviation, deviation), 1.0)
+        np.fill_diagonal(correlation, 1.0)
+        result: Floats = correlation
         return result
 
     def _mean(self) -> Measure:
-        each = [release.headline for release in self.classes.values()]
-        values, size = [area.value for area in each], len(each)
+        areas = [release.headline for release in self.classes.values()]
+        values, size = [area.value for area in areas], len(areas)
         mean = math.fsum(values) / size
 
         def noise(level: float) -> Interval:
-            ends = [area.noise_interval(level) for area in each]
+            ends = [area.noise_interval(level) for area in areas]
             return recovered(mean, ends, values, np.eye(size), 1 / size)
 
         def whole(level: float) -> Interval:
-            noisy = [area.noise_interval(level) for area in each]
-            ends = [area.interval(level) for area in each]
+            noisy = [area.noise_interval(level) for area in areas]
+            ends = [area.interval(level) for area in areas]
             sampled = [
                 (value - _apart(value - low, value - a), value + _apart(high - value, b - value))
                 for value, (low, high), (a, b) in zip(values, ends, noisy, strict=True)
@@ -511,7 +513,7 @@ class ClassAreas(Release):
 
         return Measure(
             mean,
-            name=f"macro {each[0].name}",
+            name=f"macro {areas[0].name}",
             terms=self._drawn.terms,
             noise_interval=noise,
             interval=whole,
@@ -521,10 +523,10 @@ class ClassAreas(Release):
     @cached_property
     def measures(self) -> dict[str, Measure]:
         mean = self._mean()
-        found = {mean.name: mean}
+        measures = {mean.name: mean}
         for name, release in self.classes.items():
             one = release.headline
-            found[f"{one.name}, {name}"] = Measure(
+            measures[f"{one.name}, {name}"] = Measure(
                 one.value,
                 name=f"{one.name}, {name}",
                 terms=self._drawn.terms,
@@ -533,10 +535,10 @@ class ClassAreas(Release):
                 share=float,
                 reach=one.reach,
             )
-        return found
+        return measures
 
     def _noisy(self) -> object:
-        return {name: each._noisy() for name, each in self.classes.items()}
+        return {name: release._noisy() for name, release in self.classes.items()}
 
 
 def _apart(whole: float, part: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -315,8 +315,8 @@ class LogisticLoss(FeatureStatistic[Minimiser]):
     ridge: Fraction
     rows: int
     chosen: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "logistic"
-    shown_by: ClassVar[str] = (
+    claim = "logistic"
+    shown_by = (
         "tests/questions/features/test_logistic.py"
         "::test_the_density_of_the_ideal_minimum_moves_by_no_more_than_claimed"
     )

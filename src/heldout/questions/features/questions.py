@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,15 +58,15 @@ class Share(Exact):
 class Selection(Question[SelectionRelease]):
     """Which features are worth keeping? `k` at most, or those with a score of `threshold`."""
 
-    kind: ClassVar[str] = "selection"
-    title: ClassVar[str] = "selected features"
-    asks: ClassVar[str] = "Which features are worth keeping?"
-    tells: ClassVar[str] = "The names of the features that were selected."
-    cannot_pool: ClassVar[str] = "names of features do not add up across sites"
-    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
-    rules: ClassVar[int] = LATEST
-    known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = tuple(
+    kind = "selection"
+    title = "selected features"
+    asks = "Which features are worth keeping?"
+    tells = "The names of the features that were selected."
+    cannot_pool = "names of features do not add up across sites"
+    of = (FeatureRows,)
+    rules = LATEST
+    known_rules = tuple(RULES)
+    replayed = tuple(
         {"method": method, "k": 2} if method in BY_NUMBER else {"method": method}
         for method in METHODS
     )
@@ -157,16 +157,16 @@ class Training(Question[ModelRelease]):
     `expected_rows` a public guess.
     """
 
-    kind: ClassVar[str] = "training"
-    title: ClassVar[str] = "trained model"
-    asks: ClassVar[str] = "What can be learnt from these rows?"
-    tells: ClassVar[str] = "A model of 0/1 features that was trained with noise, and its threshold."
-    cannot_pool: ClassVar[str] = "models are not averaged across sites"
-    formerly: ClassVar[tuple[str, ...]] = (*NAMES.values(), "select and train")
-    of: ClassVar[tuple[type, ...]] = (FeatureRows,)
-    rules: ClassVar[int] = LATEST
-    known_rules: ClassVar[tuple[int, ...]] = tuple(RULES)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "training"
+    title = "trained model"
+    asks = "What can be learnt from these rows?"
+    tells = "A model of 0/1 features that was trained with noise, and its threshold."
+    cannot_pool = "models are not averaged across sites"
+    formerly = (*NAMES.values(), "select and train")
+    of = (FeatureRows,)
+    rules = LATEST
+    known_rules = tuple(RULES)
+    replayed = (
         {},
         {"classifier": "logistic"},
         {"select": JOINT},

@@ -379,8 +379,8 @@ class FeatureScores(FeatureStatistic[Ints]):
     score: Score
     rows: int | None = None
     order: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "feature-scores"
-    shown_by: ClassVar[str] = (
+    claim = "feature-scores"
+    shown_by = (
         "tests/questions/features/test_selection_scores.py"
         "::test_no_small_neighbours_are_further_apart_than_a_score_says_and_some_are_that_far"
     )
@@ -412,8 +412,8 @@ class FeatureCounts(FeatureStatistic[Ints]):
     features: int
     features_per_row: int
     by_label: bool = False
-    claim: ClassVar[str] = "feature-scores"
-    shown_by: ClassVar[str] = (
+    claim = "feature-scores"
+    shown_by = (
         "tests/questions/features/test_selection_scores.py"
         "::test_counts_of_features_move_exactly_as_far_as_claimed"
     )
@@ -509,8 +509,8 @@ class JointCounts(FeatureStatistic[Ints]):
     size_units: int
     chosen: tuple[int, ...] | None = None
     places: int | None = None
-    claim: ClassVar[str] = "joint-counts"
-    shown_by: ClassVar[str] = (
+    claim = "joint-counts"
+    shown_by = (
         "tests/questions/features/test_naive_bayes.py"
         "::test_no_small_neighbours_move_the_counts_further_than_claimed"
     )
@@ -605,10 +605,8 @@ class RightCalls(FeatureStatistic[Ints]):
     """Of released numbers alone."""
     cuts: tuple[int, ...]
     chosen: tuple[int, ...] | None = None
-    claim: ClassVar[str] = "right-calls"
-    shown_by: ClassVar[str] = (
-        "tests/questions/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
-    )
+    claim = "right-calls"
+    shown_by = "tests/questions/features/test_naive_bayes.py::test_one_row_adds_0_or_1_to_every_cut"
 
     def read(self, columns: Columns) -> Ints:
         label, matrix = columns["label"], seen_through(columns, self.chosen)

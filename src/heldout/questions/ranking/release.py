@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Final, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -50,6 +51,9 @@ from heldout.kernel.ranking.statistic import (
 from heldout.kernel.statistic import Statistic
 from heldout.questions.curves.methods.heldout import HeldoutCurves
 from heldout.questions.ranking.fitted_curve import fitted_curve
+
+if TYPE_CHECKING:
+    from heldout.drawing.chart import Figure
 
 __all__ = [
     "BinormalCurve",
@@ -308,7 +312,35 @@ class AucRelease(RankingRelease):
 
 
 class CompareRelease(RankingRelease):
-    """The second model's AUC less the first one's, on the same rows."""
+    """The second model's AUC minus the first one's, on the same rows."""
+
+    _names: Mapping[str, str] = MappingProxyType({})
+
+    def called(self, names: Mapping[str, str]) -> Self:
+        other = copy.copy(self)
+        other._names = names
+        return other
+
+    def finding(self, level: float = 0.95) -> str:
+        """Return which model ranks better, as far as the interval tells."""
+        low, high = self.interval(level)
+        first, second = visible(self.score), visible(self.rival)
+        sure = f"with {level * 100:g}% confidence"
+        if not self.headline.informative:
+            return f"Noise hides which of {first} and {second} ranks better. Pay more to see it."
+        if low <= 0 <= high:
+            return f"Neither {first} nor {second} is shown to rank better, {sure}."
+        better, worse = (second, first) if low > 0 else (first, second)
+        return f"{better} ranks better than {worse}, {sure}."
+
+    def figures(self, level: float = 0.95) -> list["Figure"]:
+        """The difference with its intervals, and a line where the models are equal."""
+        from heldout.drawing.pictures import interval_plot
+
+        name = visible(f"{self.rival} minus {self.score}")
+        drawn = interval_plot({name: self.headline}, level=level, title="Difference in AUC", mark=0)
+        equal = "Upright line: no difference; to its right the model named first ranks better."
+        return [replace(drawn, caption=f"{equal} {drawn.caption}")]
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -318,7 +350,7 @@ class CompareRelease(RankingRelease):
             low, high = interval
             return (2 * low - 1, 2 * high - 1)
 
-        name = visible(f"AUC of {self.rival} less AUC of {self.score}")
+        name = visible(f"AUC of {self.rival} minus AUC of {self.score}")
         return {
             name: self._measure(
                 name,
@@ -331,11 +363,15 @@ class CompareRelease(RankingRelease):
 
     @property
     def score(self) -> str:
-        return str(self._drawn.request.parameters["score"])
+        """The first model, A: its column, or what it is called."""
+        column = str(self._drawn.request.parameters["score"])
+        return self._names.get(column, column)
 
     @property
     def rival(self) -> str:
-        return str(self._drawn.request.parameters["rival"])
+        """The second model, B."""
+        column = str(self._drawn.request.parameters["rival"])
+        return self._names.get(column, column)
 
     @property
     def p_value(self) -> float:
@@ -350,7 +386,8 @@ class CompareRelease(RankingRelease):
         return f"{self.headline}, p-value {self.p_value:.3g}"
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
-        return {**super().as_dict(level), "p_value": self.p_value}
+        more = {"p_value": self.p_value, "finding": self.finding(level)}
+        return {**super().as_dict(level), **more}
 
 
 class TiesRelease(RankingRelease):

@@ -269,8 +269,8 @@ class RegressionMetrics(Release):
             # Fieller: the shares left unexplained that both errors together can explain.
             distance = np.abs(unit * self._squared.value - _SHARES * variance)
             reached = np.hypot(unit * halves[0], _SHARES * stray)
-            kept = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
-            return 1 - float(kept.max(initial=0.0)), 1 - float(kept.min(initial=2.0))
+            shares = _SHARES[distance <= (1 if self._declared else SEARCHED) * reached]
+            return 1 - float(shares.max(initial=0.0)), 1 - float(shares.min(initial=2.0))
 
         # Of a noisy divisor v with deviation d, v/(v^2 + d^2) has less bias than 1/v.
         noise = spread.noise_deviation
@@ -371,16 +371,16 @@ class RegressionMetrics(Release):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        found = [self.mae, self.rmse]
+        measures = [self.mae, self.rmse]
         if "residuals" in self._plan.shares:
-            found.append(self.mean_residual)
+            measures.append(self.mean_residual)
         if self.observed_bounds is not None:
-            found.append(self.r_squared)
-        found += [*self.quantiles.values(), self.clipped]
-        return {each.name: each for each in found}
+            measures.append(self.r_squared)
+        measures += [*self.quantiles.values(), self.clipped]
+        return {measure.name: measure for measure in measures}
 
     def __str__(self) -> str:
-        return "\n".join(str(each) for each in self.measures.values())
+        return "\n".join(str(measure) for measure in self.measures.values())
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         return {
@@ -393,7 +393,7 @@ class RegressionMetrics(Release):
 
     def _noisy(self) -> dict[str, Any]:
         plan, answers = self._plan, self._drawn.values
-        names = [each for each in SUMS if each in plan.shares]
+        names = [name for name in SUMS if name in plan.shares]
         sums: dict[str, Any] = {name: plan.own(answers, name).tolist() for name in names}
         return {
             "rows": self.rows,

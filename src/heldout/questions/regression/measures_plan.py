@@ -102,12 +102,12 @@ class MetricsPlan(ResidualsPlan):
     def residual_bound(self, answers: Answers) -> float:
         if self.residual is not None:
             return self.residual
-        return WIDER * self._found("residual", answers)[1]
+        return WIDER * self._searched("residual", answers)[1]
 
     def observed_bounds(self, answers: Answers) -> Interval:
-        return self.observed if self.observed is not None else self._found("observed", answers)
+        return self.observed if self.observed is not None else self._searched("observed", answers)
 
-    def _found(self, name: str, answers: Answers) -> Interval:
+    def _searched(self, name: str, answers: Answers) -> Interval:
         return self.searches[name].interval(answers, self.row_count(answers))
 
     def _sums(self, column: str, bounds: Interval, powers: int, **more: Any) -> PowerSums:
@@ -140,8 +140,8 @@ class MetricsPlan(ResidualsPlan):
 
     def outcome_statistic(self, answers: Answers) -> PowerSums:
         """Squared distances from that mean: far less noise than squares of the outcome itself."""
-        each = self.each(answers) if self.groups > 1 else [answers]
-        centres = tuple(map(self.centre, each))
+        by_group = self.by_group(answers) if self.groups > 1 else [answers]
+        centres = tuple(map(self.centre, by_group))
         return self._sums(
             "observed", self.observed_bounds(answers), 2, absolute=True, centres=centres
         )

@@ -300,10 +300,10 @@ class Search:
         def place(answers: Answers) -> Step:
             return self.place_step(answers[f"{self.column} size"], row_count(answers))
 
-        found = {f"{self.column} size": Booked(self.size_mechanism(1).event(), size)}
+        steps = {f"{self.column} size": Booked(self.size_mechanism(1).event(), size)}
         if not self.symmetric:
-            found[f"{self.column} place"] = Booked(self.place_mechanism(1).event(), place)
-        return found
+            steps[f"{self.column} place"] = Booked(self.place_mechanism(1).event(), place)
+        return steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,7 +382,7 @@ class CumulativeCounts:
 
     def sample(self, sealed: Sealed[Any]) -> ClassCounts | list[ClassCounts]:
         counts = np.asarray(unseal(sealed), dtype=np.int64).reshape(self.groups, -1)
-        drawn = [self.tree.draw(each[:-1]) for each in counts]
+        drawn = [self.tree.draw(own[:-1]) for own in counts]
         return drawn if self.groups > 1 else drawn[0]
 
     def describe(self) -> dict[str, object]:

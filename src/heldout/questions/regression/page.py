@@ -83,7 +83,7 @@ def chart(plot: Plotted, kind: str, *, level: float = 0.95) -> Chart:
     if kind == "density":
         layers, y = [cells(table), zero(table.bounds.predicted)], residuals
     elif kind == "points":
-        x, y_at = (each.round(6) for each in table.points(MOST_POINTS))
+        x, y_at = (point.round(6) for point in table.points(MOST_POINTS))
         dots = Layer("point", records(x=x, y=y_at), size=9, opacity=0.5)
         layers, y = [zero(table.bounds.predicted), dots], residuals
     elif kind == "mean":
@@ -121,7 +121,7 @@ def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Chart:
         low=low,
         high=high,
         size=25 + 135 * np.maximum(reading.share, 0.0) / most,
-        colour=[PALETTE[1] if each else PALETTE[0] for each in reading.misfits],
+        colour=[PALETTE[1] if misfit else PALETTE[0] for misfit in reading.misfits],
     )
     colour, style = Field("colour"), {"strokeWidth": 3}
     layers = [
@@ -134,7 +134,7 @@ def binned_chart(reading: BinnedResiduals, *, level: float = 0.95) -> Chart:
 
 
 def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
-    said = "; ".join(
+    residuals = "; ".join(
         f"{residual:+.3f} at {predicted:.3f}"
         for predicted, residual in zip(
             reading.predicted.tolist(), reading.residual.tolist(), strict=True
@@ -142,7 +142,7 @@ def binned_figure(reading: BinnedResiduals, *, level: float = 0.95) -> Figure:
     )
     return Figure(
         binned_chart(reading, level=level).svg(
-            says=f"Observed share less mean prediction by bin: {said}."
+            says=f"Observed share less mean prediction by bin: {residuals}."
         ),
         "Observed share of positives less mean prediction, in bins of the prediction; bars are "
         f"the {level * 100:g}% interval of each bin. Bins whose interval leaves 0 out are marked.",
@@ -171,8 +171,8 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
         )
     readings = plot.readings
     if kind == "qq":
-        said = zip(readings.quantiles.theoretical, readings.quantiles.residual, strict=True)
-        says = "Residual by normal quantile: " + "; ".join(f"{y:.4g} at {x:.2f}" for x, y in said)
+        points = zip(readings.quantiles.theoretical, readings.quantiles.residual, strict=True)
+        says = "Residual by normal quantile: " + "; ".join(f"{y:.4g} at {x:.2f}" for x, y in points)
         return says, (
             "Residuals against the normal quantile of the share of rows below them; bars: where it "
             f"lies ({percent}, noise and chance of the sample). Normal residuals lie on the dashed "
@@ -198,8 +198,8 @@ def _words(plot: Plotted, kind: str, level: float) -> tuple[str, str]:
 def _quantiles(reading: QuantilePlot, level: float, y: Numbers) -> Chart:
     """Bars where the normal quantile of each edge lies, and the line through the quartiles."""
     shown = np.abs(reading.theoretical) <= MOST_DEVIATIONS
-    low, high = (np.clip(each[shown], -MOST_DEVIATIONS, MOST_DEVIATIONS)
-                 for each in reading.interval(level))  # fmt: skip
+    low, high = (np.clip(ends[shown], -MOST_DEVIATIONS, MOST_DEVIATIONS)
+                 for ends in reading.interval(level))  # fmt: skip
     points = records(x=reading.theoretical[shown], y=reading.residual[shown], low=low, high=high)
     centre, spread = reading.line
     ends = [{"x": x, "y": centre + spread * x} for x in (-MOST_DEVIATIONS, MOST_DEVIATIONS)]
@@ -217,11 +217,11 @@ def _clipped(ends: list[dict[str, float]], y: Numbers) -> list[dict[str, float]]
     (first, second), slope = ends, (ends[1]["y"] - ends[0]["y"]) / (ends[1]["x"] - ends[0]["x"])
     if slope <= 0:
         return []
-    found = []
-    for each in (first, second):
-        height = min(max(each["y"], y.low), y.high)
-        found.append({"x": first["x"] + (height - first["y"]) / slope, "y": height})
-    return found
+    points = []
+    for point in (first, second):
+        height = min(max(point["y"], y.low), y.high)
+        points.append({"x": first["x"] + (height - first["y"]) / slope, "y": height})
+    return points
 
 
 def cells(table: ResidualTable) -> Layer:
@@ -271,7 +271,7 @@ def around(low: Any, high: Any, title: str) -> Numbers:
 
 def zero(ends: tuple[float, float]) -> Layer:
     """The dashed line on which a prediction is right."""
-    rows = [{"x": float(each), "y": 0.0} for each in ends]
+    rows = [{"x": float(end), "y": 0.0} for end in ends]
     return Layer("line", rows, color=MUTED, style={"strokeDash": [4, 3], "strokeWidth": 1.4})
 
 
@@ -295,9 +295,9 @@ def densities(plots: "PlotsByGroup") -> Figure:
             ]
         x, y = Numbers(PREDICTED, left, right, 3), Numbers("Residual", low, high, 4)
         panels.append(Chart(layers, x=x, y=y, title=name, **SMALL))
-    said = "; ".join(f"{name}: {each}" for name, each in plots.verdicts.items())
+    says = "; ".join(f"{name}: {verdict}" for name, verdict in plots.verdicts.items())
     return Figure(
-        side_by_side(panels, across=ACROSS, title="Residual plots by group", says=said),
+        side_by_side(panels, across=ACROSS, title="Residual plots by group", says=says),
         "Where the rows of each group lie, after noise, on the same axes: the stronger the colour, "
         "the more of the group’s own rows a cell holds. A good fit is an even ribbon around the "
         "dashed line." + (" Grey: drowned in noise at this price." if plots.drowned else ""),
@@ -334,7 +334,7 @@ def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
     if not shown:
         return []
     predicted = plots.groups[shown[0]].bounds.predicted
-    lows, highs = (np.concatenate(each) for each in zip(*ends, strict=True))
+    lows, highs = (np.concatenate(own) for own in zip(*ends, strict=True))
     chart = Chart(
         [zero(predicted), *layers],
         x=Numbers(PREDICTED, *predicted),
@@ -343,10 +343,10 @@ def means(plots: "PlotsByGroup", level: float) -> list[Figure]:
         colours=colours,
         **SIZE,
     )
-    said = "; ".join(f"{name} {plots.groups[name].mean_residual.value:+.4g}" for name in shown)
+    says = "; ".join(f"{name} {plots.groups[name].mean_residual.value:+.4g}" for name in shown)
     return [
         Figure(
-            chart.svg(says=f"Mean residual by group: {said}."),
+            chart.svg(says=f"Mean residual by group: {says}."),
             "Each level line is a band of predictions of one group; the bar on it is where the "
             f"population’s mean lies ({level * 100:g}%, noise and chance of the sample). On the "
             "dashed line predictions are right on average.",
@@ -403,8 +403,8 @@ def page_by_group(
 ) -> str:
     """The same for groups, side by side."""
 
-    def tested(found: Iterable[Gap]) -> list[tuple[str, ...]]:
-        return [(each.name, *spread(each, level), f"{each.p_value:.3g}") for each in found]
+    def tested(gaps: Iterable[Gap]) -> list[tuple[str, ...]]:
+        return [(gap.name, *spread(gap, level), f"{gap.p_value:.3g}") for gap in gaps]
 
     facts = _facts(plots, next(iter(plots.groups.values())).bounds, metrics, labels or {})
     called = facts.pop("called")
@@ -413,7 +413,7 @@ def page_by_group(
         title=title or "For whom does the model fit?",
         plots=plots,
         level=level,
-        by=[called.get(each, each) for each in plots.by],
+        by=[called.get(column, column) for column in plots.by],
         rows=plots.rows,
         gaps=lambda release: tested(e for e in release.measures.values() if isinstance(e, Gap)),
         rest=lambda release: tested(
@@ -426,7 +426,7 @@ def page_by_group(
 def _facts(plot: Any, bounds: "Bounds", metrics: Any, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return what both pages say of the data, the protection and the price."""
     parameters = plot.as_dict()["parameters"]
-    columns = [parameters[each] for each in ("observed", "predicted") if each in parameters]
+    columns = [parameters[name] for name in ("observed", "predicted") if name in parameters]
     protection = plot.protection
     names = (plot.data, *columns, *getattr(plot, "by", ()), protection.unit_name)
     called = checked_labels(names, labels)
@@ -436,10 +436,10 @@ def _facts(plot: Any, bounds: "Bounds", metrics: Any, labels: Mapping[str, str])
     releases = [plot] if metrics is None else [plot, metrics]
     return {
         "data": called.get(plot.data, plot.data),
-        "columns": [called.get(each, each) for each in columns],
+        "columns": [called.get(column, column) for column in columns],
         "protection": protection,
-        "shown": [" to ".join(numbers(each)(end) for end in each) for each in bounds],
-        "price": total(each.loss for each in releases),
+        "shown": [" to ".join(numbers(ends)(end) for end in ends) for ends in bounds],
+        "price": total(release.loss for release in releases),
         "releases": releases,
         "called": called,
     }
@@ -449,7 +449,7 @@ def band_rows(plot: "ResidualPlot", level: float) -> Iterator[tuple[str, ...]]:
     """Band of predictions, rows, mean and its interval, standard deviation and its interval."""
     means, spreads = plot.mean_by_prediction, plot.spread_by_prediction
     edge, number = numbers(means.edges), numbers(plot.residual_edges)
-    for left, right, held, mean, low, high, deviation, least, most in zip(
+    for left, right, rows, mean, low, high, deviation, least, most in zip(
         means.edges[:-1],
         means.edges[1:],
         means.rows,
@@ -461,7 +461,7 @@ def band_rows(plot: "ResidualPlot", level: float) -> Iterator[tuple[str, ...]]:
     ):
         yield (
             f"{edge(left)} to {edge(right)}",
-            f"{held:,.0f}",
+            f"{rows:,.0f}",
             number(mean),
             f"{number(low)} to {number(high)}",
             number(deviation),

@@ -110,14 +110,16 @@ class ResidualsPlan:
         parts = answer if isinstance(answer, list) else np.reshape(answer, (self.groups, -1))
         return parts[answers[GROUP]]
 
-    def each(self, answers: Answers) -> list[Answers]:
+    def by_group(self, answers: Answers) -> list[Answers]:
         """The answers once for each group, which they name."""
         return [{**answers, GROUP: group} for group in range(self.groups)]
 
     def parts(self, drawn: Drawn) -> Iterator[Drawn]:
         """Each group's answers, as if its rows had been asked alone, at the price of all."""
         about = replace(drawn.about, rows=None)
-        return (replace(drawn, values=each, about=about) for each in self.each(drawn.values))
+        return (
+            replace(drawn, values=answers, about=about) for answers in self.by_group(drawn.values)
+        )
 
 
 AS_PRINTED: Final = "chen-2016-prirp"
@@ -148,8 +150,8 @@ class PlotPlan(ResidualsPlan):
     Reference:   Chen, Machanavajjhala, Reiter and Barrientos 2016, section III-B. Theirs searches
                  symmetric bounds with min(0.3, 470/(n epsilon)) of epsilon; here it is
                  400/(n epsilon) within [3/20, 1/2], the predicted values' interval need not be
-                 symmetric, and DAWA is `method="dawa"`. `method="chen-2016-prirp"` is theirs as
-                 printed: min(0.3, 470/n), half for each symmetric search, its own DAWA.
+                 symmetric, and DAWA is `method="dawa"`. `method="chen-2016-prirp"` is theirs:
+                 that share, half for each symmetric search, its own DAWA.
     Cost:        one pass over the rows a step, five at most.
     """
 
@@ -158,6 +160,8 @@ class PlotPlan(ResidualsPlan):
     residual: Interval | None
     grid: tuple[int, int] | None
     """Cells of the residual and of the predicted value; None: from rows times epsilon."""
+    rules: int = 2
+    """Under the first rules the paper's method took 470/n, a misreading, for 470/(n epsilon)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -178,7 +182,8 @@ class PlotPlan(ResidualsPlan):
     def bounds_share(self) -> Fraction:
         """Of epsilon, if both bounds are searched."""
         if self.method == AS_PRINTED:
-            return min(Fraction(3, 10), Fraction(470, max(self.rows or 1, 1)))
+            exchanged = self.epsilon if self.rules > 1 else 1
+            return min(Fraction(3, 10), 470 / (max(self.rows or 1, 1) * Fraction(exchanged)))
         if self.visible is None:
             return UNKNOWN_SHARE
         return max(LEAST_SHARE, min(MOST_SHARE, ENOUGH / self.visible))

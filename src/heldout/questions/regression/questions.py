@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Annotated, Any, ClassVar, Final, Generic
+from typing import Annotated, Any, Final, Generic
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from heldout.arguments import shown
 from heldout.data.description import Description
 from heldout.data.regression_table import FittedRows, RegressionTable
 from heldout.errors import ArgumentError
-from heldout.intervals.groups import ByGroup
 from heldout.kernel.door import Drawn, Staged
 from heldout.questions import Guess
 from heldout.questions.base import Flag, Grid, Intervals, Number, OneOf, R_co, Whole
@@ -60,9 +59,9 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
     for all rows together, and the plan divides its counts and sums.
     """
 
-    of: ClassVar[tuple[type, ...]] = (FittedRows,)
-    cannot_pool: ClassVar[str] = "every site searches bounds of its own"
-    stores: ClassVar[tuple[type, ...]] = (SquareCounts,)
+    of = (FittedRows,)
+    cannot_pool = "every site searches bounds of its own"
+    stores = (SquareCounts,)
     scale: Scale = 1.0
     expected_rows: Annotated[
         int | None, Whole(), "A public guess of the number of rows, where it is private."
@@ -95,7 +94,7 @@ class _OfResiduals(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
             "groups": groups,
         }
 
-    draws: ClassVar[int] = 5
+    draws = 5
 
     @classmethod
     def suggested(cls, about: Description) -> Mapping[str, object]:
@@ -154,19 +153,21 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
     the paper's own "chen-2016-prirp".
     """
 
-    kind: ClassVar[str] = "residual-plot"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "residual-plot"
+    rules = 2
+    known_rules = (1, 2)
+    replayed = (
         {},
         {"by": "g"},
         {"bounds": {"predicted": [-2, 2], "residual": 2}},
         {"method": "dawa", "grid": [4, 4]},
         {"method": "chen-2016-prirp", "grid": [4, 4]},
     )
-    grouped: ClassVar[type[ByGroup[Any]]] = PlotsByGroup
-    title: ClassVar[str] = "residual plot"
-    headline: ClassVar[str] = "mean residual"
-    asks: ClassVar[str] = "Do the residuals show a pattern?"
-    tells: ClassVar[str] = (
+    grouped = PlotsByGroup
+    title = "residual plot"
+    headline = "mean residual"
+    asks = "Do the residuals show a pattern?"
+    tells = (
         "Rows by predicted value and residual, as a noisy table; plots and tests are read off it."
     )
     method: Annotated[str, OneOf(METHODS), "heldout, dawa, or the paper's own chen-2016-prirp."] = (
@@ -245,6 +246,7 @@ class ResidualPlot(_OfResiduals[PlotRelease, PlotsByGroup]):
             predicted=self.bounds.get("predicted"),
             residual=self.bounds.get("residual"),
             grid=self.grid,
+            rules=self.rules,
         )
 
     def read(self, drawn: Drawn) -> PlotRelease:
@@ -260,19 +262,19 @@ class RegressionMetrics(_OfResiduals[MetricsRelease, MetricsByGroup]):
     spread.
     """
 
-    kind: ClassVar[str] = "regression-metrics"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "regression-metrics"
+    replayed = (
         {},
         {"by": "g"},
         {"bounds": {"residual": 2, "observed": [-2, 2]}},
         {"r_squared": False},
     )
-    grouped: ClassVar[type[ByGroup[Any]]] = MetricsByGroup
-    lower_is_better: ClassVar[bool] = True
-    title: ClassVar[str] = "regression metrics"
-    headline: ClassVar[str] = "root mean squared error"
-    asks: ClassVar[str] = "How far are its predictions off?"
-    tells: ClassVar[str] = "RMSE, mean absolute error, bias and R squared of a regression."
+    grouped = MetricsByGroup
+    lower_is_better = True
+    title = "regression metrics"
+    headline = "root mean squared error"
+    asks = "How far are its predictions off?"
+    tells = "RMSE, mean absolute error, bias and R squared of a regression."
     bounds: Annotated[
         Mapping[str, Any],
         Intervals(("observed", "residual")),
@@ -354,7 +356,7 @@ def _grouped(name: str, *sides: tuple[tuple[float, str], ...], **options: Any) -
     tables = []
     for own in sides:
         rows = _rows(*((0.5, residual) for residual, _ in own))
-        people = [str(each) for each in range(len(_PREDICTED))] + ["own"] * len(own)
+        people = [str(person) for person in range(len(_PREDICTED))] + ["own"] * len(own)
         groups = [*"abcabca"[: len(_PREDICTED)], *(group for _, group in own)]
         tables.append({**rows, "g": groups, "who": people})
     first, second = tables
@@ -393,7 +395,7 @@ def _cell(release: Any, predicted: float, residual: float) -> tuple[int, int] | 
 
 def _own_cells(pair: Pair, release: Any) -> list[float]:
     """Return all numbers, and the cells of rows that differ, for one who knows the others."""
-    found = numbers(release)
+    values = numbers(release)
     table = release.table
     for rows in (pair.first, pair.second):
         if len(rows["p"]) == len(_PREDICTED):
@@ -403,8 +405,8 @@ def _own_cells(pair: Pair, release: Any) -> list[float]:
             _cell(release, p, r) == own for p, r in zip(_PREDICTED, _RESIDUALS, strict=True)
         )
         seen = table.outside if own is None else table.noisy[own]
-        found.append(float(seen) - known)
-    return found
+        values.append(float(seen) - known)
+    return values
 
 
 _NUMBER: Final = Column((0.0, 1.0, -1.0, 0.5, 1024.0, 1e6, -1e6, 1 / 3), "normal")

@@ -178,8 +178,8 @@ def bands(table: ResidualTable) -> Ints:
     Bands hold about the same number of rows; the more noise there is, the fewer bands.
     """
     columns = table.noisy.shape[1]
-    held = table.density.sum(axis=0)
-    total = float(held.sum())
+    rows = table.density.sum(axis=0)
+    total = float(rows.sum())
     if columns == 1 or total <= 0:
         return np.array([0, columns])
     middle = _middles(table)
@@ -195,7 +195,7 @@ def bands(table: ResidualTable) -> Ints:
         noise = table.noise_variance(np.broadcast_to(weights[:, None], table.noisy.shape))
         number = min(number, SHARP**2 * size * total**2 / noise if noise > 0 else number)
     number = int(np.clip(number, FEWEST_BANDS, MOST_BANDS))
-    below = np.cumsum(held) / total
+    below = np.cumsum(rows) / total
     places = np.abs(below[None, :-1] - (np.arange(1, number) / number)[:, None]).argmin(axis=1)
     return np.unique([0, *(places + 1), columns])
 
@@ -203,10 +203,10 @@ def bands(table: ResidualTable) -> Ints:
 def mean_by_prediction(table: ResidualTable, *, whole: bool = False) -> ByPrediction:
     """The mean residual of the rows in each band of predictions, or of the `whole` table."""
     banded, middle, unit = _Banded.of(table, whole), _middles(table), _unit(table)
-    values, found = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
+    values, ends = banded.ratio(middle[:, None], float(middle[0]), float(middle[-1]))
 
     def bounds(level: float, noise_only: bool) -> tuple[Floats, Floats]:
-        low, high = found(level, noise_only)
+        low, high = ends(level, noise_only)
         return unit * low, unit * high
 
     edges = table.predicted_edges[banded.starts]
@@ -250,11 +250,11 @@ def coverage_by_prediction(
 ) -> ByPrediction:
     """The share of rows whose residual lies from `low` to `high`, in each band of predictions."""
     edges = table.residual_edges
-    held = np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0.0, None)
+    overlap = np.clip(np.minimum(edges[1:], high) - np.maximum(edges[:-1], low), 0.0, None)
     banded = _Banded.of(table, whole)
-    values, bounds = banded.ratio((held / np.diff(edges))[:, None], 0.0, 1.0)
-    found = table.predicted_edges[banded.starts]
-    return ByPrediction("coverage", found, values, banded.rows, bounds)
+    values, bounds = banded.ratio((overlap / np.diff(edges))[:, None], 0.0, 1.0)
+    band_edges = table.predicted_edges[banded.starts]
+    return ByPrediction("coverage", band_edges, values, banded.rows, bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,7 +318,7 @@ class _Banded:
         total = (squares * errors).sum(axis=0)
         fourth = (squares**2 * self.variance**2).sum(axis=0)
         kurtosis = np.divide(3 * fourth, total**2, out=np.zeros_like(total), where=total**2 > 0)
-        return np.array([tail_quantile(level, kurtosis=float(each)) for each in kurtosis])
+        return np.array([tail_quantile(level, kurtosis=float(excess)) for excess in kurtosis])
 
 
 def _unit(table: ResidualTable) -> float:
@@ -341,7 +341,7 @@ normal, Laplace, t, lognormal and Pareto residuals of which up to 10% are cut.""
 
 def offset(table: ResidualTable) -> str:
     """A sentence about the mean residual if it is plainly not 0, else nothing."""
-    mean, spread = (each(table, whole=True) for each in (mean_by_prediction, spread_by_prediction))
+    mean, spread = (read(table, whole=True) for read in (mean_by_prediction, spread_by_prediction))
     value = float(mean.values[0])
     (low,), (high,) = mean.interval(SURE)
     nearest = max(float(low), -float(high))
@@ -390,17 +390,17 @@ def unexplained(
     weighed = float((density * np.abs(whole - down)).sum())
     squares = float((across**2 * density.sum(axis=0)).sum())
     deviation = (squares / max(float(density.sum()), 1e-9)) ** 0.5
-    found = []
+    deviations = []
     for values, hidden in ((whole, cut), (down, cut + weighed)):
         seen = Sum(table, across[None, :] * values)
         size = (squares * float((values**2 * density).sum())) ** 0.5
         lean = max(_against(table, across, end, seen.value) for end in _ends(density, whole))
         pull = min(min(CUT_FARTHER * lean, deviation) * hidden, largest * size)
         spread = seen.variance(noise_only=False) ** 0.5
-        found.append((abs(seen.value) - pull) / spread if spread > 0 else 0.0)
+        deviations.append((abs(seen.value) - pull) / spread if spread > 0 else 0.0)
         if spread <= CUT_SHARP * size:
             break
-    return max(found)
+    return max(deviations)
 
 
 def _ends(density: Floats, whole: Floats) -> list[Floats]:
@@ -485,8 +485,8 @@ def quantile_plot(table: ResidualTable) -> QuantilePlot:
     noisy, variance = table.noisy.sum(axis=1), (table.cell_deviation**2).sum(axis=1)
     if table.scale is None:  # noise that hangs together may add up in full
         variance = table.cell_deviation.sum(axis=1) ** 2 * table.noisy.shape[0]
-    kept = np.cumsum(table.density.sum(axis=1))
-    total = max(float(kept[-1]), 1e-9)
+    rows = np.cumsum(table.density.sum(axis=1))
+    total = max(float(rows[-1]), 1e-9)
     below, below_variance = np.cumsum(noisy)[:-1], np.cumsum(variance)[:-1]
     counts = (
         below,
@@ -495,7 +495,7 @@ def quantile_plot(table: ResidualTable) -> QuantilePlot:
         variance.sum() - below_variance,
         total + np.sqrt(variance.sum()),
     )
-    return QuantilePlot(table.residual_edges[1:-1], kept[:-1] / total, counts)
+    return QuantilePlot(table.residual_edges[1:-1], rows[:-1] / total, counts)
 
 
 def _quantile(share: Floats) -> Floats:

@@ -217,6 +217,10 @@ class ResidualPlot(Release):
     def fan(self) -> Score:
         return self.readings.fan
 
+    def finding(self, level: float = 0.95) -> str:
+        """Return what the plot shows: its verdict."""
+        return str(self.verdict)
+
     @property
     def verdict(self) -> Verdict:
         """Return what the plot says: it curves, it fans out, or it is too noisy to tell."""
@@ -336,7 +340,7 @@ class MetricsByGroup(ByGroup[RegressionMetrics]):
     def compared(self) -> tuple[str, ...]:
         every = next(iter(self.groups.values())).measures
         wanted = (self.metric, "root mean squared error", MEAN_RESIDUAL, "R squared")
-        return tuple(each for each in wanted if each in every)
+        return tuple(metric for metric in wanted if metric in every)
 
     def figures(self, level: float = 0.95) -> list[Figure]:
         return self._pictured(self.compared, level)
@@ -382,13 +386,13 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
 
     def covered(self, half_width: float | tuple[float, float]) -> dict[str, Measure]:
         """Return how often predictive intervals hold the outcome, by group; see `covered`."""
-        return {name: each.covered(half_width) for name, each in self.groups.items()}
+        return {name: group.covered(half_width) for name, group in self.groups.items()}
 
     def coverage_gap(self, half_width: float | tuple[float, float]) -> Gap:
         """Return how far apart the groups are in that, at no further cost."""
         every = self.covered(half_width)
-        sides = {name: each for name, each in every.items() if each.informative}
-        surprises = [partial(Measure.surprise, each) for each in sides.values()]
+        sides = {name: measure for name, measure in every.items() if measure.informative}
+        surprises = [partial(Measure.surprise, measure) for measure in sides.values()]
         return self._between("coverage", sides, surprises)
 
     @property
@@ -396,20 +400,20 @@ class PlotsByGroup(ByGroup[ResidualPlot]):
         """Return what the plot of each group says, or that noise drowned it."""
         drowned = f"{NO_INFORMATION.capitalize()}."
         return {
-            name: drowned if name in self.drowned else str(each.verdict)
-            for name, each in self.groups.items()
+            name: drowned if name in self.drowned else str(plot.verdict)
+            for name, plot in self.groups.items()
         }
 
     def __str__(self) -> str:
-        lines = (f"  {name}: {said}" for name, said in self.verdicts.items())
+        lines = (f"  {name}: {verdict}" for name, verdict in self.verdicts.items())
         return "\n".join([super().__str__(), *lines])
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         own = ("bounds", "counts", "verdict", "mean_by_prediction", "spread_by_prediction")
         plots = {
-            name: {key: found[key] for key in own}
-            for name, each in self.groups.items()
-            for found in [each.as_dict(level)]
+            name: {key: content[key] for key in own}
+            for name, plot in self.groups.items()
+            for content in [plot.as_dict(level)]
         }
         return {**super().as_dict(level), "plots": plots}
 

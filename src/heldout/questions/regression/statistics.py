@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Axis:
     absolute: bool = False
 
     def __post_init__(self) -> None:
-        finite = all(math.isfinite(each) for each in self.edges)
+        finite = all(math.isfinite(edge) for edge in self.edges)
         rising = all(a < b for a, b in zip(self.edges, self.edges[1:], strict=False))
         if len(self.edges) < 2 or not (finite and rising):
             raise ArgumentError("edges must be two or more finite, increasing numbers. Sort them.")
@@ -44,7 +44,7 @@ class Axis:
     def place(self) -> str:
         """Return how many edges lie at or below the row's number: 0 below all, cells + 1 beyond."""
         number = f"abs({self.column})" if self.absolute else self.column
-        return " + ".join(f"CAST({number} >= {double(each)} AS INTEGER)" for each in self.edges)
+        return " + ".join(f"CAST({number} >= {double(edge)} AS INTEGER)" for edge in self.edges)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class GridCounts(Statistic[Ints]):
 
     axes: tuple[Axis, ...]
     groups: int = 1
-    claim: ClassVar[str] = "disjoint-counts"
+    claim = "disjoint-counts"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 2 or self.size * self.groups > MOST_CELLS:
@@ -136,7 +136,7 @@ class RowCount(Statistic[Ints]):
     """
 
     groups: int = 1
-    claim: ClassVar[str] = "disjoint-counts"
+    claim = "disjoint-counts"
 
     def body(self) -> str:
         if self.groups > 1:
@@ -201,7 +201,7 @@ class PowerSums(Statistic[Ints]):
     powers: int = 2
     resolution: int = 2**20
     groups: int = 1
-    claim: ClassVar[str] = "power-sums"
+    claim = "power-sums"
 
     def __post_init__(self) -> None:
         low, high = self.bounds
@@ -210,7 +210,7 @@ class PowerSums(Statistic[Ints]):
         check_resolution(self.resolution)
         if self.powers not in LADDERS:
             raise ArgumentError(f"powers must be 1, 2 or 3, got {self.powers}.")
-        inside = all(low <= each <= high for each in self.centres)
+        inside = all(low <= centre <= high for centre in self.centres)
         fits = len(self.centres) in (1, self.groups)
         if not ((inside and fits) if self.absolute else self.centres == (0.0,)):
             raise ArgumentError("centres must lie within bounds, and go with absolute.")
@@ -234,13 +234,13 @@ class PowerSums(Statistic[Ints]):
 
     def body(self) -> str:
         (low, high), steps = self.bounds, double(self.resolution)
-        width, least = _own(self.reaches), _own([each * 2.0**-60 for each in self.reaches])
+        width, least = _own(self.reaches), _own([reach * 2.0**-60 for reach in self.reaches])
         if self.absolute:
             moved = f"{self.column} - {_own(self.centres)}" if any(self.centres) else self.column
             inside = f"least(abs({moved}), {width})"
         else:
-            held = f"least(greatest({self.column}, {double(low)}), {double(high)})"
-            inside = f"{held} - {double(low)}"
+            clipped = f"least(greatest({self.column}, {double(low)}), {double(high)})"
+            inside = f"{clipped} - {double(low)}"
         # Not below 2^-60 of the width: some engines fail where a product vanishes.
         share = f"greatest({inside}, {least}) / {width}"
         once = f"least(floor(({share}) * {steps} + {double(0.5)}), {steps})"
@@ -286,7 +286,9 @@ def _own(values: Sequence[float]) -> str:
     """A public number, or that of the row's group."""
     if len(set(values)) == 1:
         return double(values[0])
-    cases = " ".join(f"WHEN {group} THEN {double(each)}" for group, each in enumerate(values[:-1]))
+    cases = " ".join(
+        f"WHEN {group} THEN {double(value)}" for group, value in enumerate(values[:-1])
+    )
     return f"(CASE member {cases} ELSE {double(values[-1])} END)"
 
 

@@ -317,7 +317,7 @@ class Reference:
         predicted, residuals = _points(predicted, residuals)
         if not predicted.size:
             raise ArgumentError("predicted must hold at least one point.")
-        edges = [_spanning(each, cells, margin) for each in (predicted, residuals)]
+        edges = [_spanning(values, cells, margin) for values in (predicted, residuals)]
         counts = _counted(predicted, residuals, edges[0], edges[1])
         return cls(counts / predicted.size, edges[0], edges[1])
 
@@ -325,8 +325,8 @@ class Reference:
     def of_plot(cls, plot: CountedPlot, *, cells: int = CELLS) -> "Reference":
         """A released plot; the grid spans its bounds."""
         edges = [
-            np.linspace(float(each[0]), float(each[-1]), cells + 1)
-            for each in (plot.predicted_edges, plot.residual_edges)
+            np.linspace(float(edges[0]), float(edges[-1]), cells + 1)
+            for edges in (plot.predicted_edges, plot.residual_edges)
         ]
         shares = _shares(regridded(plot, predicted_edges=edges[0], residual_edges=edges[1]), plot)
         return cls(shares, edges[0], edges[1])
@@ -350,8 +350,8 @@ class Reference:
 
     def _distance(self, shares: Floats) -> float:
         missing = 1.0 - float(shares.sum())
-        found = (float(np.abs(self.shares - shares).sum()) + missing) / 2
-        return round(min(max(found, 0.0), 1.0), 12)
+        distance = (float(np.abs(self.shares - shares).sum()) + missing) / 2
+        return round(min(max(distance, 0.0), 1.0), 12)
 
 
 def similarity(one: "CountedPlot | Reference", two: CountedPlot, *, cells: int = CELLS) -> float:
@@ -379,8 +379,8 @@ def total_variation(one: Floats, two: Floats, *, bins: int = BINS) -> float:
     0.5
     """
     heights = []
-    for each in (one, two):
-        sample = np.asarray(each, dtype=np.float64)
+    for values in (one, two):
+        sample = np.asarray(values, dtype=np.float64)
         cells = np.clip(np.floor(sample * bins + 1e-9).astype(np.int64), 0, bins - 1)
         heights.append(np.bincount(cells, minlength=bins) / max(sample.size, 1))
     return float(np.abs(heights[0] - heights[1]).sum() / 2)
@@ -397,7 +397,8 @@ def best_threshold(one: Floats, two: Floats) -> float:
     first, second = np.sort(np.asarray(one, float)), np.sort(np.asarray(two, float))
     places = np.concatenate([first, second])
     below = [
-        np.searchsorted(each, places, side="right") / max(each.size, 1) for each in (first, second)
+        np.searchsorted(sample, places, side="right") / max(sample.size, 1)
+        for sample in (first, second)
     ]
     return float(np.abs(below[0] - below[1]).max(initial=0.0))
 
@@ -407,12 +408,12 @@ def _shares(counts: Floats, plot: CountedPlot) -> Floats:
     return counts / total if total > 0 else counts
 
 
-def _overlap(held: Floats, wanted: Floats) -> Floats:
+def _overlap(given: Floats, wanted: Floats) -> Floats:
     """Share of each held interval that lies in each wanted one."""
-    held, wanted = np.asarray(held, np.float64), np.asarray(wanted, np.float64)
-    low = np.maximum(held[:-1, None], wanted[None, :-1])
-    high = np.minimum(held[1:, None], wanted[None, 1:])
-    width = np.diff(held)[:, None]
+    given, wanted = np.asarray(given, np.float64), np.asarray(wanted, np.float64)
+    low = np.maximum(given[:-1, None], wanted[None, :-1])
+    high = np.minimum(given[1:, None], wanted[None, 1:])
+    width = np.diff(given)[:, None]
     result: Floats = np.maximum(high - low, 0.0) / width
     return result
 
@@ -429,9 +430,9 @@ def _counted(
 
 
 def _points(predicted: Floats, residuals: Floats) -> tuple[Floats, Floats]:
-    both = [np.asarray(each, dtype=np.float64).ravel() for each in (predicted, residuals)]
+    both = [np.asarray(values, dtype=np.float64).ravel() for values in (predicted, residuals)]
     if both[0].size != both[1].size:
         raise ArgumentError("predicted and residuals must be equally long. Pass one of each a row.")
-    if not all(np.isfinite(each).all() for each in both):
+    if not all(np.isfinite(values).all() for values in both):
         raise ArgumentError("predicted and residuals must be finite. Drop what is not.")
     return both[0], both[1]

@@ -75,7 +75,7 @@ class _Weights:
     def vary(self, counts: Floats) -> bool:
         """Return whether both A and B differ between the rows by more than rounding."""
         rows = float(np.sum(counts))
-        largest = [float((each**2).max(initial=0.0)) for each in (self.across, self.down)]
+        largest = [float((values**2).max(initial=0.0)) for values in (self.across, self.down)]
         return all(
             square > _ROUNDING * most * rows and most > 0
             for square, most in zip(self.squares(counts), largest, strict=True)
@@ -133,16 +133,16 @@ def fan(table: ResidualTable, *, terms: str = "", centre: Floats | None = None) 
 def curve(table: ResidualTable) -> Floats:
     """The mean residual by predicted cell, as a parabola: what a fan is measured around."""
     density = table.density
-    held = density.sum(axis=0)
+    rows = density.sum(axis=0)
     middle = _middles(table.residual_edges)
     means = np.divide(
-        (density * middle[:, None]).sum(axis=0), held, out=np.zeros_like(held), where=held > 0
+        (density * middle[:, None]).sum(axis=0), rows, out=np.zeros_like(rows), where=rows > 0
     )
-    shares = held / max(float(held.sum()), 1e-9)
+    shares = rows / max(float(rows.sum()), 1e-9)
     basis = np.vander(_standardised(_middles(table.predicted_edges), shares), 3, increasing=True)
     root = np.sqrt(shares)
-    found, *_ = np.linalg.lstsq(basis * root[:, None], means * root, rcond=None)
-    result: Floats = np.clip(basis @ found, middle[0], middle[-1])
+    coefficients, *_ = np.linalg.lstsq(basis * root[:, None], means * root, rcond=None)
+    result: Floats = np.clip(basis @ coefficients, middle[0], middle[-1])
     return result
 
 
@@ -167,10 +167,10 @@ def _weights(
         shifted = shifted - (_median(middle, rows) if sizes else float((rows * middle).sum()))
     tapers = np.interp(shifted, middle - float((rows * middle).sum()), seen_rows, left=0, right=0)
     functions = np.abs(shifted) if sizes else shifted
-    held = columns[None, :] * rows[:, None] if centre is None else density / total
-    mass = float((held * tapers).sum())
-    mean = float((held * tapers * functions).sum()) / mass if mass > 0 else 0.0
-    whole = functions - float((held * functions).sum()) / max(float(held.sum()), 1e-9)
+    shares = columns[None, :] * rows[:, None] if centre is None else density / total
+    mass = float((shares * tapers).sum())
+    mean = float((shares * tapers * functions).sum()) / mass if mass > 0 else 0.0
+    whole = functions - float((shares * functions).sum()) / max(float(shares.sum()), 1e-9)
     return _Weights(across, tapers * (functions - mean), whole)
 
 
@@ -234,8 +234,8 @@ def visible(table: ResidualTable) -> float:
 
 def _taper(shares: Floats, total: float, noise: float) -> Floats:
     """Return how much of a row or column of cells is rows and not noise, from 0 to 1."""
-    held = shares * total
-    return np.divide(held, held + noise, out=np.zeros_like(held), where=held > 0)
+    rows = shares * total
+    return np.divide(rows, rows + noise, out=np.zeros_like(rows), where=rows > 0)
 
 
 def _bell(values: Floats, shares: Floats) -> Floats:
@@ -244,8 +244,8 @@ def _bell(values: Floats, shares: Floats) -> Floats:
     variance = float((shares * (values - mean) ** 2).sum())
     if variance <= 0:
         return shares
-    found = np.exp(-((values - mean) ** 2) / (2 * variance))
-    result: Floats = found / found.sum()
+    density = np.exp(-((values - mean) ** 2) / (2 * variance))
+    result: Floats = density / density.sum()
     return result
 
 
@@ -266,8 +266,8 @@ def _residue(basis: Floats, weights: Floats) -> Floats:
     """The last column less its weighted projection on the others."""
     root = np.sqrt(np.maximum(weights, 0.0))[:, None]
     others, last = basis[:, :-1], basis[:, -1]
-    found, *_ = np.linalg.lstsq(others * root, last * root[:, 0], rcond=None)
-    left = last - others @ found
+    coefficients, *_ = np.linalg.lstsq(others * root, last * root[:, 0], rcond=None)
+    left = last - others @ coefficients
     return np.where(np.abs(left) < 1e-9, 0.0, left)
 
 
@@ -366,12 +366,12 @@ class Verdict:
     @property
     def faults(self) -> tuple[str, ...]:
         """Names of the scores that show a fault."""
-        return tuple(name for name, each in self.findings.items() if each.answer == "seen")
+        return tuple(name for name, finding in self.findings.items() if finding.answer == "seen")
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        found = sorted(self.findings.values(), key=lambda each: _ORDER.index(each.answer))
-        return tuple(each.sentence for each in found)
+        findings = sorted(self.findings.values(), key=lambda finding: _ORDER.index(finding.answer))
+        return tuple(finding.sentence for finding in findings)
 
     def __str__(self) -> str:
         if not self.offset:
@@ -381,7 +381,7 @@ class Verdict:
 
     @property
     def _of_scores(self) -> str:
-        answers = {each.answer for each in self.findings.values()} - {"not judged"}
+        answers = {finding.answer for finding in self.findings.values()} - {"not judged"}
         if answers == {"no verdict"}:
             return _NO_VERDICT[:1].upper() + _NO_VERDICT[1:] + "."
         if answers == {"too noisy"}:
@@ -390,7 +390,7 @@ class Verdict:
             return "Too coarse to tell: nearly all rows lie in a few cells. Declare bounds."
         if answers == {"not seen"}:
             return "No sign of curvature, a fan or a trend at this epsilon."
-        text = "; ".join(each for each in self.sentences if each != _BENT)
+        text = "; ".join(sentence for sentence in self.sentences if sentence != _BENT)
         return text[:1].upper() + text[1:] + "."
 
     def __repr__(self) -> str:
@@ -401,7 +401,7 @@ class Verdict:
             "sentence": str(self),
             "faults": list(self.faults),
             "offset": self.offset or None,
-            "scores": {name: each.as_dict(level) for name, each in self.findings.items()},
+            "scores": {name: finding.as_dict(level) for name, finding in self.findings.items()},
         }
 
 
@@ -455,20 +455,20 @@ class Readings:
         scores = {"curvature": self.curvature, "fan": self.fan, "trend": self.trend}
         if not self._table.unbiased:
             silent = {
-                name: Finding(each, "no verdict", _NO_VERDICT) for name, each in scores.items()
+                name: Finding(score, "no verdict", _NO_VERDICT) for name, score in scores.items()
             }
             return Verdict(silent)
         # Skew residuals that fan out also drift a little: beside a fan a trend must be plain.
         least = {"trend": PLAIN if self.fan.seen else 0.0}
-        found = {
+        findings = {
             name: self._finding(name, score, least=least.get(name, 0.0))
             for name, score in scores.items()
         }
         if self.curvature.leans:
             # A bend makes some trend of its own; by itself a trend is a fault of its own.
-            found["trend"] = Finding(self.trend, "not judged", _BENT)
+            findings["trend"] = Finding(self.trend, "not judged", _BENT)
         plain = visible(self._table) >= INVISIBLE
-        return Verdict(found, offset(self._table) if plain else "")
+        return Verdict(findings, offset(self._table) if plain else "")
 
     @cached_property
     def coarse(self) -> bool:
@@ -478,7 +478,9 @@ class Readings:
         density = self._table.density
         sums = [density.sum(axis=axis) for axis in (0, 1)]
         # One over the sum of squared shares: how many cells as full as each other there would be.
-        return any(float(each.sum()) ** 2 < FEWEST_CELLS * float((each**2).sum()) for each in sums)
+        return any(
+            float(counts.sum()) ** 2 < FEWEST_CELLS * float((counts**2).sum()) for counts in sums
+        )
 
     def _finding(self, name: str, score: Score, *, least: float) -> Finding:
         if visible(self._table) < INVISIBLE:

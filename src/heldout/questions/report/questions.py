@@ -80,23 +80,23 @@ class Report(Question[Answer]):
     count.
     """
 
-    kind: ClassVar[str] = "report"
-    title: ClassVar[str] = "report"
-    asks: ClassVar[str] = "What should a reader of a report know?"
-    tells: ClassVar[str] = (
+    kind = "report"
+    title = "report"
+    asks = "What should a reader of a report know?"
+    tells = (
         "AUC, average precision, confusion matrix, Brier score and more on one page, for one price."
     )
-    of: ClassVar[tuple[type, ...]] = (ScoredRows, ClassifiedRows)
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    of = (ScoredRows, ClassifiedRows)
+    replayed = (
         {},
         {"curves": True},
         {"by": "g"},
         {"weighted": True},
     )
-    rules: ClassVar[int] = 3
+    rules = 3
     """Since 2, sections go by their kinds; since 3, rankings go by their rules 2."""
-    known_rules: ClassVar[tuple[int, ...]] = (1, 2, 3)
-    cannot_pool: ClassVar[str] = "pool the JSON of reports, section by section"
+    known_rules = (1, 2, 3)
+    cannot_pool = "pool the JSON of reports, section by section"
     threshold: Annotated[
         float | None, Number(), "Rows with at least this score are called positive."
     ] = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import heldout
 from heldout.data.classes import ClassifiedRows
@@ -34,7 +34,7 @@ SCHEMA = 2
 class Report(Exported):
     """Holds what was released, by section. Everything here is already paid for."""
 
-    kind: ClassVar[str] = "report"
+    kind = "report"
     subject: ScoredRows | ClassifiedRows
     """What was evaluated: the public facts of the rows."""
     epsilon: Fraction
@@ -60,12 +60,12 @@ class Report(Exported):
     def headline(self) -> Measure:
         """The area under the ROC curve if it was bought, or else the first measure."""
         known = places()
-        leading = [each for name, each in self.releases.items() if known[name].section.leads]
+        leading = [release for name, release in self.releases.items() if known[name].section.leads]
         return (leading or list(self.releases.values()))[0].headline
 
     def measures(self) -> dict[str, Measure]:
         """All measures of all sections, by name."""
-        return {name: each for release in self for name, each in release.measures.items()}
+        return {name: measure for release in self for name, measure in release.measures.items()}
 
     def plotted(self) -> dict[str, Measure]:
         """The measures that lie between 0 and 1, of all sections."""
@@ -74,9 +74,9 @@ class Report(Exported):
     def __str__(self) -> str:
         lines = [f"{self.subject.score} on {self.subject.name}, {self.terms}"]
         width = max((len(name) for name in self.plotted()), default=0)
-        for name, each in self.plotted().items():
-            low, high = each.interval()
-            value = f"{each.value:.3f}" if each.informative else NO_INFORMATION
+        for name, measure in self.plotted().items():
+            low, high = measure.interval()
+            value = f"{measure.value:.3f}" if measure.informative else NO_INFORMATION
             lines.append(f"  {name:<{width}}  {value}  ({low:.3f} to {high:.3f})")
         return "\n".join(lines)
 
@@ -89,23 +89,23 @@ class Report(Exported):
     @property
     def weighing(self) -> str | None:
         """Return what a row counts for, in words; None if each counts once."""
-        for told in (each.parameters for each in self):
-            if "weight" in told:
-                most = f"at most {told['largest_weight']:g}"
-                return f"a row counts for its {told['weight']}, {most}; counts are sums of it"
+        for parameters in (release.parameters for release in self):
+            if "weight" in parameters:
+                most = f"at most {parameters['largest_weight']:g}"
+                return f"a row counts for its {parameters['weight']}, {most}; counts are sums of it"
         return None
 
     def tie_bound(self, level: float = 0.95) -> TieBound | None:
         """Return how much ranking on the grid can matter; None if exact scores were ranked."""
-        area, ties, curves = (self.releases.get(each) for each in ("auc", "grid-ties", "curves"))
+        area, ties, curves = (self.releases.get(kind) for kind in ("auc", "grid-ties", "curves"))
         if not isinstance(area, AucRelease) or not area.on_grid:
             return None
-        sources: list[Any] = [each for each in (area, ties, curves) if each is not None]
+        sources: list[Any] = [release for release in (area, ties, curves) if release is not None]
         # Each with its share of the error, so that the least of them holds at the level.
         bounds = [source.tie_bound(1 - (1 - level) / len(sources)) for source in sources]
-        found: TieBound = min(bounds, key=lambda bound: bound.auc)
-        precision = next((each.average_precision for each in bounds[::-1]), None)
-        return replace(found, level=level, average_precision=precision)
+        smallest: TieBound = min(bounds, key=lambda bound: bound.auc)
+        precision = next((bound.average_precision for bound in bounds[::-1]), None)
+        return replace(smallest, level=level, average_precision=precision)
 
     def as_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Stable JSON: everything that an analyst may see of this report."""
@@ -118,7 +118,7 @@ class Report(Exported):
             "subject": self.subject.as_dict(),
             "epsilon": str(self.epsilon),
             "shares": {name: str(share) for name, share in self.shares.items()},
-            "releases": {name: each.as_dict(level) for name, each in self.releases.items()},
+            "releases": {name: release.as_dict(level) for name, release in self.releases.items()},
             "left_out": dict(self.left_out),
             "ties": None if ties is None else ties.as_dict(),
             "budget": self.budget.as_dict(),
@@ -203,14 +203,14 @@ def page(
     protection = subject.protection
     if protection.unit_name is not None:
         protection = replace(protection, unit_name=named(protection.unit_name))
-    readable = {name: each for name, each in report.plotted().items() if each.informative}
+    readable = {name: measure for name, measure in report.plotted().items() if measure.informative}
     drawn = [interval_plot(readable, level=level)] if readable else []
     # What the headline is of comes first.
     releases = dict(
-        sorted(report.releases.items(), key=lambda each: each[1].headline is not report.headline)
+        sorted(report.releases.items(), key=lambda item: item[1].headline is not report.headline)
     )
     # A lone small picture comes last, so that the two columns end together.
-    for figures in sorted((each.figures(level) for each in releases.values()), key=len)[::-1]:
+    for figures in sorted((release.figures(level) for release in releases.values()), key=len)[::-1]:
         drawn += figures
     heading = title or f"How good is {named(subject.score)} on {named(subject.name)}?"
     earlier = report.spent != Loss.pure(report.epsilon)
@@ -257,9 +257,10 @@ LEVEL: Final = 0.95
 
 def answers_page(answered: Answered) -> str:
     """Return a self-contained page with every measure and picture of the answers."""
-    parts, about = list(_parts(answered)), answered.drawn.about
-    whose = f"{about.model} on {about.name}" if about.model is not None else about.name
-    heading = f"How good is {whose}?" if about.model is not None else f"Answers about {whose}"
+    parts, about, names = list(_parts(answered)), answered.drawn.about, answered.names
+    model = None if about.model is None else names.get(about.model, about.model)
+    whose = f"{model} on {about.name}" if model is not None else about.name
+    heading = f"How good is {whose}?" if model is not None else f"Answers about {whose}"
     return rendered(
         "answer.html",
         title=f"{whose}: private evaluation",
@@ -277,8 +278,8 @@ def _parts(answered: Answered) -> Iterator[tuple[str, Any]]:
     """Every release with a title; those of a report among other questions follow one another."""
     for at, release in enumerate(answered.releases, start=1):
         if isinstance(release, Report):
-            for name, each in release.releases.items():
-                yield f"{at}. {places()[name].section.title}", each
+            for name, part in release.releases.items():
+                yield f"{at}. {places()[name].section.title}", part
         else:
             kind = answered.questions[at - 1].kind.replace("-", " ")
             yield f"{at}. {kind[:1].upper()}{kind[1:]}", release
@@ -299,24 +300,27 @@ REMARKS: Mapping[str, str] = {
 """What Boyd (2014, chapter 4) found of each estimator of the area."""
 
 
-def precision_recall_page(found: Mapping[str, Any], *, name: str, svg: str, title: str = "") -> str:
-    """The whole document; `found` is what `heldout pr --json` prints."""
-    estimator = found["estimator"]
+def precision_recall_page(
+    content: Mapping[str, Any], *, name: str, svg: str, title: str = ""
+) -> str:
+    """The whole document; `content` is what `heldout pr --json` prints."""
+    estimator = content["estimator"]
     caption = (
-        f"Drawn as {estimator} takes it, with a {found['interval']['confidence'] * 100:g}% band at "
-        "each recall. Grey: what no ranking of these rows can reach. Dashed: guessing."
+        f"Drawn as {estimator} takes it, with a {content['interval']['confidence'] * 100:g}% band "
+        "at each recall. Grey: what no ranking of these rows can reach. Dashed: guessing."
     )
     return rendered(
         "precision_recall.html",
         title=title or f"Precision and recall on {name}",
-        found=found,
+        content=content,
         drawn=[Figure(svg, caption)],
         areas=[
             (
-                each.replace("-", " "),
+                estimator_name.replace("-", " "),
                 "undefined" if value is None else f"{value:.4f}",
-                REMARKS.get(each, "") + (" (chosen)" if each == estimator else ""),
+                REMARKS.get(estimator_name, "")
+                + (" (chosen)" if estimator_name == estimator else ""),
             )
-            for each, value in found["areas"].items()
+            for estimator_name, value in content["areas"].items()
         ],
     )

@@ -329,8 +329,10 @@ class DeepDive:
         return {
             "method": self.method,
             "clues": [asdict(clue) for clue in self.clues],
-            "probabilities": {name: asdict(each) for name, each in self.probabilities.items()},
-            "groups": [{**asdict(each), "total": each.total} for each in self.groups],
+            "probabilities": {
+                name: asdict(probabilities) for name, probabilities in self.probabilities.items()
+            },
+            "groups": [{**asdict(group), "total": group.total} for group in self.groups],
             "hints": list(self.hints),
             "constant": list(self.constant),
         }

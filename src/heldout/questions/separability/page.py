@@ -28,9 +28,9 @@ NAME_LENGTH = 28
 def roc_figure(result: Separability) -> Figure:
     """Both fits in one picture: the first on the true labels, the other on shuffled ones."""
     points = [
-        {"fit": name, **each}
+        {"fit": name, **record}
         for name, curve in result.roc.items()
-        for each in records(x=curve.fpr, y=curve.tpr)
+        for record in records(x=curve.fpr, y=curve.tpr)
     ]
     ends, dashed = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}], {"strokeDash": [4, 3]}
     chart = Chart(
@@ -59,10 +59,10 @@ def probability_figure(dive: DeepDive) -> Figure:
     """Return how true each side looks to the classifier."""
     bars: list[dict[str, Any]] = [
         {"side": side, "low": k / BINS, "high": (k + 1) / BINS, "foot": 0.0, "share": share}
-        for side, each in dive.probabilities.items()
-        for k, share in enumerate(each.shares)
+        for side, probabilities in dive.probabilities.items()
+        for k, share in enumerate(probabilities.shares)
     ]
-    most = max((each["share"] for each in bars), default=1.0)
+    most = max((bar["share"] for bar in bars), default=1.0)
     chart = Chart(
         [Layer("rect", bars, "low", "foot", "high", "share", color=Field("side"), opacity=0.65)],
         x=Numbers("Estimated probability of being true"),
@@ -92,13 +92,13 @@ def clue_figures(dive: DeepDive) -> list[Figure]:
     ]
     if not bars:
         return []
-    weights = [0.0, *(each["weight"] for each in bars)]
+    weights = [0.0, *(bar["weight"] for bar in bars)]
     room = 0.05 * (max(weights) - min(weights))
     ends = min(weights) - room * (min(weights) < 0), max(weights) + room * (max(weights) > 0)
     chart = Chart(
         [Layer("rect", bars, x="foot", x2="weight", y="name", color=Field("side"))],
         x=Numbers(f"Signed {dive.method}", *ends),
-        y=Names(_once(each["name"] for each in bars)),
+        y=Names(_once(bar["name"] for bar in bars)),
         title="What speaks for which side",
         width=260,
         height=20 * max(len(bars), 4),
@@ -118,13 +118,13 @@ def group_figure(grouping: Grouping) -> Figure:
     """The groups whose privatized rows look least true."""
     dots: list[dict[str, Any]] = [
         {
-            "name": shortened(each.name),
-            "probability": each.probability,
-            "shown": f"{each.probability:.2%}",
+            "name": shortened(group.name),
+            "probability": group.probability,
+            "shown": f"{group.probability:.2%}",
         }
-        for each in grouping.groups[:MOST_GROUPS]
+        for group in grouping.groups[:MOST_GROUPS]
     ]
-    most = max((each["probability"] for each in dots), default=0.0)
+    most = max((dot["probability"] for dot in dots), default=0.0)
     beside = {"align": "left", "dx": 8}
     chart = Chart(
         [
@@ -132,7 +132,7 @@ def group_figure(grouping: Grouping) -> Figure:
             Layer("text", dots, "probability", "name", color=INK, text="shown", style=beside),
         ],
         x=Numbers("Mean probability of being true", 0.0, most * 1.05 or 1.0, form=".1%"),
-        y=Names(_once(each["name"] for each in dots), title=grouping.column),
+        y=Names(_once(dot["name"] for dot in dots), title=grouping.column),
         title=f"Worst groups by {grouping.column}",
         width=260,
         height=20 * max(len(dots), 3),
@@ -167,7 +167,7 @@ def page(result: Separability, *, level: float = 0.95) -> str:
         title=f"Separability ({CUSTODIAN_ONLY})",
         audience=CUSTODIAN_ONLY,
         why=WHY_CUSTODIAN,
-        found=result,
+        result=result,
         level=level,
         between=lambda ends: f"{ends[0]:.3f} to {ends[1]:.3f}",
         drawn=[roc_figure(result), probability_figure(dive)],
@@ -184,13 +184,13 @@ def page(result: Separability, *, level: float = 0.95) -> str:
             for clue in dive.clues[:LISTED_CLUES]
         ],
         variances=[
-            (each.column, f"{each.within:.3g}", f"{each.between:.3g}", f"{each.total:.3g}")
-            for each in dive.groups
+            (group.column, f"{group.within:.3g}", f"{group.between:.3g}", f"{group.total:.3g}")
+            for group in dive.groups
         ],
-        group_figures=[group_figure(each) for each in dive.groups],
+        group_figures=[group_figure(group) for group in dive.groups],
         worst_groups=[
-            (each.column, [(g.name, f"{g.rows:,}", _percent(g.probability)) for g in each.worst])
-            for each in dive.groups
+            (group.column, [(g.name, f"{g.rows:,}", _percent(g.probability)) for g in group.worst])
+            for group in dive.groups
         ],
         others=_others(result),
     )

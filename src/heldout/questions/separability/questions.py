@@ -53,7 +53,7 @@ class Columns(Rule):
 
     def __call__(self, value: Any, name: str) -> Plain:
         plain = isinstance(value, Mapping) and set(value) <= set(PARTS)
-        if not plain or not all(isinstance(each, Mapping) for each in value.values()):
+        if not plain or not all(isinstance(entry, Mapping) for entry in value.values()):
             raise ArgumentError(
                 f"{name} must be {{'numbers': {{...}}, 'texts': {{...}}}}: columns by name."
             )
@@ -106,15 +106,13 @@ class Separability(Question[SeparabilityRelease]):
     `privatized` is the public table, as columns.
     """
 
-    kind: ClassVar[str] = "separability"
-    title: ClassVar[str] = "separability"
-    asks: ClassVar[str] = "Can a classifier tell the privatized copy from the truth?"
-    tells: ClassVar[str] = (
-        "How much better than chance a classifier tells true rows from privatized ones."
-    )
-    of: ClassVar[tuple[type, ...]] = (TruthRows,)
-    cannot_pool: ClassVar[str] = "every site trains a separator of its own"
-    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+    kind = "separability"
+    title = "separability"
+    asks = "Can a classifier tell the privatized copy from the truth?"
+    tells = "How much better than chance a classifier tells true rows from privatized ones."
+    of = (TruthRows,)
+    cannot_pool = "every site trains a separator of its own"
+    replayed = (
         {
             "privatized": {
                 "numbers": {

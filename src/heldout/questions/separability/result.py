@@ -125,7 +125,7 @@ class Separability:
     @cached_property
     def ratios(self) -> tuple[float, ...]:
         """The paper's SEP, once for each shuffle."""
-        return tuple(self.numbers.accuracy / each - 1 for each in self.numbers.shuffled)
+        return tuple(self.numbers.accuracy / accuracy - 1 for accuracy in self.numbers.shuffled)
 
     @property
     def paper_value(self) -> float:
@@ -156,7 +156,7 @@ class Separability:
     @property
     def ceiling(self) -> float:
         """The score of a classifier that never errs, here: 1 over the shuffled accuracy, less 1."""
-        return float(np.mean([1 / each - 1 for each in self.numbers.shuffled]))
+        return float(np.mean([1 / accuracy - 1 for accuracy in self.numbers.shuffled]))
 
     @property
     def accuracy(self) -> float:
@@ -310,8 +310,8 @@ class Separability:
             "columns": self.columns,
             "features": self.features,
             "roc": {
-                name: {"fpr": list(each.fpr), "tpr": list(each.tpr)}
-                for name, each in self.roc.items()
+                name: {"fpr": list(curve.fpr), "tpr": list(curve.tpr)}
+                for name, curve in self.roc.items()
             },
             "deep_dive": self.deep_dive.as_dict(),
         }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -210,8 +210,8 @@ class Separator(Statistic[tuple[Ints, Floats]]):
     expected: int
     """m: about how many true training rows there are. Public."""
     ridge: Fraction
-    claim: ClassVar[str] = "separability"
-    shown_by: ClassVar[str] = (
+    claim = "separability"
+    shown_by = (
         "tests/questions/separability/test_private.py"
         "::test_a_row_moves_the_coefficients_or_the_count_and_never_more_than_claimed"
     )

@@ -1,0 +1,694 @@
+"""Any number of a row with declared bounds: a Dice score, a word error rate, a grade, a cost.
+
+The mean of a column, or of the difference of two; the share of rows that reach a threshold; and
+rows by public bins, off which shares and quantiles are read.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Generic
+
+import numpy as np
+
+from heldout.arguments import visible
+from heldout.arguments.rules import Ends, Share
+from heldout.arrays import Floats, Ints
+from heldout.data import Dataset, PrivateTable
+from heldout.data.description import Description, MeasuredRows
+from heldout.data.sql import Columns, double, held_to
+from heldout.errors import ArgumentError
+from heldout.intervals.bounded_mean import MeanRelease, mean
+from heldout.intervals.groups import ByGroup
+from heldout.intervals.measure import Interval, Measure
+from heldout.intervals.ratio import NoisyCounts, Ratio, Squares, with_public_total
+from heldout.intervals.release import Release
+from heldout.kernel.bounded_sum import BoundedSum
+from heldout.kernel.door import Drawn, Request
+from heldout.kernel.neighbours import Protection
+from heldout.kernel.noise import DiscreteLaplace
+from heldout.kernel.statistic import STEPS, Statistic, counted, tallied
+from heldout.pooling.answer import PooledMean, SummedPool, summed
+from heldout.questions.base import Number, Numbers, R_co, Text, Weighted, Whole, weight_parameters
+from heldout.questions.groups import Divisible, Groups_co
+from heldout.questions.quote import Guess, typical_sums, weigh_counts
+from heldout.questions.worst_cases import (
+    GROUP,
+    GROUPS,
+    PERSON,
+    REMOVE,
+    SCORE,
+    WEIGHT,
+    Pair,
+    WorstCase,
+    declare_rows,
+)
+
+if TYPE_CHECKING:
+    from heldout.pooling.answer import Pooled
+    from heldout.pooling.site import Site
+
+__all__ = ["Histogram", "Mean", "ShareAbove"]
+
+MOST_BINS: Final = 1000
+
+# --- Sums of a declared value, and counts by its public bins -------------------------------------
+
+
+@dataclass(frozen=True)
+class ValueSums(BoundedSum):
+    """Sums over rows of a declared value x, of x (1 - x), and of what is left of 1.
+
+    x is the value's place within the bounds, from 0 to 1; that of the difference of two values,
+    within (low - high, high - low); or 1 where the value is `at_least` so much, and else 0. The
+    sums are those of `BoundedSum`, with x for the error.
+
+    Claim:       as BoundedSum: L1 sensitivity `resolution` a row that leaves or arrives, or is
+                 replaced where the row count is public.                  [claim: bounded-sum]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: x is a function of the row's own values and of public numbers, rounded to a whole
+                 number from 0 to `resolution`; nothing else of it enters the proof.
+    Numerics:    exact integers; values are held to the bounds before they are divided, so that no
+                 double is too large to be rounded.
+    Refuses:     what BoundedSum refuses.
+    Reference:   Dwork, McSherry, Nissim and Smith 2006, section 3.2.
+    Cost:        one scan, O(1) memory.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> replaced = Protection(neighbours=Neighbours.REPLACE_ONE)
+    >>> ValueSums(score_range=(0, 1), with_rest=False).sensitivity(replaced)
+    1048576
+    """
+
+    error: str = "value"
+    score_range: tuple[float, float] = (0.0, 1.0)
+    with_rest: bool = True
+    place: int = 0
+    minus: int | None = None
+    at_least: float | None = None
+    known: ClassVar[tuple[str, ...]] = ("value",)
+    shown_by: ClassVar[str | None] = (
+        "tests/questions/test_values.py"
+        "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
+    )
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return where the numbers that are summed lie, in the unit that people read them in."""
+        low, high = self.score_range
+        if self.at_least is not None:
+            return (0.0, 1.0)
+        return (low, high) if self.minus is None else (low - high, high - low)
+
+    @property
+    def largest(self) -> float:
+        low, high = self.ends
+        return high - low
+
+    def _error(self) -> str:
+        value = held_to(f"value_{self.place}", *self.score_range)
+        if self.at_least is not None:
+            # Beyond the bounds a value counts as the nearer end; comparing needs no such care.
+            reached = f"value_{self.place} >= {double(self.at_least)}"
+            return f"CASE WHEN {reached} THEN {double(1)} ELSE {double(0)} END"
+        low, high = self.ends
+        if self.minus is not None:
+            value = f"{value} - {held_to(f'value_{self.minus}', *self.score_range)}"
+        return f"({value} - {double(low)}) / {double(high - low)}"
+
+    @classmethod
+    def examples(cls, protection: Protection) -> list[Statistic[Any]]:
+        return []
+
+
+@dataclass(frozen=True)
+class ValueCounts(Statistic[Ints]):
+    """Rows by the bin between public edges that a declared value falls in.
+
+    A value on an edge belongs to the bin above it; the first bin has everything below the first
+    edge, the last everything from the last. By group and with weights as in `ThresholdCounts`.
+
+    Claim:       L1 sensitivity 1 a row that leaves or arrives, or the steps of the largest weight.
+                                                                       [claim: disjoint-counts]
+    Neighbours:  replace-one; add-remove; each by row or by unit of at most k rows.
+    Sensitivity: a row is counted in one bin of one group.
+    Numerics:    exact integers; values and edges compare as doubles.
+    Refuses:     nothing; edges are checked when the question is made.
+    Reference:   proofs/disjoint-counts.md.
+    Cost:        one scan, O(edges) memory.
+
+    >>> from heldout.kernel.neighbours import Neighbours
+    >>> ValueCounts(edges=(0.5,)).sensitivity(Protection(neighbours=Neighbours.REPLACE_ONE))
+    2
+    """
+
+    edges: tuple[float, ...]
+    place: int = 0
+    groups: int = 1
+    weighted: bool = False
+    claim: ClassVar[str] = "disjoint-counts"
+    shown_by: ClassVar[str | None] = (
+        "tests/questions/test_values.py"
+        "::test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far"
+    )
+
+    @property
+    def size(self) -> int:
+        """Return how many entries the vector has."""
+        return (len(self.edges) + 1) * self.groups * (1 + self.weighted)
+
+    def body(self) -> str:
+        above = [f"CAST(value_{self.place} >= {double(edge)} AS INTEGER)" for edge in self.edges]
+        chosen = f"{' + '.join(above) or 'CAST(0 AS INTEGER)'} AS bin"
+        rows = f"{counted(self.weighted)}\nFROM evaluated"
+        if self.groups > 1:
+            return f"SELECT member, {chosen}, {rows}\nGROUP BY 1, 2"
+        return f"SELECT {chosen}, {rows}\nGROUP BY 1"
+
+    def read(self, columns: Columns) -> Ints:
+        places = [(columns["bin"], len(self.edges) + 1)]
+        return tallied(columns, places, groups=self.groups, weighted=self.weighted)
+
+    def of_groups(self, groups: int) -> "ValueCounts":
+        return replace(self, groups=groups)
+
+    def sensitivity(self, protection: Protection) -> int:
+        return protection.rows_moved * (STEPS if self.weighted else 1)
+
+
+# --- What people read ----------------------------------------------------------------------------
+
+
+class ValueMean(MeanRelease):
+    """A noisy mean of a declared value, of a difference of two, or of a share."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        statistic = drawn.request.statistic
+        assert isinstance(statistic, BoundedSum)
+        self._low = statistic.ends[0] if isinstance(statistic, ValueSums) else 0.0
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        whole = mean(self._ratio, self._largest, low=self._low, name=self.name, terms=self.terms)
+        return {self.name: whole}
+
+    def plotted(self) -> dict[str, Measure]:
+        return {}
+
+    def surprise(self, name: str, value: float) -> float:
+        return self._ratio.p_value((value - self._low) / self._largest)
+
+
+class BinnedRows:
+    """Rows by bin: the share of each bin, the share below an edge, and quantiles between edges."""
+
+    name: str
+    terms: str
+    edges: tuple[float, ...]
+    """Where bins meet, with both ends of the declared bounds."""
+    _counts: NoisyCounts
+
+    @property
+    def bins(self) -> int:
+        return len(self.edges) - 1
+
+    def share(self, bin_: int) -> Measure:
+        """Return the share of the rows in a bin, counted from 0."""
+        low, high = self.edges[bin_ : bin_ + 2]
+        name = f"share of {self.name} from {low:g} to {high:g}"
+        return self._share(np.eye(self.bins)[bin_], name)
+
+    def share_below(self, edge: float) -> Measure:
+        """Return the share of the rows with a value below one of the edges."""
+        inner = self.edges[1:-1]
+        if edge not in inner:
+            known = ", ".join(f"{each:g}" for each in inner[:20])
+            raise ArgumentError(f"edge must be one of the edges between bins: {known}.")
+        below = (np.arange(self.bins) <= inner.index(edge)).astype(float)
+        return self._share(below, f"share of {self.name} below {edge:g}")
+
+    def quantile(self, share: float) -> Measure:
+        """Return the value that this share of the rows lies below, as exactly as bins tell it.
+
+        Within a bin rows count as evenly spread; the interval reaches to edges.
+        """
+        share = Share("Try 0.5.")(share, "share")
+        low, high = self.edges[0], self.edges[-1]
+        inner = self.edges[1:-1]
+        below = [self.share_below(edge) for edge in inner]
+
+        def between(level: float, noise: bool) -> Interval:
+            ends = [each.noise_interval(level) if noise else each.interval(level) for each in below]
+            first = [edge for edge, (_, last) in zip(inner, ends, strict=True) if last < share]
+            after = [edge for edge, (start, _) in zip(inner, ends, strict=True) if start > share]
+            return (max(first, default=low), min(after, default=high))
+
+        held = np.maximum(self._counts.estimate, 0.0)
+        total = float(held.sum())
+        reached = np.concatenate([[0.0], np.cumsum(held) / total]) if total > 0 else None
+        value = (low + high) / 2
+        if reached is not None:
+            value = float(np.interp(share, reached, np.array(self.edges)))
+        return Measure(
+            value,
+            name=f"{self.name}, {quantile_name(share)}",
+            terms=self.terms,
+            noise_interval=lambda level: between(level, noise=True),
+            interval=lambda level: between(level, noise=False),
+            share=lambda each: (each - low) / (high - low),
+        )
+
+    def _share(self, numerator: Any, name: str) -> Measure:
+        ratio = Ratio(self._counts, numerator, np.ones(self.bins))
+        return Measure(
+            ratio.value,
+            name=name,
+            terms=self.terms,
+            noise_interval=ratio.noise_interval,
+            interval=ratio.interval,
+            share=lambda value: value,
+        )
+
+    @cached_property
+    def measures(self) -> dict[str, Measure]:
+        several = [self.quantile(0.5), *(self.share(bin_) for bin_ in range(self.bins))]
+        return {each.name: each for each in several}
+
+
+def quantile_name(share: float) -> str:
+    """Return what people call a quantile.
+
+    >>> quantile_name(0.5), quantile_name(0.975)
+    ('median', '97.5% quantile')
+    """
+    return "median" if share == 0.5 else f"{share * 100:g}% quantile"
+
+
+def bin_counts(
+    noisy: Any, mechanism: DiscreteLaplace, *, rows: int | None, weighted: bool
+) -> NoisyCounts:
+    """Return counts by bin with the law of their noise."""
+    values, scale = np.asarray(noisy), mechanism.float_scale
+    if weighted:
+        half = values.size // 2
+        squares = Squares(values * float(STEPS), np.eye(values.size) * STEPS, _weight_squares)
+        return NoisyCounts(
+            estimate=values[:half].astype(float),
+            spread=np.eye(half, values.size),
+            scale=scale,
+            unit=float(STEPS),
+            squares=squares,
+        )
+    if rows is not None:
+        return with_public_total(values, scale=scale, rows=rows)
+    return NoisyCounts(
+        estimate=values.astype(float), spread=np.eye(values.size), scale=scale, rows=None
+    )
+
+
+def _weight_squares(combination: Any) -> Floats:
+    """Of a combination of weights by bin, by the sums of w and of w (1 - w)."""
+    own = np.asarray(combination) ** 2
+    return np.concatenate([own, -own])
+
+
+class HistogramRelease(BinnedRows, Release):
+    """A noisy histogram of a declared value."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(drawn)
+        mechanism, statistic = drawn.request.mechanism, drawn.request.statistic
+        assert isinstance(mechanism, DiscreteLaplace)
+        assert isinstance(statistic, ValueCounts)
+        low, high = drawn.request.parameters["bounds"]
+        self.edges = (low, *statistic.edges, high)
+        rows = drawn.about.rows
+        self._counts = bin_counts(drawn.values, mechanism, rows=rows, weighted=statistic.weighted)
+
+    def plotted(self) -> dict[str, Measure]:
+        return {}
+
+    def surprise(self, name: str, value: float) -> float:
+        return self.measures[name].surprise(value)
+
+
+class PooledHistogram(BinnedRows, SummedPool):
+    """The histogram of all rows of all sites."""
+
+    def __init__(self, sites: "Sequence[Site]") -> None:
+        SummedPool.__init__(self, sites)
+        parameters = sites[0].content["parameters"]
+        low, high = parameters["bounds"]
+        self.edges, self.terms = (low, *parameters["edges"], high), self._terms
+        self._counts = summed(self._noisy_counts)
+
+    def _noisy(self, site: "Site") -> NoisyCounts:
+        return bin_counts(site.noisy, site.mechanism, rows=site.rows, weighted=False)
+
+
+# --- The questions -------------------------------------------------------------------------------
+
+BOUNDS_HELP: Final = (
+    "Bounds of the column, the lower first: a value beyond counts as the nearer end. Left out, "
+    "those that were declared."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumns(Divisible[R_co, Groups_co], Generic[R_co, Groups_co]):
+    """A question about declared columns of numbers."""
+
+    of: ClassVar[tuple[type, ...]] = (MeasuredRows,)
+    weighted: Weighted = False
+
+    @classmethod
+    def why_not(cls, about: Description) -> str | None:
+        why = super().why_not(about)
+        if why is None and isinstance(about, MeasuredRows) and not about.values:
+            why = "no column has declared bounds: declare values={'dice': (0, 1)}"
+        return why
+
+    def parameters(self, about: MeasuredRows) -> dict[str, Any]:
+        """Return what is booked of the columns, their bounds and the weights."""
+        return weight_parameters(self.weighted, about)
+
+    def laplace(self, statistic: Any, about: MeasuredRows) -> DiscreteLaplace:
+        """Return the noise for a vector of this statistic."""
+        return DiscreteLaplace.for_epsilon(
+            self.price,
+            l1_sensitivity=statistic.sensitivity(about.protection),
+            dimension=statistic.size,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(OfColumns[R_co, Groups_co], Generic[R_co, Groups_co]):
+    """A question about one declared column, within bounds that it may name."""
+
+    column: Annotated[str, Text("a column"), "The declared column with the numbers."]
+    bounds: Annotated[Any, Ends(), BOUNDS_HELP] = None
+
+    @classmethod
+    def suggested(cls, about: Description) -> Mapping[str, object]:
+        first = next(iter(about.values), None) if isinstance(about, MeasuredRows) else None
+        return {} if first is None else {"column": first}
+
+    @property
+    def columns_asked(self) -> tuple[str, ...]:
+        """Return the declared columns that it reads."""
+        return (self.column,)
+
+    @property
+    def values_asked(self) -> Mapping[str, tuple[float, float]]:
+        return {} if self.bounds is None else dict.fromkeys(self.columns_asked, self.bounds)
+
+    def ends(self, about: MeasuredRows) -> tuple[float, float]:
+        """Return the bounds of its columns: its own, or the widest of the declared ones."""
+        declared = [list(about.values.values())[about.place(each)] for each in self.columns_asked]
+        if self.bounds is not None:
+            low, high = self.bounds
+            return (low, high)
+        return (min(each.low for each in declared), max(each.high for each in declared))
+
+    def parameters(self, about: MeasuredRows) -> dict[str, Any]:
+        own = {"column": self.column, "bounds": list(self.ends(about))}
+        return own | super().parameters(about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfSums(OfColumns[ValueMean, ByGroup[ValueMean]]):
+    """A question that sums of one number of each row answer."""
+
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"by": "g"}, {"weighted": True})
+
+    @abstractmethod
+    def statistic(self, about: MeasuredRows) -> BoundedSum:
+        """Return the sums that answer it."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """Return what people call its answer."""
+
+    def request(self, about: MeasuredRows) -> Request:
+        statistic = self.statistic(about)
+        mechanism = self.laplace(statistic, about)
+        return Request(self.words(), statistic, mechanism, self.parameters(about))
+
+    def read(self, drawn: Drawn) -> ValueMean:
+        return ValueMean(drawn)
+
+    def typical(self, about: MeasuredRows, guess: Guess) -> Ints:
+        return typical_sums(self.statistic(about), guess)
+
+    def with_rest(self, about: MeasuredRows) -> dict[str, Any]:
+        """Return how the rows are summed: with what is left of 1 where their number is private."""
+        return {"with_rest": about.rows is None or self.weighted, "weighted": self.weighted}
+
+    @classmethod
+    def pool(cls, sites: "Sequence[Site]") -> "Pooled":
+        return PooledMean(sites)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
+    """The mean of a declared column, or of its difference from another one of the same rows."""
+
+    kind: ClassVar[str] = "mean"
+    title: ClassVar[str] = "mean"
+    asks: ClassVar[str] = "How large is a number of each row on average?"
+    tells: ClassVar[str] = (
+        "The mean of a column within its bounds, or of its difference from another column."
+    )
+    example: ClassVar[Mapping[str, Any]] = {"column": "a"}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        *OfSums.replayed,
+        {"minus": "b"},
+        {"bounds": [0.25, 0.75]},
+    )
+    minus: Annotated[
+        str | None,
+        Text("a column"),
+        "Another declared column of the same rows: the mean of the column minus this one.",
+    ] = None
+
+    @property
+    def columns_asked(self) -> tuple[str, ...]:
+        return (self.column,) if self.minus is None else (self.column, self.minus)
+
+    def statistic(self, about: MeasuredRows) -> ValueSums:
+        return ValueSums(
+            score_range=self.ends(about),
+            place=about.place(self.column),
+            minus=None if self.minus is None else about.place(self.minus),
+            **self.with_rest(about),
+        )
+
+    def words(self) -> str:
+        return f"mean of {' minus '.join(map(visible, self.columns_asked))}"
+
+    def parameters(self, about: MeasuredRows) -> dict[str, Any]:
+        minus = {} if self.minus is None else {"minus": self.minus}
+        return {**super().parameters(about), **minus}
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        low, high = (float(end) for end in parameters["bounds"])
+        return (low - high, high - low) if "minus" in parameters else (low, high)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        apart = (
+            value_pair("a difference from end to end", [(1.0, 0.0)], [(0.0, 1.0)]),
+            value_pair("the largest difference leaves", [(1.0, 0.0)], [], **REMOVE),
+        )
+        return (
+            *value_cases(note="with the sum of squares, which is free"),
+            WorstCase(name="difference", pairs=apart, fields={"minus": "b"}, make=value_table),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareAbove(OfColumn[ValueMean, ByGroup[ValueMean]], OfSums):
+    """The share of rows whose declared column has at least a threshold."""
+
+    kind: ClassVar[str] = "share-above"
+    title: ClassVar[str] = "share"
+    asks: ClassVar[str] = "How many rows reach a threshold?"
+    tells: ClassVar[str] = "The share of rows with a number of at least the threshold."
+    example: ClassVar[Mapping[str, Any]] = {"column": "a", "at_least": 0.5}
+    at_least: Annotated[float, Number(), "Rows with at least this number count."]
+
+    def statistic(self, about: MeasuredRows) -> ValueSums:
+        low, high = self.ends(about)
+        if not low < self.at_least <= high:
+            raise ArgumentError(
+                f"at_least must lie above {low:g} and at most at {high:g}, the bounds of "
+                f"{visible(self.column)!r}, got {self.at_least:g}."
+            )
+        return ValueSums(
+            score_range=(low, high),
+            place=about.place(self.column),
+            at_least=self.at_least,
+            **self.with_rest(about),
+        )
+
+    def words(self) -> str:
+        return f"share of {visible(self.column)} at least {self.at_least:g}"
+
+    def parameters(self, about: MeasuredRows) -> dict[str, Any]:
+        return {**super().parameters(about), "at_least": self.at_least}
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        return value_cases(note="a row is above or below")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(OfColumn[HistogramRelease, ByGroup[HistogramRelease]]):
+    """Rows by bins of a declared column; shares below edges and quantiles are read off it."""
+
+    kind: ClassVar[str] = "histogram"
+    title: ClassVar[str] = "histogram"
+    asks: ClassVar[str] = "How are the numbers of a column spread?"
+    tells: ClassVar[str] = "The share of rows in each bin, and the median and other quantiles."
+    example: ClassVar[Mapping[str, Any]] = {"column": "a"}
+    replayed: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {},
+        {"by": "g"},
+        {"weighted": True},
+        {"edges": [0.25, 0.5]},
+    )
+    bins: Annotated[int, Whole(2, MOST_BINS), "How many bins of one width there are."] = 10
+    edges: Annotated[
+        Any,
+        Numbers(),
+        "Where bins meet, instead of bins of one width. The first bin has everything below, the "
+        "last everything above.",
+    ] = None
+
+    def inner_edges(self, about: MeasuredRows) -> tuple[float, ...]:
+        """Return where bins meet, within the bounds."""
+        low, high = self.ends(about)
+        if self.edges is None:
+            return tuple(low + (high - low) * place / self.bins for place in range(1, self.bins))
+        inside = tuple(edge for edge in self.edges if low < edge < high)
+        if len(inside) < len(self.edges) or len(inside) >= MOST_BINS:
+            raise ArgumentError(
+                f"edges must lie between the bounds {low:g} and {high:g}, both left out, and be "
+                f"fewer than {MOST_BINS:,}."
+            )
+        return inside
+
+    def request(self, about: MeasuredRows) -> Request:
+        statistic = ValueCounts(
+            edges=self.inner_edges(about),
+            place=about.place(self.column),
+            weighted=self.weighted,
+        )
+        parameters = self.parameters(about) | {"edges": list(statistic.edges)}
+        mechanism = self.laplace(statistic, about)
+        return Request(visible(self.column), statistic, mechanism, parameters)
+
+    def read(self, drawn: Drawn) -> HistogramRelease:
+        return HistogramRelease(drawn)
+
+    def typical(self, about: MeasuredRows, guess: Guess) -> Ints:
+        bins = len(self.inner_edges(about)) + 1
+        middles = (np.arange(bins) + 0.5) / bins - 0.5
+        shares = np.exp(-((middles * 4) ** 2))
+        counts = shares / shares.sum() * sum(guess.counts)
+        return weigh_counts(counts, self.weighted, guess)
+
+    @classmethod
+    def pool(cls, sites: "Sequence[Site]") -> "Pooled":
+        return PooledHistogram(sites)
+
+    @classmethod
+    def headline_range(cls, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        low, high = (float(end) for end in parameters["bounds"])
+        return (low, high)
+
+    @classmethod
+    def worst_cases(cls) -> tuple[WorstCase, ...]:
+        return value_cases(note="all bins jointly", bins=2)
+
+
+# --- audited -------------------------------------------------------------------------------------
+
+OwnRows = list[tuple[float, float]]
+_OTHERS: Final[OwnRows] = [(0.8, 0.6), (0.6, 0.6), (0.3, 0.9), (0.7, 0.1), (0.4, 0.4), (0.2, 0.5)]
+
+
+def value_table(content: Any, options: Mapping[str, Any]) -> PrivateTable:
+    """Return private rows with the values a and b, both from 0 to 1."""
+    values = {"a": (0, 1), "b": (0, 1)}
+    return Dataset(content, **{"values": values, "name": "neighbour", **options})
+
+
+def value_pair(name: str, first: OwnRows, second: OwnRows, **options: Any) -> Pair:
+    """Return one person's rows of a and b on either side, beside those of others."""
+
+    def of(own: OwnRows) -> dict[str, Any]:
+        content = [*own, *_OTHERS]
+        people = [*[0] * len(own), *range(1, len(_OTHERS) + 1)]
+        return {
+            "a": [a for a, _ in content],
+            "b": [b for _, b in content],
+            "u": people,
+            "k": list(range(len(content))),
+        }
+
+    return Pair(name, of(first), of(second), options)
+
+
+def value_cases(note: str, **fields: Any) -> tuple[WorstCase, ...]:
+    """Return the worst neighbours of a question about the value a: plain, by group, weighted."""
+    low, high = (0.0, 0.0), (1.0, 1.0)
+    pairs = (
+        value_pair("a value from end to end", [low], [high]),
+        value_pair("the largest value leaves", [high], [], **REMOVE),
+        value_pair("the smallest value leaves", [low], [], **REMOVE),
+        value_pair("a person's two values from end to end", [low, low], [high, high], **PERSON),
+    )
+
+    def grouped(pair: Pair, first: str, second: str) -> Pair:
+        def of(content: dict[str, Any], own: str) -> dict[str, Any]:
+            count = len(content["a"]) - len(_OTHERS)
+            return {**content, "g": [*own[:count], *"aababb"]}
+
+        sides = of(pair.first, first), of(pair.second, second)
+        return Pair(f"{pair.name}, by group", *sides, {**pair.options, "groups": {"g": ["a", "b"]}})
+
+    def weighted(pair: Pair) -> Pair:
+        def of(content: dict[str, Any]) -> dict[str, Any]:
+            count = len(content["a"]) - len(_OTHERS)
+            return {**content, "w": [*[5.0] * count, 0.0, 1.25, 2.5, 3.75, 0.0, 1.25]}
+
+        options = {**pair.options, "weight": "w", "largest_weight": 5}
+        return Pair(f"{pair.name}, weighted", of(pair.first), of(pair.second), options)
+
+    by_group = (
+        grouped(pairs[0], "a", "b"),
+        grouped(pairs[1], "b", ""),
+        grouped(pairs[3], "ab", "bc"),
+    )
+    return (
+        WorstCase(pairs=pairs, note=note, fields=fields, make=value_table),
+        WorstCase(name="by-group", pairs=by_group, fields={**fields, "by": "g"}, make=value_table),
+        WorstCase(
+            name="weighted",
+            pairs=tuple(map(weighted, pairs)),
+            fields={**fields, "weighted": True},
+            make=value_table,
+        ),
+    )
+
+
+def _open_values(content: Any, **options: Any) -> Dataset:
+    declared: dict[str, Any] = {"values": {"a": (0, 1), "b": (0, 1)}, "groups": GROUPS}
+    return Dataset(content, **declared, weight="w", largest_weight=1.0, name="made up", **options)
+
+
+declare_rows(MeasuredRows, {"a": SCORE, "b": SCORE, "g": GROUP, "w": WEIGHT}, _open_values)

@@ -1,0 +1,154 @@
+"""pass@k against its definition, by brute force; and logs of language models as rows."""
+
+import itertools
+import json
+import zipfile
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import heldout as ho
+from heldout import judged
+from heldout import questions as q
+from heldout.errors import ArgumentError, DataError, UnreadableTable
+from heldout.kernel import Neighbours, Protection
+from heldout.questions.pass_at_k import PassSums
+
+PROMPTS = [(right, samples) for samples in (2, 3, 5) for right in range(samples + 1)]
+
+
+def sums(statistic: PassSums, rows: tuple[tuple[int, int], ...]) -> Any:
+    given = ", ".join(f"({right}, {samples})" for right, samples in rows) or "(0, 2)"
+    none = "" if rows else " WHERE false"
+    body = (
+        "WITH evaluated AS (SELECT CAST(a AS DOUBLE) AS value_0, CAST(b AS DOUBLE) AS value_1 "
+        f"FROM (VALUES {given}) AS made(a, b){none}) {statistic.body()}"
+    )
+    return statistic.read(duckdb.sql(body).fetchnumpy())
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("relation", list(Neighbours))
+def test_no_small_neighbours_are_further_apart_than_claimed_and_some_are_that_far(
+    k: int, relation: Neighbours
+) -> None:
+    for public in {False, relation is Neighbours.REPLACE_ONE}:
+        protection = Protection(neighbours=relation, unit=not public, rows_per_unit=1)
+        statistic = PassSums(k=k, samples=1, least=2, most=5, with_rest=not public)
+        own = {rows: sums(statistic, rows) for rows in [(), *((each,) for each in PROMPTS)]}
+        # Sums are additive, so one row's part says how far any table moves.
+        sizes = (0, 1) if relation is Neighbours.ADD_REMOVE or not public else (1,)
+        pairs = [
+            abs(own[first] - own[second]).sum()
+            for first, second in itertools.combinations(own, 2)
+            if len(first) in sizes
+            and len(second) in sizes
+            and (relation is Neighbours.REPLACE_ONE or len(first) != len(second))
+        ]
+        assert max(pairs) == statistic.sensitivity(protection)
+
+
+@pytest.mark.parametrize(("right", "samples"), PROMPTS)
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_prompt_counts_as_the_share_of_choices_with_a_right_sample(
+    right: int, samples: int, k: int
+) -> None:
+    statistic = PassSums(k=k, samples=1, least=2, most=5)
+    expected = 1 - comb(samples - right, k) / comb(samples, k)
+    found = sums(statistic, ((right, samples),))[0] / statistic.resolution
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_mean_over_prompts_is_that_of_the_definition() -> None:
+    rows = {"right": [0, 1, 5, 2] * 100, "drawn": [5, 5, 5, 4] * 100}
+    data = ho.Dataset(rows, values={"right": (0, 5), "drawn": (3, 5)})
+    session = ho.Session(data, budget=ho.Budget(1000))
+    expected = sum(
+        1 - comb(n - c, 3) / comb(n, 3) for c, n in zip(rows["right"], rows["drawn"], strict=True)
+    )
+    release = session.ask(q.PassAtK(epsilon=500, right="right", samples="drawn", k=3))
+    assert release.value == pytest.approx(expected / 400, abs=0.01)
+    same = session.pass_at_k("right", 5, epsilon=500, k=1)
+    assert same.value == pytest.approx((0 + 0.2 + 1 + 0.4) / 4, abs=0.01)
+    with pytest.raises(ArgumentError, match="at most 3"):
+        session.pass_at_k("right", "drawn", k=4, epsilon=1)
+
+
+# --- logs ----------------------------------------------------------------------------------------
+
+SAMPLES: list[dict[str, Any]] = [
+    {"id": prompt, "epoch": epoch, "scores": {"match": {"value": value}, "grade": {"value": 0.5}}}
+    for prompt, values in ((1, "CIC"), ("b", "III"))
+    for epoch, value in enumerate(values, 1)
+]
+
+
+def test_an_inspect_log_is_one_row_per_sample_in_both_formats(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "log.json", tmp_path / "log.eval"
+    plain.write_text(json.dumps({"version": 2, "status": "success", "samples": SAMPLES}))
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("header.json", json.dumps({"version": 2}))
+        for sample in SAMPLES:
+            name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
+            archive.writestr(name, json.dumps(sample))
+    first, second = judged.read_inspect(plain), judged.read_inspect(packed)
+    assert first == second
+    assert first["id"] == ["1", "1", "1", "b", "b", "b"]
+    assert first["match"] == list("CICIII")
+    assert first["grade"] == ["0.5"] * 6
+    counts = judged.count_right(first, by="id", column="match")
+    assert counts == {"id": ["1", "b"], "right": ["2", "0"], "samples": ["3", "3"]}
+    data = ho.Dataset(counts, values={"right": (0, 3)}, row_key="id")
+    release = ho.Session(data, budget=ho.Budget(5000)).pass_at_k("right", 3, k=2, epsilon=5000)
+    assert release.value == pytest.approx(0.5, abs=0.05)
+
+
+def test_samples_of_lm_eval_are_one_row_per_document(tmp_path: Path) -> None:
+    place = tmp_path / "samples_task_2026.jsonl"
+    lines = [
+        {"doc_id": doc, "doc": {"q": "?"}, "target": "1", "arguments": [], "resps": [["1"]],
+         "filtered_resps": ["1"], "filter": name, "metrics": ["acc"], "doc_hash": "h",
+         "acc": float(doc % 2), "parts": {"x": True}}
+        for doc in range(4)
+        for name in ("none", "strict")
+    ]  # fmt: skip
+    place.write_text("\n".join(map(json.dumps, lines)) + "\n\n")
+    with pytest.raises(ArgumentError, match="several filters"):
+        judged.read_lm_eval(place)
+    table = judged.read_lm_eval(place, filter="strict")
+    assert table["acc"] == ["0", "1", "0", "1"]
+    assert table["parts.x"] == ["1"] * 4
+    assert table["doc_id"] == ["0", "1", "2", "3"]
+    data = ho.Dataset(table, values={"acc": (0, 1)}, row_key="doc_id")
+    release = ho.Session(data, budget=ho.Budget(5000)).mean("acc", epsilon=5000)
+    assert release.value == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(ArgumentError, match="No filter 'other'"):
+        judged.read_lm_eval(place, filter="other")
+
+
+def test_one_sample_does_not_change_how_another_is_read(tmp_path: Path) -> None:
+    for more in (1.0, "C", True):
+        place = tmp_path / "log.json"
+        samples = [*SAMPLES, {"id": 9, "scores": {"grade": {"value": more}}}]
+        place.write_text(json.dumps({"samples": samples}))
+        assert judged.read_inspect(place)["grade"][:6] == ["0.5"] * 6
+
+
+def test_a_sample_without_a_score_refuses_the_table(tmp_path: Path) -> None:
+    place = tmp_path / "log.json"
+    place.write_text(json.dumps({"samples": [*SAMPLES, {"id": 9, "scores": None}]}))
+    with pytest.raises(DataError):
+        ho.Dataset(judged.read_inspect(place), values={"match": {"C": 1, "I": 0}})
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "no json", '{"samples": []}'])
+def test_another_file_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    place = tmp_path / "log.json"
+    place.write_text(text)
+    with pytest.raises(UnreadableTable):
+        judged.read_inspect(place)
+    with pytest.raises(UnreadableTable):
+        judged.read_lm_eval(place)
