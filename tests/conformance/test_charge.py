@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import heldout as ho
+from heldout import questions as q
+from heldout.errors import AnswerLost, ArgumentError, HeldoutError
 from heldout.intervals.release import Release
-from heldout.kernel import price
+from heldout.kernel import Budget, price
+from heldout.questions.session import PrivateSession
 
 RELEASES: dict[str, Callable[[ho.Session, Any], Release]] = {
     "confusion": lambda session, epsilon: session.confusion(threshold=0.5, epsilon=epsilon),
@@ -126,3 +129,27 @@ def test_a_million_rows_cost_what_sixty_do() -> None:
     # Scale 2: the chance of noise beyond 100 is exp(-50).
     assert np.abs(np.array(noisy, dtype=float) - exact).max() < 150
     assert abs(float(brier) - ((scores - labels) ** 2).mean()) < 1e-4
+
+
+EDGES = ("1e380", "1e308", "1e30", "1e12", "1e6", "1e-6", "1e-12", "1e-13", "1e-30", "1e-380")
+
+
+@pytest.mark.parametrize("kind", q.kinds())
+def test_a_price_is_refused_before_it_is_booked_or_answered(kind: str) -> None:
+    """Whatever its size: what a mechanism cannot draw, or nobody can read, is never paid for."""
+    for epsilon in EDGES:
+        try:
+            question, rows = q.find(kind).with_rows(epsilon)
+        except ArgumentError:
+            continue
+        session = PrivateSession(rows, budget=Budget(epsilon=10**390))
+        before = len(session._ledger.entries(session._account))
+        try:
+            answer = session.answer(question)
+        except AnswerLost:
+            raise
+        except HeldoutError:
+            assert len(session._ledger.entries(session._account)) == before, epsilon
+            continue
+        assert answer.as_dict(), epsilon
+        assert str(answer.releases[0]), epsilon

@@ -4,9 +4,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from tests.server.conftest import ON_POSTGRES, Site, write_rows
+from tests.server.conftest import ON_POSTGRES, Site, rows, write_rows
 
 from heldout.errors import LedgerTampered
 from heldout.kernel import Ledger
@@ -171,12 +173,30 @@ def test_a_custodian_may_accept_a_ledger_whose_newest_copy_is_lost_and_the_log_s
     assert state_of(accepted, third).state == "answered"
 
 
+def test_a_ledger_that_lacks_a_registration_alone_is_noticed(
+    site: Site, asked: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked("one")
+    copied(site.service, tmp_path / "copy")
+    site.service.reopen_ledger()
+    table = rows()
+    table["admission"] = [f"other {admission}" for admission in table["admission"]]
+    pq.write_table(pa.table(table), tmp_path / "others.parquet")
+    registered = site.register(tmp_path / "others.parquet", name="others")
+    assert registered["state"] == "open", registered
+    put_back(site.service, tmp_path / "copy")
+    with pytest.raises(LedgerTampered, match="put back to an older copy"):
+        prepare(Service(site.service.settings))
+    prepare(Service(site.service.settings, accept_ledger=True))
+    assert "the newest receipt was for entry" in capsys.readouterr().out
+
+
 def test_nothing_is_logged_if_an_accepted_ledger_lacks_nothing(
     site: Site, asked: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked("one")
     prepare(Service(site.service.settings, accept_ledger=True))
-    assert "nothing is missing" in capsys.readouterr().out
+    assert "no entry with a receipt is missing" in capsys.readouterr().out
     lines = site.client("olga").get("/api/v1/audit").json()
     assert not [line for line in lines if line["action"] == "accept ledger"]
 

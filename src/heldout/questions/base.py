@@ -80,12 +80,24 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Exact(Rule):
-    """An exact number above `minimum`."""
+    """An exact number above `minimum`, and where `ends` says so from 10^-ends to 10^ends.
+
+    >>> Exact(ends=12)("1e380", "epsilon")
+    Traceback (most recent call last):
+    heldout.errors.ArgumentError: epsilon must lie between 1e-12 and 1e12, got '1e380'. ...
+    """
 
     minimum: int = 0
+    ends: int | None = None
 
     def __call__(self, value: Any, name: str) -> Fraction:
-        return exact(value, name=name, minimum=self.minimum)
+        number = exact(value, name=name, minimum=self.minimum)
+        if self.ends is not None and not 1 <= number * 10**self.ends <= 100**self.ends:
+            raise ArgumentError(
+                f"{name} must lie between 1e-{self.ends} and 1e{self.ends}, got {shown(value)}. "
+                "Less buys noise alone, and more protects nobody."
+            )
+        return number
 
     def schema(self) -> dict[str, Any]:
         limit = {"type": "number", "exclusiveMinimum": self.minimum}
@@ -119,7 +131,7 @@ def weight_parameters(weighted: bool, about: Description) -> dict[str, Any]:
     return {"weight": about.weight, "largest_weight": about.largest_weight}
 
 
-Price = Annotated[Rational, Exact(), "The price, such as 1, 0.5 or 1/3."]
+Price = Annotated[Rational, Exact(ends=12), "The price, such as 1, 0.5 or 1/3."]
 """Epsilon as people write it: text, int, Fraction, Decimal or float; an exact number once read."""
 
 

@@ -41,7 +41,7 @@ def keep_receipt(connection: sa.Connection, receipt: Witness) -> None:
 
 
 def check_receipt(service: Service) -> None:
-    """Refuse a ledger that lacks the newest booking that this server has a receipt for.
+    """Refuse a ledger that lacks the newest booking or registration with a receipt here.
 
     The ledger remembers what it was asked for, so a booking that follows looks again in its own
     transaction. One row of either is read, however long the ledger is.
@@ -67,7 +67,8 @@ def accept_ledger(service: Service) -> str | None:
     """Take the ledger as it is for the truth, although it lacks an entry with a receipt.
 
     For a ledger whose newest copy is lost for good. What was booked after its end is forgotten, so
-    the log keeps which entries these were. Returns that line; None if nothing is missing.
+    the log keeps which entries these were. Returns that line; None if no entry with a receipt is
+    missing.
     """
     try:
         check_receipt(service)

@@ -236,7 +236,10 @@ def prepare(service: Service, *, worker: bool = True) -> str | None:
     service.ledger.head()
     if service.accept_ledger:
         line = books.accept_ledger(service)
-        print(f"The ledger is accepted as it is: {line or 'nothing is missing'}.", flush=True)
+        print(
+            f"The ledger is accepted as it is: {line or 'no entry with a receipt is missing'}.",
+            flush=True,
+        )
     books.check_receipt(service)
     if worker:
         Signer.of(service.settings.folder)

@@ -146,7 +146,7 @@ evaluations = _table(
     also=[sa.UniqueConstraint("owner", "key")],
 )
 receipts = _table(
-    "receipts",  # one row: the newest booking that an answer was paid with
+    "receipts",  # one row: the newest booking or registration that the worker made
     _text("place", primary_key=True),
     _text("ledger"),
     sa.Column("sequence", sa.BigInteger, nullable=False),

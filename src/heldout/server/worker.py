@@ -220,10 +220,11 @@ class Worker:
             "words": "Analysts with an allowance may ask.",
             "about": described if len(described) > 1 else described[0],
         }
-        end = self._end_of(job)
+        end, registration = self._end_of(job), ledger.head()
         wait_until(end)  # analysts see when a data set opens again
         with self.service.store.write() as connection:
             connection.execute(datasets.update().where(datasets.c.name == name).values(values))
+            books.keep_receipt(connection, registration)
         return end
 
     def _quarantine(self, job: Job) -> float:

@@ -128,6 +128,37 @@ def test_a_child_that_was_forked_within_a_transaction_refuses(tmp_path, event, m
     assert ledger.spent(account) == Loss.pure("1/3")
 
 
+def test_two_threads_that_fork_at_once_let_go_of_their_own_locks(tmp_path, monkeypatch):
+    """The second gives up on a lock that the first has, and takes one that the first has not."""
+    monkeypatch.setattr(storage, "FORK_PATIENCE", 0.05)
+    ledgers = [Ledger.open(tmp_path / "one.sqlite")]
+    inside, go, problems = threading.Event(), threading.Event(), []
+
+    def fork(first):
+        storage._before_fork()
+        if first:
+            inside.set()
+            go.wait(10)
+        try:
+            storage._after_in_parent()
+        except RuntimeError as problem:
+            problems.append(problem)
+
+    first, second = (threading.Thread(target=fork, args=(is_first,)) for is_first in (True, False))
+    first.start()
+    inside.wait(10)
+    ledgers.append(Ledger.open(tmp_path / "two.sqlite"))
+    second.start()
+    second.join(0.3)
+    go.set()
+    first.join(10)
+    second.join(10)
+    assert not problems
+    for ledger in ledgers:
+        assert ledger._storage.lock.acquire(timeout=1)
+        ledger._storage.lock.release()
+
+
 def test_a_child_that_was_forked_without_pythons_knowledge_refuses(tmp_path, event):
     ledger = Ledger.open(tmp_path / "ledger.sqlite")
     account = ledger.account(b"rows", budget=Budget(epsilon=1))

@@ -360,6 +360,7 @@ def _code(error: Exception) -> int:
 # booking under way is done, and opened again where they are needed.
 
 _known: "weakref.WeakSet[Storage]" = weakref.WeakSet()
+_forking = threading.Lock()  # Python does not take turns: two threads may fork at once
 _quiet: "list[Storage]" = []  # those whose lock the forking thread holds
 _inherited: list[bool] = []  # not empty in a child that has an open connection
 
@@ -374,6 +375,7 @@ def _refuse_inherited() -> None:
 
 
 def _before_fork() -> None:
+    _forking.acquire()
     for storage in list(_known):
         if storage.lock.acquire(timeout=FORK_PATIENCE):
             _quiet.append(storage)
@@ -384,9 +386,11 @@ def _before_fork() -> None:
 def _after_in_parent() -> None:
     while _quiet:
         _quiet.pop().lock.release()
+    _forking.release()
 
 
 def _after_in_child() -> None:
+    _forking._at_fork_reinit()  # type: ignore[attr-defined]
     for storage in list(_known):
         _inherited.extend([True] if storage.connected else [])
         storage.lock = threading.RLock()
