@@ -137,11 +137,17 @@ def count_right(table: Mapping[str, Any], *, by: str, column: str, right: object
     >>> count_right(rows, by="id", column="match")
     {'id': ['a', 'b'], 'right': ['1', '2'], 'samples': ['2', '2']}
     """
+    if not isinstance(table, Mapping):
+        raise ArgumentError(f"table must hold columns by name, got a {type(table).__name__}.")
     for name in (by, column):
-        if name not in table:
-            raise ArgumentError(no_such("column", name, list(table)))
+        if not isinstance(name, str) or name not in table:
+            raise ArgumentError(no_such("column", name, [str(known) for known in table]))
+    try:
+        rows = list(zip(table[by], table[column], strict=True))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"The columns {by!r} and {column!r} must be as long.") from None
     hit, counts = _cell(right), {}  # type: ignore[var-annotated]
-    for prompt, value in zip(table[by], table[column], strict=True):
+    for prompt, value in rows:
         own = counts.setdefault(_cell(prompt), [0, 0])
         own[0] += _cell(value) == hit
         own[1] += 1

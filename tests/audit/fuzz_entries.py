@@ -714,6 +714,31 @@ def pr_curve(*, at: Any, confidence: Any, method: Any, random_state: Any, **word
     return found.interval(confidence, method=method, random_state=random_state)
 
 
+@entry("precision_recall.summary_curve", "precision_recall.SummaryCurve", public=True, **LABELLED,
+       prevalence=("number", 0.3), weights=("column", [1.0, 2.0]))  # fmt: skip
+def summaries(*, prevalence: Any, weights: Any, **words: Any) -> Any:
+    one = pr.curve(**words)
+    return pr.summary_curve([one, one], prevalence=prevalence, weights=weights).auc
+
+
+@entry("judged.count_right", public=True,
+       table=("table", lambda: {"doc_id": ["1", "1", "2"], "exact": ["1", "0", "1"]}),
+       by=("name", "doc_id"), column=("name", "exact"))  # fmt: skip
+def right_answers(*, table: Any, **words: Any) -> Any:
+    return ho.judged.count_right(table, **words)
+
+
+@entry("judged.read_inspect", "judged.read_lm_eval", public=True,
+       text=("name", '{"doc_id": 1, "exact_match": 1.0}'))  # fmt: skip
+def logs(*, text: Any) -> Any:
+    place = PLACE / "log.jsonl"
+    place.write_text(str(text), encoding="utf-8", errors="replace")
+    table = ho.judged.read_lm_eval(place)
+    with contextlib.suppress(HeldoutError):
+        ho.judged.read_inspect(place)
+    return table
+
+
 @entry("precision_recall.interval", "precision_recall.Interval", "precision_recall.METHODS",
        public=True, **LABELLED, value=NONE, positives=NONE, method=("name", None),
        confidence=("number", 0.95), estimator=("name", "lower-trapezoid"), prevalence=NONE,

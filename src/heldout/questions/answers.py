@@ -263,11 +263,15 @@ class Answered:
     def releases(self) -> tuple[Any, ...]:
         """Return what people read, one for each question."""
         if len(self.questions) == 1:
-            return (self.questions[0].release(self.drawn).called(self.names),)
-        return tuple(
-            question.release(self.drawn.part(str(at))).called(self.names)
-            for at, question in enumerate(self.questions)
-        )
+            releases: tuple[Any, ...] = (self.questions[0].release(self.drawn),)
+        else:
+            releases = tuple(
+                question.release(self.drawn.part(str(at)))
+                for at, question in enumerate(self.questions)
+            )
+        if not self.names:
+            return releases
+        return tuple(release.called(self.names) for release in releases)
 
     def of_models(self, *names: str) -> Self:
         """Return the same answers about models by their names: the first one, and its rival."""
