@@ -104,6 +104,28 @@ class BinormalCurve:
     low: Any
     high: Any
 
+    def svg(self) -> str:
+        """Return the picture as SVG."""
+        from heldout.drawing.chart import MUTED, Chart, Layer, Numbers, records
+
+        band = records(x=self.fpr, low=self.low, high=self.high)
+        chance = Layer("line", records(x=[0.0, 1.0], y=[0.0, 1.0]), color=MUTED)
+        layers = [
+            chance,
+            Layer("area", band, y="low", y2="high", opacity=0.18),
+            Layer("line", records(x=self.fpr, y=self.tpr)),
+        ]
+        chart = Chart(
+            layers,
+            x=Numbers("False positive rate"),
+            y=Numbers("True positive rate"),
+            title="Binormal ROC curve of the AUC",
+        )
+        return chart.svg(
+            says="True positive rate against false positive rate if the scores of both classes "
+            "were normal with one variance, with the band of the AUC's interval."
+        )
+
 
 def binormal_curve(
     auc: float, *, interval: tuple[float, float], points: int = 101
