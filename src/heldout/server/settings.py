@@ -247,16 +247,16 @@ def _checked(name: str, value: object) -> object:
     if isinstance(kind, types.UnionType):
         (kind,) = (one for one in get_args(kind) if one is not types.NoneType)
     try:
-        found = _read(kind, value)
+        right = _read(kind, value)
     except (ValueError, TypeError, KeyError, OSError, RuntimeError):
         raise ArgumentError(f"{name} must be {_in_words(kind)}, got {shown(value)}.") from None
-    if isinstance(found, int | float) and (found < 0 or not found < float("inf")):
+    if isinstance(right, int | float) and (right < 0 or not right < float("inf")):
         raise ArgumentError(f"{name} must be a number of at least 0, got {shown(value)}.")
     if name == "address":
-        if not str(found).startswith(("http://", "https://")):
+        if not str(right).startswith(("http://", "https://")):
             raise ArgumentError(f"address must begin with http:// or https://, got {shown(value)}.")
-        return str(found).rstrip("/")
-    return found
+        return str(right).rstrip("/")
+    return right
 
 
 def _read(kind: Any, value: object) -> object:
