@@ -331,7 +331,7 @@ class Values(Rule):
             raise ArgumentError(
                 f"{name} must be bounds by column, such as {{'dice': (0, 1)}}, got {shown(value)}."
             )
-        return {key: _value(each, f"{name}[{key!r}]") for key, each in value.items()}
+        return {key: _value(item, f"{name}[{key!r}]") for key, item in value.items()}
 
     def schema(self) -> Schema:
         words = {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 2}

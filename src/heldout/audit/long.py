@@ -153,7 +153,7 @@ def _planted(results: Sequence[AuditResult]) -> str:
 def _checks(checks: Sequence[Check]) -> str:
     lines = ["| check | found | |", "|---|---|---|"]
     lines += [
-        f"| {check.name} | {check.found} | {'passed' if check.passed else '**failed**'} |"
+        f"| {check.name} | {check.result} | {'passed' if check.passed else '**failed**'} |"
         for check in checks
     ]
     return "\n".join(lines) + "\n"

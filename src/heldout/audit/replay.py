@@ -213,7 +213,7 @@ Place = tuple[str, str, str, str]
 
 @dataclass
 class Cell:
-    """What was replayed of one kind under one relation, by one unit, through one entrance."""
+    """Counts replays of one kind under one relation, by one unit, through one entrance."""
 
     pairs: int = 0
     mixed: int = 0

@@ -38,10 +38,10 @@ class Check:
 
     name: str
     passed: bool
-    found: str
+    result: str
 
     def as_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return {"name": self.name, "passed": self.passed, "found": self.result}
 
 
 @dataclass(frozen=True)

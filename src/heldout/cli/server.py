@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from heldout.server.signing import Genuine
 
 
-app = App(name="server", help="Look after a server: copies and links.")
+HELP = """Look after a server: copies and links. Examples:
+
+```
+heldout server backup hospital /backup/hospital-2026-11-18
+heldout server admin-link hospital --address https://evaluate.example.org
+```
+"""
+app = App(name="server", help=HELP)
 
 
 @dataclass(frozen=True, kw_only=True)

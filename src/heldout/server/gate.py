@@ -1,4 +1,4 @@
-"""What every request passes: limits, headers, errors in words, and who is asking."""
+"""The way of every request: limits, headers, errors in words, and who is asking."""
 
 import asyncio
 import re
@@ -352,7 +352,7 @@ Caller = Annotated[Person, Depends(caller)]
 
 
 class Problem(BaseModel):
-    """What went wrong, in words."""
+    """Says what went wrong, in words."""
 
     type: str
     status: int

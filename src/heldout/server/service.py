@@ -1,4 +1,4 @@
-"""What every part of the server stands on: refusals, settings, and limits of one web process."""
+"""The base of every part of the server: refusals, settings, limits of one web process."""
 
 import contextlib
 import ipaddress
@@ -179,7 +179,7 @@ class FreeWork:
 
 
 class Rates:
-    """How often somebody may ask: a bucket of requests by name, which refills in a minute."""
+    """Limits how often somebody may ask: a bucket of requests by name, refilled in a minute."""
 
     def __init__(self) -> None:
         self._buckets: dict[str, tuple[float, float]] = {}
@@ -317,7 +317,7 @@ class Settings:
 
     @property
     def private(self) -> Path:
-        """What only workers may read: rows and scores."""
+        """Return the folder that only workers may read: rows and scores."""
         return self.folder / "private"
 
 
@@ -331,12 +331,12 @@ class Service:
 
     @cached_property
     def free(self) -> FreeWork:
-        """What people may have worked out for nothing."""
+        """Return the limits of work that costs people nothing."""
         return FreeWork(self.settings.free_seconds_per_minute)
 
     @cached_property
     def rates(self) -> Rates:
-        """How often addresses, tokens and people may ask."""
+        """Return the limits of how often addresses, tokens and people may ask."""
         return Rates()
 
     @cached_property

@@ -26,7 +26,7 @@ __all__ = ["Replay", "Verification"]
 
 @dataclass(frozen=True)
 class Verification:
-    """What a whole verification found: the ledger is as it was written."""
+    """Says that a whole verification succeeded: the ledger is as it was written."""
 
     ledger: str
     entries: int

@@ -340,7 +340,7 @@ class Board:
         merit = self.plan.merit(self._bar(state))
         request = Request("board", merit, mechanism, {"board": self.name})
         words = {"release": "board", "reference": f"board/{self.name}/{what}"}
-        about, digests = rows.opened(self._ledger.id, by_content=False)
+        about, digests = rows.bind_ledger(self._ledger.id, by_content=False)
         account = self._ledger.resolve(
             fingerprints=digests,
             protection=rows.protection,
