@@ -68,8 +68,8 @@ def audit(
         List what can be audited.
     replay
         Instead of drawing many answers: ask every kind of question, or the named kinds, of
-        neighbouring tables with the same noise. Everything but the un-noised numbers must be equal, and the loss at most
-        the price.
+        neighbouring tables with the same noise. Everything but the un-noised numbers must be
+        equal, and the loss at most the price.
     pairs
         With --replay: neighbours for each kind, relation, unit and entrance.
     lattice
@@ -94,9 +94,7 @@ def audit(
             print_table(("subject", "kind", ""), rows, left=(0, 1, 2))
         return
     if replay:
-        _replay(
-            subjects, pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json
-        )
+        _replay(subjects, pairs=pairs, minutes=minutes, workers=workers, out=out, as_json=as_json)
         return
     if not subjects and not all_subjects:
         raise ArgumentError("Name a subject. --list shows them, --all audits each.")
