@@ -30,10 +30,10 @@ from heldout.errors import ArgumentError
 from heldout.kernel import Budget
 from heldout.kernel.ledger.records import checked_name
 from heldout.server.parts import PARTS, Part
-from heldout.server.service import Settings
+from heldout.server.settings import PREFIX, Settings
 from heldout.server.storage import Json
 
-OWN_VARIABLES: Final = "HELDOUT_SERVER_"
+OWN_VARIABLES: Final = PREFIX
 """How the variables begin that hold the server's own settings, its database among them."""
 SPARK_TABLE: Final = re.compile(
     r"(?i)(?!(?:avro|binaryfile|csv|delta|iceberg|image|json|libsvm|orc|parquet|text|xml)[.])"

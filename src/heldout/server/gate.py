@@ -32,13 +32,13 @@ from heldout.server.service import (
     Forbidden,
     Missing,
     Service,
-    Settings,
     TooLarge,
     TooMany,
     TooSlow,
     address_of,
     print_line,
 )
+from heldout.server.settings import Settings
 from heldout.server.storage import Json
 
 Message = MutableMapping[str, Any]

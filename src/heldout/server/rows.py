@@ -24,7 +24,7 @@ from heldout.server.datasets import Registered
 from heldout.server.declaration import SCORE, Declaration, check_place
 from heldout.server.evaluations import RIVAL
 from heldout.server.parts import Part
-from heldout.server.service import Settings
+from heldout.server.settings import Settings
 
 BATCH = 2**16
 MOST_OPEN = 8
