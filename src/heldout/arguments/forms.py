@@ -7,8 +7,6 @@ from typing import Any
 
 from heldout.arguments.rules import Rule
 
-__all__ = ["FormField", "plain_json"]
-
 
 @dataclass(frozen=True)
 class FormField:

@@ -36,8 +36,6 @@ from heldout.audit.samplers import (
 from heldout.audit.subjects import MECHANISM, RELEASE, VIOLATOR, Pair, Subject, find
 from heldout.errors import ArgumentError
 
-__all__ = ["Cost", "LongAudit", "answers_for", "cost_of", "long_audit", "most_answers"]
-
 _NEAR = 0.6  # of the claim; a bound below it needs a word
 
 _HEAD = """# The latest audit

@@ -45,20 +45,6 @@ from heldout.questions import Question
 from heldout.questions.session import PrivateSession
 from heldout.questions.worst_cases import MADE_UP, MadeUpRows
 
-__all__ = [
-    "BY_ROW",
-    "BY_UNIT",
-    "Cell",
-    "Comparison",
-    "Connections",
-    "Recording",
-    "Replay",
-    "compare_with",
-    "record",
-    "replay_all",
-    "replay_everywhere",
-]
-
 Ask = Callable[[], tuple[object, Loss]]
 """Returns what was released and the loss that was charged."""
 TOLERANCE: Final = 1e-6

@@ -23,18 +23,6 @@ from heldout.questions.worst_cases import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ADD_REMOVE",
-    "ENTRANCES",
-    "REPLACE_ONE",
-    "Entrance",
-    "Neighbourhood",
-    "Row",
-    "draw_neighbours",
-    "open_entrances",
-    "store_list",
-]
-
 REPLACE_ONE, ADD_REMOVE = "replace-one", "add-remove"
 WHO, KEY = "who", "row"
 """The columns that say whose row it is, and which."""

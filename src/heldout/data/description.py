@@ -17,8 +17,6 @@ from heldout.data.scores import FURTHEST, ScoreMap, ends_of
 from heldout.errors import ArgumentError, UndeclaredRival
 from heldout.kernel.neighbours import Protection
 
-__all__ = ["Description", "MeasuredRows", "ScoredRows", "SurvivalRows", "ValueRange"]
-
 
 @dataclass(frozen=True)
 class ValueRange:

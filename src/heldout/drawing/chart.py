@@ -19,11 +19,6 @@ from heldout.errors import MissingDependency
 if TYPE_CHECKING:
     from altair import LayerChart
 
-__all__ = [
-    "FONT", "GRID", "HEAT", "INK", "MUTED", "PALETTE", "SHADE", "Chart", "Display", "Field",
-    "Figure", "Layer", "Names", "Numbers", "records",
-]  # fmt: skip
-
 # The colours of every picture; house.css says what becomes of them in a dark room.
 INK: Final = "#22303c"
 MUTED: Final = "#6b7785"

@@ -23,8 +23,6 @@ from heldout.errors import ArgumentError, LedgerError
 from heldout.kernel.ledger.records import LostRace, tampered
 from heldout.kernel.ledger.tables import ADDED_LATER, SCHEMA_VERSION, Connection, Tables
 
-__all__ = ["SqliteFile", "SqliteMemory", "Storage", "file_of", "storage_of"]
-
 BUSY_SECONDS: Final = 60
 FORK_PATIENCE = 10.0  # seconds for the transaction of another thread
 

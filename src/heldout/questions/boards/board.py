@@ -20,8 +20,6 @@ from heldout.kernel.noise import Mechanism
 from heldout.kernel.noise.selection import AboveBar, Prepaid, secret_of
 from heldout.questions.boards.plan import Certificate, Plan
 
-__all__ = ["Board", "BoardEnded", "Outcome", "State", "StateFile", "certificate_of"]
-
 Noisy = TypeVar("Noisy")
 
 
