@@ -55,6 +55,8 @@ FORMS: Final = ("plain", "float", "decimal", "longer decimal", "text", "bool", "
 STYLES: Final[Mapping[str, Callable[[int], Any]]] = {
     "whole": lambda person: person,
     "large": lambda person: LARGE + person,
+    # From the fifth person on, two are one double: 2^53 and 2^53 + 1.
+    "edge": lambda person: LARGE - 3 + person,
     "text": lambda person: f"0{person}",
     "decimal": lambda person: Decimal(f"{100 + person}.1"),
 }
@@ -84,7 +86,7 @@ def draw_neighbours(
     if rows_per_unit is None:
         rows, others = _by_row(columns, random, relation, count, mixed and not typed)
     else:
-        styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:3]
+        styles = ["decimal"] if mixed and typed else [*STYLES] if mixed else [*STYLES][:-1]
         style = random.choice(styles)
         rows, others = _by_person(
             columns,
