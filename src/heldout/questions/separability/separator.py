@@ -435,8 +435,8 @@ class SeparabilityRelease(Release):
 
         def largest(ends: str) -> Callable[[float], Interval]:
             def interval(level: float) -> Interval:
-                each = [getattr(part, ends)(shared(level)) for part in parts]
-                return max(low for low, _ in each), max(high for _, high in each)
+                intervals = [getattr(part, ends)(shared(level)) for part in parts]
+                return max(low for low, _ in intervals), max(high for _, high in intervals)
 
             return interval
 
