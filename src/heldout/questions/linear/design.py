@@ -122,7 +122,7 @@ class Terms(Columns):
         several = (names,) if isinstance(names, str) else names
         return tuple(
             term.name if " " not in term.name else _quoted(term)
-            for term in checked_terms([parse_term(each) for each in several])
+            for term in checked_terms([parse_term(text) for text in several])
         )
 
 

@@ -139,7 +139,7 @@ class FitPlan:
 
     def fitted(self, answers: Answers) -> "Fitted":
         """Return the fit of released moments."""
-        return Fitted(self, tuple(int(each) for each in answers["moments"]))
+        return Fitted(self, tuple(int(entry) for entry in answers["moments"]))
 
     def influences(self, answers: Answers) -> Influences:
         weights, fit = self.fitted(answers).influence_weights
@@ -213,8 +213,8 @@ class Fitted:
         terms = self._matrix[:-1, :-1]
         values, vectors = np.linalg.eigh(terms)
         least = IDENTIFIED * self._noise_norm
-        held = np.maximum(values, max(least, 1e-9 * abs(float(values[-1])), 1e-9))
-        return (vectors / held) @ vectors.T, bool(values[0] > least)
+        above = np.maximum(values, max(least, 1e-9 * abs(float(values[-1])), 1e-9))
+        return (vectors / above) @ vectors.T, bool(values[0] > least)
 
     @property
     def identified(self) -> bool:
@@ -266,8 +266,8 @@ class Fitted:
     def factors(self, influences: Ints) -> Floats:
         """Return the sampling variances in parts of those that assume equal spread."""
         means = np.asarray(influences) / STEPS * self.times / self.rows
-        held: Floats = np.clip(means, LEAST_FACTOR, MOST_FACTOR)
-        return held
+        factors: Floats = np.clip(means, LEAST_FACTOR, MOST_FACTOR)
+        return factors
 
     def noise(self, combination: Floats, normal: float = 0.0) -> BilinearNoise:
         """Return the law of the noise in a combination of coded coefficients.

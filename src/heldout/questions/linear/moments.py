@@ -122,13 +122,13 @@ class Influences(Statistic[Ints]):
         residual = f"{_share(outcome, self.design.outcome_steps)} - ({_sum(self.fit, terms)})"
         rows = f"(SELECT *, {residual} AS residual FROM {coded_rows(self.design)}) AS fitted"
         moves = [f"({_sum(own, terms)}) * residual" for own in self.weights]
-        held = [held_steps(f"({move}) * ({move})") for move in moves]
-        sums = ", ".join(summed(each, f"f_{place}") for place, each in enumerate(held))
+        squares = [held_steps(f"({move}) * ({move})") for move in moves]
+        sums = ", ".join(summed(square, f"f_{place}") for place, square in enumerate(squares))
         return f"SELECT {sums}\nFROM {rows}"
 
     def read(self, columns: Columns) -> Ints:
         sums = (np.ma.filled(columns[f"f_{place}"], 0)[0] for place in range(self.size))
-        return np.array([int(each) for each in sums], dtype=np.int64)
+        return np.array([int(number) for number in sums], dtype=np.int64)
 
     def sensitivity(self, protection: Protection) -> int:
         return self.size * STEPS * protection.rows_per_unit
