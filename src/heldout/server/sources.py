@@ -13,7 +13,7 @@ from heldout.data.engine import open_table, or_raise
 from heldout.data.folder import files_of
 from heldout.errors import ArgumentError, HeldoutError, UnreadableTable
 from heldout.server.declaration import OWN_VARIABLES, check_place
-from heldout.server.service import Settings
+from heldout.server.settings import Settings
 from heldout.server.storage import Json
 
 ENDINGS: Final = (".parquet", ".csv")

@@ -1,28 +1,15 @@
 """Registrations that a custodian is filling in."""
 
-import sqlalchemy as sa
-from alembic import op
+from heldout.server.migrations.tables import create, drop
 
 revision = "5"
 down_revision = "4"
 
 
 def upgrade() -> None:
-    op.create_table(
-        "server_drafts",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("owner", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("words", sa.Text(), nullable=False),
-        sa.Column("offered", sa.JSON(), nullable=True),
-        sa.Column("source", sa.JSON(), nullable=True),
-        sa.Column("columns", sa.JSON(), nullable=True),
-        sa.Column("picks", sa.JSON(), nullable=False),
-        sa.Column("created", sa.Float(precision=53), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_server_drafts")),
-    )
-    op.create_index(op.f("ix_server_drafts_owner"), "server_drafts", ["owner"], unique=False)
+    columns = "id owner state words offered:json? source:json? columns:json? picks:json created:time"
+    create("drafts", columns, key="id", index="owner")
 
 
 def downgrade() -> None:
-    op.drop_table("server_drafts")
+    drop("drafts")
