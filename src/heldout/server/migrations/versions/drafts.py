@@ -7,8 +7,8 @@ down_revision = "4"
 
 
 def upgrade() -> None:
-    columns = "id owner state words offered:json? source:json? columns:json? picks:json created:time"
-    create("drafts", columns, key="id", index="owner")
+    columns = "id owner state words offered:json? source:json? columns:json? picks:json"
+    create("drafts", f"{columns} created:time", key="id", index="owner")
 
 
 def downgrade() -> None:
