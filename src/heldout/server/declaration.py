@@ -239,7 +239,7 @@ class Declaration(BaseModel):
 
     @property
     def may_be_refreshed(self) -> bool:
-        """Whether other rows can be told to be about the same people: by a key, or by a unit."""
+        """Return whether a key or a unit tells that other rows are about the same people."""
         return self.row_key is not None or self.unit is not None
 
     @property

@@ -65,7 +65,7 @@ class Draft:
 
     @property
     def of_csv(self) -> bool:
-        """Whether its columns have no types of their own, so that the custodian says them."""
+        """Return whether its columns have no types of their own; the custodian then says them."""
         name = (self.source or {}).get("file", "")
         return str(name).lower().endswith(".csv")
 

@@ -147,9 +147,9 @@ class Derived(Part):
         more["out_of_range"] = "clip"
         taken = inspect.signature(opens).parameters
         more = {name: value for name, value in more.items() if name in taken}
-        opened = opens(table, **self.given, **more, **facts)
-        assert isinstance(opened, PrivateTable)
-        return opened
+        private = opens(table, **self.given, **more, **facts)
+        assert isinstance(private, PrivateTable)
+        return private
 
 
 def derive(of: type[Description]) -> type[Part]:

@@ -28,7 +28,7 @@ WAITING: Final = ("surveying", "looking")
 
 @pages.get("/register")
 def begin_page(service: Serving, request: Request, person: Signed) -> Response:
-    """What registering takes, and a way back to what was begun."""
+    """Say what registering takes, and lead back to what was begun."""
     person.must_be("custodian")
     return page(request, "register.html", draft=drafts.of(service, person))
 
