@@ -51,7 +51,7 @@ CHOOSE: Final = "Choose where the rows are."
 
 @dataclass(frozen=True)
 class Draft:
-    """What was chosen and filled in so far."""
+    """A registration as far as it was filled in."""
 
     id: str
     owner: str
