@@ -45,6 +45,7 @@ _ROOMS = (
     "precision_recall",
     "questions",
     "regression",
+    "survival",
 )
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "roc_auc_score",
     "roc_curve",
     "separability",
+    "survival",
 ]
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
         models,
         precision_recall,
         questions,
+        survival,
     )
     from heldout.data.dataset import Dataset
     from heldout.data.postgres import PostgresTable
